@@ -1,0 +1,93 @@
+// Package fault defines the errors that reach a user: each has a stable code,
+// the operation that went wrong and what to do about it.
+package fault
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Code identifies a kind of failure, such as "CFG-001". Codes are API: they are
+// documented one by one in docs/errors.md, never renumbered and never reused.
+type Code string
+
+// Class groups faults by what a caller can do about them. Its value is the exit
+// code of the process.
+type Class int
+
+// The classes, as docs/architecture.md lists them.
+const (
+	OK        Class = 0
+	Bug       Class = 1 // Slipway itself is wrong
+	Usage     Class = 2 // command line or configuration
+	Preflight Class = 3 // the surroundings do not meet the requirements; nothing was changed
+	Step      Class = 4 // a step failed
+	Timeout   Class = 5 // something did not happen in time
+	Locked    Class = 6 // somebody else works on the deployment
+	Cancelled Class = 7 // the user or the caller stopped the run
+)
+
+// Fault is an error that tells the user what to do next.
+type Fault struct {
+	Code  Code
+	Class Class
+	Op    string // what was attempted: "apply the Terraform root"
+	Fix   string // imperative; ends with a command where one exists
+	Log   string // where the full log is, relative to the run's report; may be empty
+	Err   error  // the cause; never nil
+}
+
+// Error is the operation and its cause, without code and remedy: only main
+// prints those.
+func (f *Fault) Error() string {
+	if f.Op == "" {
+		return f.Err.Error()
+	}
+	return f.Op + ": " + f.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Is matches on the code, so that a bare &Fault{Code: c} works as a target.
+func (f *Fault) Is(target error) bool {
+	t, ok := target.(*Fault)
+	return ok && t.Code == f.Code
+}
+
+// ClassOf is the class of the first fault in err's tree: OK for nil, Bug for an
+// error that holds no fault.
+func ClassOf(err error) Class {
+	if err == nil {
+		return OK
+	}
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return f.Class
+	}
+	return Bug
+}
+
+// wire is how a fault crosses from a step's container to the conductor.
+type wire struct {
+	Code    Code   `json:"code"`
+	Class   Class  `json:"class"`
+	Op      string `json:"op"`
+	Fix     string `json:"fix"`
+	Log     string `json:"log,omitempty"`
+	Message string `json:"message"`
+}
+
+// MarshalJSON keeps the cause as text.
+func (f *Fault) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wire{f.Code, f.Class, f.Op, f.Fix, f.Log, f.Err.Error()})
+}
+
+// UnmarshalJSON restores a fault whose cause is text.
+func (f *Fault) UnmarshalJSON(b []byte) error {
+	var w wire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*f = Fault{w.Code, w.Class, w.Op, w.Fix, w.Log, errors.New(w.Message)}
+	return nil
+}

@@ -1,0 +1,61 @@
+package stages
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Paths inside a step's container.
+const (
+	StateDir       = "/slipway/state"    // the deployment's state volume
+	PlatformDir    = "/slipway/platform" // the platform release, read-only
+	BundleDir      = "/slipway/bundle"   // the bundle's manifests, read-only
+	RequestFile    = "/slipway/request.json"
+	ResultFile     = "/slipway/result.json"
+	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600
+)
+
+// Request is what the conductor hands to `slipway step`.
+type Request struct {
+	Run     string          `json:"run"`     // id of the run
+	Stage   string          `json:"stage"`   // "infrastructure"
+	Step    string          `json:"step"`    // "terraform"
+	Timeout Duration        `json:"timeout"` // of the whole step
+	Digest  string          `json:"digest"`  // sha256 over input, config and tools: the journal's key
+	Input   json.RawMessage `json:"input"`
+}
+
+// Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.
+type Result struct {
+	Status   Status          `json:"status"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Fault    *fault.Fault    `json:"fault,omitempty"`
+	Started  time.Time       `json:"started"`
+	Finished time.Time       `json:"finished"`
+}
+
+// Status is how a step ended.
+type Status string
+
+// The statuses of a step.
+const (
+	Succeeded Status = "succeeded"
+	Reused    Status = "reused" // an earlier result still holds
+	Failed    Status = "failed"
+	Blocked   Status = "blocked" // something it needs did not succeed
+)
+
+// Duration is a time.Duration that is written as "1m30s".
+type Duration time.Duration
+
+// MarshalText writes d as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
