@@ -1,0 +1,248 @@
+// Package bundle reads and checks a bundle: the directory of tools, images and
+// manifests that a run uses in place of registries and download sites. Its
+// layout is in docs/architecture.md. The package is light: the conductor, which
+// Dagger compiles, imports it.
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// IndexFile is the name of the index in a bundle's directory.
+const IndexFile = "bundle.json"
+
+// Format is the version of bundle.json that this package reads and writes.
+const Format = 1
+
+// Host is the registry host of every image of a bundle. Nothing answers there:
+// the images are loaded from the bundle's archives.
+const Host = "slipway.local"
+
+// The archives of a bundle.
+const (
+	ToolchainArchive = "images/toolchain.tar"
+	NodeArchive      = "images/node.tar"
+	WorkloadArchive  = "images/workloads.tar"
+)
+
+// The codes of this package's faults.
+const (
+	CodeAbsent   fault.Code = "BUN-001" // no bundle at that place
+	CodeIndex    fault.Code = "BUN-002" // bundle.json cannot be understood
+	CodeContent  fault.Code = "BUN-003" // files are missing, differ or are not in the index
+	CodePlatform fault.Code = "BUN-004" // the bundle is for another platform
+	CodeLock     fault.Code = "BUN-005" // the bundle holds other versions than the lock
+)
+
+// Fix is the remedy for a bundle that is absent or damaged.
+const Fix = "build the bundle anew: make bundle"
+
+// Kind says what a file of a bundle is.
+type Kind string
+
+// The kinds of files.
+const (
+	Tool     Kind = "tool"     // a program for the steps, in bin/
+	Images   Kind = "images"   // an OCI archive, in images/
+	Manifest Kind = "manifest" // Kubernetes objects, in manifests/
+)
+
+// Index is the content of bundle.json. Files are sorted by path, images by name.
+type Index struct {
+	Version  int     `json:"version"`  // Format
+	Platform string  `json:"platform"` // "linux/amd64"
+	Files    []File  `json:"files"`
+	Images   []Image `json:"images"`
+}
+
+// File is one file of a bundle.
+type File struct {
+	Path    string `json:"path"` // below the bundle's directory, with slashes
+	Name    string `json:"name"` // "terraform", "workloads", "argocd"
+	Kind    Kind   `json:"kind"`
+	Version string `json:"version"`
+	Origin  string `json:"origin"` // "go:<module>@<version>#<package>", "source", "images"
+	SHA256  string `json:"sha256"` // hex
+	Size    int64  `json:"size"`   // bytes
+}
+
+// Image is one image of a bundle's archives.
+type Image struct {
+	Name   string `json:"name"`   // short name: "gitea"
+	Ref    string `json:"ref"`    // its name in the archive: "slipway.local/gitea:1.26.0"
+	Digest string `json:"digest"` // "sha256:…" of its manifest
+}
+
+// Pinned is the reference by digest: "slipway.local/gitea@sha256:…".
+func (i Image) Pinned() string {
+	repository := i.Ref
+	if at := strings.LastIndexByte(repository, ':'); at > strings.LastIndexByte(repository, '/') {
+		repository = repository[:at]
+	}
+	return repository + "@" + i.Digest
+}
+
+// Bundle is a bundle whose index was read. Its files are unchecked until Verify.
+type Bundle struct {
+	Index
+	dir string
+}
+
+// Read reads the index of the bundle in dir. It fails with CodeAbsent where
+// there is none and with CodeIndex where it cannot be understood.
+func Read(dir string) (*Bundle, error) {
+	data, err := os.ReadFile(filepath.Join(dir, IndexFile))
+	if err != nil {
+		why := err
+		if errors.Is(err, fs.ErrNotExist) {
+			why = fmt.Errorf("%s holds no %s", dir, IndexFile)
+		}
+		return nil, &fault.Fault{Code: CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: Fix, Err: why}
+	}
+	b, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	b.dir = dir
+	return b, nil
+}
+
+// Parse reads an index that is not on this file system, as the Dagger module
+// has it. Verify of such a bundle fails.
+func Parse(data []byte) (*Bundle, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var index Index
+	err := decoder.Decode(&index)
+	if err == nil {
+		err = index.validate()
+	}
+	if err != nil {
+		return nil, &fault.Fault{
+			Code: CodeIndex, Class: fault.Preflight, Op: "read " + IndexFile, Fix: Fix, Err: err,
+		}
+	}
+	return &Bundle{Index: index}, nil
+}
+
+// Marshal is the bytes of bundle.json: sorted, indented, the same for the same
+// content.
+func (x Index) Marshal() ([]byte, error) {
+	x.Files = slices.SortedFunc(slices.Values(x.Files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	x.Images = slices.SortedFunc(slices.Values(x.Images), func(a, b Image) int { return strings.Compare(a.Name, b.Name) })
+	if err := x.validate(); err != nil {
+		return nil, fmt.Errorf("write %s: %w", IndexFile, err)
+	}
+	data, err := json.MarshalIndent(x, "", "  ")
+	return append(data, '\n'), err
+}
+
+// Digest identifies the bundle's whole content: "sha256:…" of its index.
+func (x Index) Digest() (string, error) {
+	data, err := x.Marshal()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// Images gives every image by its short name as a reference by digest:
+// "gitea" → "slipway.local/gitea@sha256:…".
+func (b *Bundle) Images() map[string]string {
+	refs := make(map[string]string, len(b.Index.Images))
+	for _, image := range b.Index.Images {
+		refs[image.Name] = image.Pinned()
+	}
+	return refs
+}
+
+// Dir is the directory that the bundle was read from, empty for a parsed one.
+func (b *Bundle) Dir() string { return b.dir }
+
+// Path is where a file of the bundle is, given its path in the index.
+func (b *Bundle) Path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
+
+// Tool is the file of a tool: "terraform". The second value says whether the
+// bundle holds it.
+func (b *Bundle) Tool(name string) (File, bool) {
+	at := slices.IndexFunc(b.Files, func(f File) bool { return f.Kind == Tool && f.Name == name })
+	if at < 0 {
+		return File{}, false
+	}
+	return b.Files[at], true
+}
+
+// Check fails with CodePlatform unless the bundle is for platform, such as
+// "linux/amd64": that of the engine, which is not always that of the client.
+func (b *Bundle) Check(platform string) error {
+	if b.Platform == platform {
+		return nil
+	}
+	return &fault.Fault{
+		Code: CodePlatform, Class: fault.Preflight, Op: "use the bundle",
+		Fix: "build the bundle on a " + platform + " machine: make bundle",
+		Err: fmt.Errorf("it is for %s, the engine runs on %s", b.Platform, platform),
+	}
+}
+
+// validate reports every problem of the index at once.
+func (x Index) validate() error {
+	if x.Version != Format {
+		return fmt.Errorf("its version is %d, this Slipway reads version %d", x.Version, Format)
+	}
+	var problems []error
+	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if x.Platform != "linux/amd64" && x.Platform != "linux/arm64" {
+		report("platform: %q is neither linux/amd64 nor linux/arm64", x.Platform)
+	}
+	if len(x.Files) == 0 {
+		report("files: the list is empty")
+	}
+	paths := map[string]bool{}
+	for i, f := range x.Files {
+		switch {
+		case f.Path == "" || path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") || f.Path == IndexFile:
+			report("files[%d]: %q is not a path inside the bundle", i, f.Path)
+		case paths[f.Path]:
+			report("files[%d]: %s is listed twice", i, f.Path)
+		case !isSHA256(f.SHA256):
+			report("files[%d]: %s has no sha256", i, f.Path)
+		case f.Size < 0:
+			report("files[%d]: %s has a negative size", i, f.Path)
+		}
+		paths[f.Path] = true
+	}
+	names := map[string]bool{}
+	for i, image := range x.Images {
+		digest, found := strings.CutPrefix(image.Digest, "sha256:")
+		switch {
+		case image.Name == "" || image.Ref == "":
+			report("images[%d]: name and ref are required", i)
+		case names[image.Name]:
+			report("images[%d]: %s is listed twice", i, image.Name)
+		case !found || !isSHA256(digest):
+			report("images[%d]: %s has no digest", i, image.Name)
+		}
+		names[image.Name] = true
+	}
+	return errors.Join(problems...)
+}
+
+func isSHA256(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && len(s) == 2*sha256.Size
+}

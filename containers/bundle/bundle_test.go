@@ -1,0 +1,133 @@
+package bundle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+// write makes a bundle that holds the given files.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	index := Index{
+		Version: Format, Platform: "linux/amd64",
+		Images: []Image{
+			{Name: "redis", Ref: "slipway.local/redis:7.0.15", Digest: digest},
+			{Name: "gitea", Ref: "slipway.local/gitea:1.26.0", Digest: digest},
+		},
+	}
+	for name, content := range files {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+		sum := sha256.Sum256([]byte(content))
+		index.Files = append(index.Files, File{
+			Path: name, Name: filepath.Base(name), Kind: Tool, Version: "1", Origin: "source",
+			SHA256: hex.EncodeToString(sum[:]), Size: int64(len(content)),
+		})
+	}
+	data, err := index.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, IndexFile), data, 0o644))
+	return dir
+}
+
+func TestAnIntactBundleVerifies(t *testing.T) {
+	dir := write(t, map[string]string{"bin/helm": "a", "bin/kubectl": "b", "images/node.tar": "c"})
+	require.NoError(t, Verify(t.Context(), dir))
+
+	b, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{
+		"gitea": "slipway.local/gitea@" + digest,
+		"redis": "slipway.local/redis@" + digest,
+	}, b.Images())
+	helm, ok := b.Tool("helm")
+	require.True(t, ok)
+	require.FileExists(t, b.Path(helm.Path))
+}
+
+func TestVerifyNamesEveryWrongFile(t *testing.T) {
+	dir := write(t, map[string]string{"bin/a": "same", "bin/b": "gone", "bin/c": "content", "bin/d": "grows", "bin/e": "link"})
+	require.NoError(t, os.Remove(filepath.Join(dir, "bin/b")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/c"), []byte("tnetnoc"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/d"), []byte("has grown"), 0o644))
+	require.NoError(t, os.Remove(filepath.Join(dir, "bin/e")))
+	require.NoError(t, os.Symlink("a", filepath.Join(dir, "bin/e")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "stray"), nil, 0o644))
+
+	err := Verify(t.Context(), dir)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeContent})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	for _, want := range []string{
+		"bin/b is missing", "bin/c has sha256", "bin/d has 9 bytes, the index says 5",
+		"bin/e is not a regular file", "stray is not in the index",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), "bin/a ")
+}
+
+func TestReadFaults(t *testing.T) {
+	const file = `{"path":"bin/a","name":"a","kind":"tool","version":"1","origin":"source","sha256":"` +
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" + `","size":1}`
+	for name, c := range map[string]struct {
+		index string
+		code  fault.Code
+		says  []string
+	}{
+		"not JSON":      {"nonsense", CodeIndex, []string{"invalid character"}},
+		"a newer one":   {`{"version":2,"platform":"linux/amd64","files":[` + file + `],"images":[]}`, CodeIndex, []string{"version is 2"}},
+		"unknown field": {`{"version":1,"colour":"red"}`, CodeIndex, []string{"colour"}},
+		"all problems": {
+			`{"version":1,"platform":"plan9/mips","files":[` + file + `,` + file + `,` + strings.Replace(file, "bin/a", "../a", 1) +
+				`],"images":[{"name":"x","ref":"y","digest":"md5:1"}]}`,
+			CodeIndex,
+			[]string{"plan9/mips", "bin/a is listed twice", `"../a" is not a path inside`, "x has no digest"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, IndexFile), []byte(c.index), 0o644))
+			_, err := Read(dir)
+			require.ErrorIs(t, err, &fault.Fault{Code: c.code})
+			for _, s := range c.says {
+				require.ErrorContains(t, err, s)
+			}
+		})
+	}
+	_, err := Read(t.TempDir())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeAbsent})
+}
+
+func TestVerifyStopsWhenCancelled(t *testing.T) {
+	dir := write(t, map[string]string{"bin/a": "a"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, Verify(ctx, dir), context.Canceled)
+}
+
+func TestCheckPlatform(t *testing.T) {
+	b, err := Read(write(t, map[string]string{"bin/a": "a"}))
+	require.NoError(t, err)
+	require.NoError(t, b.Check("linux/amd64"))
+	require.ErrorIs(t, b.Check("linux/arm64"), &fault.Fault{Code: CodePlatform})
+}
+
+func TestTheSameContentHasTheSameIndex(t *testing.T) {
+	a, err := os.ReadFile(filepath.Join(write(t, map[string]string{"x": "1", "y": "2", "z": "3"}), IndexFile))
+	require.NoError(t, err)
+	b, err := os.ReadFile(filepath.Join(write(t, map[string]string{"z": "3", "y": "2", "x": "1"}), IndexFile))
+	require.NoError(t, err)
+	require.Equal(t, string(a), string(b))
+}

@@ -1,0 +1,136 @@
+package bundle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Verify reads the bundle in dir and compares every file with the index.
+func Verify(ctx context.Context, dir string) error {
+	b, err := Read(dir)
+	if err != nil {
+		return err
+	}
+	return b.Verify(ctx)
+}
+
+// Verify compares size and sha256 of every file with the index, several files
+// at a time. It fails with CodeContent and names each file that is missing, that
+// differs, or that the index does not list.
+func (b *Bundle) Verify(ctx context.Context) error {
+	if b.dir == "" {
+		return errors.New("verify a bundle that was not read from a directory")
+	}
+	problems := make([]string, len(b.Files))
+	slots := make(chan struct{}, max(2, runtime.NumCPU()))
+	var wg sync.WaitGroup
+	for i, f := range b.Files {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			problems[i] = compare(ctx, b.Path(f.Path), f)
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("verify the bundle: %w", context.Cause(ctx))
+	}
+	extra, err := b.unlisted()
+	if err != nil {
+		return fmt.Errorf("list the files of the bundle: %w", err)
+	}
+	problems = slices.DeleteFunc(append(problems, extra...), func(s string) bool { return s == "" })
+	if len(problems) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: CodeContent, Class: fault.Preflight, Op: "verify the bundle " + b.dir, Fix: Fix,
+		Err: errors.New(strings.Join(problems, "; ")),
+	}
+}
+
+// compare says what is wrong with one file, or nothing.
+func compare(ctx context.Context, name string, want File) string {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return want.Path + " is missing"
+	case err != nil:
+		return want.Path + " cannot be read: " + err.Error()
+	case !info.Mode().IsRegular():
+		return want.Path + " is not a regular file"
+	case info.Size() != want.Size:
+		return fmt.Sprintf("%s has %d bytes, the index says %d", want.Path, info.Size(), want.Size)
+	}
+	got, err := Sum(ctx, name)
+	if err != nil {
+		return want.Path + " cannot be read: " + err.Error()
+	}
+	if got != want.SHA256 {
+		return fmt.Sprintf("%s has sha256 %s…, the index says %s…", want.Path, got[:12], want.SHA256[:12])
+	}
+	return ""
+}
+
+// unlisted names the files that the index does not list.
+func (b *Bundle) unlisted() ([]string, error) {
+	listed := map[string]bool{IndexFile: true}
+	for _, f := range b.Files {
+		listed[f.Path] = true
+	}
+	var extra []string
+	err := filepath.WalkDir(b.dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(b.dir, name)
+		if err != nil {
+			return err
+		}
+		if slashed := filepath.ToSlash(relative); !listed[slashed] {
+			extra = append(extra, slashed+" is not in the index")
+		}
+		return nil
+	})
+	return extra, err
+}
+
+// Sum is the sha256 of a file, in hex.
+func Sum(ctx context.Context, name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, cancellable{ctx, f}, make([]byte, 1<<20)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// cancellable stops reading once its context is done. It lives for one call.
+type cancellable struct {
+	ctx context.Context //nolint:containedctx // as long as one Sum
+	r   io.Reader
+}
+
+func (c cancellable) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
