@@ -1,6 +1,6 @@
 // The tools module of the offline engine: it pins Dagger's engine and CLI so
 // that ci/engine can build both from the Go module proxy. Nothing imports it.
-module github.com/slipway-sh/slipway/ci/engine
+module github.com/slipway-sh/slipway/ci/engine/dagger
 
 go 1.26
 

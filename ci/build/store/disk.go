@@ -1,0 +1,49 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// mountsBelow lists the mount points at or below dir. Where the kernel does not
+// list its mounts (it is not Linux) there are none.
+func mountsBelow(dir string) ([]string, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	var found []string
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		fields := strings.Fields(sc.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		if at := unescape.Replace(fields[4]); at == dir || strings.HasPrefix(at, dir+"/") {
+			found = append(found, at)
+		}
+	}
+	return found, nil
+}
+
+// unescape undoes what mountinfo does to blanks and backslashes in paths.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
