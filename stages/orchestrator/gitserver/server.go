@@ -1,0 +1,237 @@
+// Package gitserver is the steps' client of the platform's git server: its API
+// and its repositories, over HTTPS, through an address that need not be the one
+// that the server's name resolves to.
+package gitserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Password is a password that no print shows.
+type Password string
+
+// String hides the password.
+func (Password) String() string { return "[redacted]" }
+
+// GoString hides the password from %#v too.
+func (Password) GoString() string { return "[redacted]" }
+
+// MarshalText hides the password from JSON and logs.
+func (Password) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+
+// Server is a git server and the account that is used on it. Its methods may be
+// called at the same time by several goroutines.
+type Server struct {
+	URL      string         // as users see it, "https://gitea.example.org"; its host is the name that the certificate must have
+	Address  string         // host:port that is dialled; empty: the host of URL
+	Roots    *x509.CertPool // what certificates are checked against; nil: the system's
+	Username string
+	Password Password
+}
+
+// requestTimeout bounds one request to the API.
+const requestTimeout = 30 * time.Second
+
+// Client returns an HTTP client that dials address whatever host it is asked
+// for (nothing is replaced when address is empty), uses no proxy and follows no
+// redirect. Certificates are verified against roots, nil being the system's.
+func Client(address string, roots *x509.CertPool) *http.Client {
+	d := &net.Dialer{Timeout: 10 * time.Second}
+	t := &http.Transport{
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     5 * time.Second,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if address != "" {
+				addr = address
+			}
+			return d.DialContext(ctx, network, addr)
+		},
+	}
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// StatusError is an answer of the API that says no.
+type StatusError struct {
+	Method, Path string
+	Status       int    // HTTP status
+	Message      string // the server's, shortened
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("%s %s answered %d", e.Method, e.Path, e.Status)
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	return s
+}
+
+// User returns the login name of the account that the server sees.
+func (s *Server) User(ctx context.Context) (string, error) {
+	var u struct {
+		Login string `json:"login"`
+	}
+	if err := s.api(ctx, http.MethodGet, "/api/v1/user", nil, &u); err != nil {
+		return "", err
+	}
+	return u.Login, nil
+}
+
+// EnsureRepository makes the account's repository name when it is not there. It
+// is private, holds no commit and its default branch is main.
+func (s *Server) EnsureRepository(ctx context.Context, name, description string) (created bool, err error) {
+	path := "/api/v1/repos/" + url.PathEscape(s.Username) + "/" + url.PathEscape(name)
+	err = s.api(ctx, http.MethodGet, path, nil, nil)
+	if err == nil {
+		return false, nil
+	}
+	if !isStatus(err, http.StatusNotFound) {
+		return false, err
+	}
+	body := map[string]any{
+		"name": name, "description": description, "private": true,
+		"default_branch": "main", "auto_init": false,
+	}
+	err = s.api(ctx, http.MethodPost, "/api/v1/user/repos", body, nil)
+	if isStatus(err, http.StatusConflict) { // somebody else was faster
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// DeleteRepository removes the account's repository name; one that is not there
+// is not an error.
+func (s *Server) DeleteRepository(ctx context.Context, name string) error {
+	path := "/api/v1/repos/" + url.PathEscape(s.Username) + "/" + url.PathEscape(name)
+	err := s.api(ctx, http.MethodDelete, path, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// ErrSignUpOpen means that a stranger could make an account.
+var ErrSignUpOpen = errors.New("a stranger can sign up")
+
+// CheckSignUpRefused tries to make an account without being logged in, as the
+// sign-up form does, and looks whether it exists afterwards. It needs an account
+// that may see users and returns ErrSignUpOpen when the attempt succeeded.
+func (s *Server) CheckSignUpRefused(ctx context.Context) error {
+	var b [6]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return fmt.Errorf("make a user name: %w", err)
+	}
+	name := "stranger-" + hex.EncodeToString(b[:])
+	secret := "Aa1!" + hex.EncodeToString(b[:])
+	form := url.Values{"user_name": {name}, "email": {name + "@example.invalid"}, "password": {secret}, "retype": {secret}}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/user/sign_up", strings.NewReader(form.Encode()))
+	if err != nil {
+		return fmt.Errorf("ask for an account: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := s.client().Do(req)
+	if err != nil {
+		return fmt.Errorf("ask for an account: %w", err)
+	}
+	drain(resp)
+	err = s.api(ctx, http.MethodGet, "/api/v1/users/"+name, nil, nil)
+	switch {
+	case isStatus(err, http.StatusNotFound):
+		return nil
+	case err == nil:
+		return ErrSignUpOpen
+	default:
+		return fmt.Errorf("look whether a stranger got an account: %w", err)
+	}
+}
+
+// api sends in as JSON and decodes the answer into out; both may be nil.
+func (s *Server) api(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, body)
+	if err != nil {
+		return fmt.Errorf("ask the git server: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.SetBasicAuth(s.Username, string(s.Password))
+	resp, err := s.client().Do(req)
+	if err != nil {
+		return fmt.Errorf("ask the git server: %w", err)
+	}
+	defer drain(resp)
+	if resp.StatusCode/100 != 2 {
+		return &StatusError{Method: method, Path: path, Status: resp.StatusCode, Message: messageOf(resp.Body)}
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("read the git server's answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// client makes a client per use: a step makes a handful of requests only.
+func (s *Server) client() *http.Client { return Client(s.Address, s.Roots) }
+
+func isStatus(err error, status int) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	return ok && e.Status == status
+}
+
+// messageOf is the message of an error answer, at most 200 characters.
+func messageOf(r io.Reader) string {
+	b, err := io.ReadAll(io.LimitReader(r, 4096))
+	if err != nil {
+		return ""
+	}
+	var m struct {
+		Message string `json:"message"`
+	}
+	text := string(b)
+	if json.Unmarshal(b, &m) == nil && m.Message != "" {
+		text = m.Message
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 200 {
+		text = text[:200] + "…"
+	}
+	return text
+}
+
+// drain reads what is left, within reason, and closes the body.
+func drain(resp *http.Response) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
+	_ = resp.Body.Close()
+}

@@ -1,0 +1,126 @@
+package gitserver
+
+import (
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/memory"
+)
+
+// Tree is the content of a repository: slash-separated path to file. Files are
+// regular ones; directories are those that the paths need.
+type Tree map[string][]byte
+
+// Hash is git's name of the tree. Equal trees have equal hashes.
+func (t Tree) Hash() (string, error) {
+	b := &builder{store: memory.NewStorage()}
+	h, err := b.tree(t)
+	if err != nil {
+		return "", err
+	}
+	return h.String(), nil
+}
+
+// builder puts objects into a store and remembers their names in order.
+type builder struct {
+	store storer.EncodedObjectStorer
+	made  []plumbing.Hash
+}
+
+// tree stores t with everything in it and returns the root's name.
+func (b *builder) tree(t Tree) (plumbing.Hash, error) {
+	root := newFolder()
+	for p, content := range t {
+		if err := root.put(p, content); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	return b.folder(root)
+}
+
+func (b *builder) folder(f *folder) (plumbing.Hash, error) {
+	var entries []object.TreeEntry
+	for name, content := range f.files {
+		h, err := b.put(plumbing.BlobObject, func(o plumbing.EncodedObject) error {
+			w, err := o.Writer()
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(content); err != nil {
+				return err
+			}
+			return w.Close()
+		})
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		entries = append(entries, object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: h})
+	}
+	for name, sub := range f.folders {
+		h, err := b.folder(sub)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		entries = append(entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: h})
+	}
+	sort.Sort(object.TreeEntrySorter(entries))
+	return b.put(plumbing.TreeObject, (&object.Tree{Entries: entries}).Encode)
+}
+
+// commit stores a commit and returns its name.
+func (b *builder) commit(c *object.Commit) (plumbing.Hash, error) {
+	return b.put(plumbing.CommitObject, c.Encode)
+}
+
+func (b *builder) put(kind plumbing.ObjectType, encode func(plumbing.EncodedObject) error) (plumbing.Hash, error) {
+	o := b.store.NewEncodedObject()
+	o.SetType(kind)
+	if err := encode(o); err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("encode a git %s: %w", kind, err)
+	}
+	h, err := b.store.SetEncodedObject(o)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("store a git %s: %w", kind, err)
+	}
+	b.made = append(b.made, h)
+	return h, nil
+}
+
+type folder struct {
+	files   map[string][]byte
+	folders map[string]*folder
+}
+
+func newFolder() *folder {
+	return &folder{files: map[string][]byte{}, folders: map[string]*folder{}}
+}
+
+func (f *folder) put(p string, content []byte) error {
+	if p == "" || path.Clean(p) != p || path.IsAbs(p) || strings.HasPrefix(p, "..") {
+		return fmt.Errorf("%q is not a path inside a repository", p)
+	}
+	for {
+		dir, rest, found := strings.Cut(p, "/")
+		if !found {
+			break
+		}
+		if _, ok := f.files[dir]; ok {
+			return fmt.Errorf("%q is both a file and a folder", dir)
+		}
+		if f.folders[dir] == nil {
+			f.folders[dir] = newFolder()
+		}
+		f, p = f.folders[dir], rest
+	}
+	if _, ok := f.folders[p]; ok {
+		return fmt.Errorf("%q is both a file and a folder", p)
+	}
+	f.files[p] = content
+	return nil
+}
