@@ -1,0 +1,104 @@
+package containers
+
+import (
+	"context"
+	"sync"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Ports of the cluster service.
+const (
+	APIPort    = 6443 // Kubernetes API, HTTPS
+	HealthPort = 6444 // /readyz of the node, plain HTTP
+)
+
+// Cluster is the service that runs the deployment's local Kubernetes node. Its
+// state lives on the deployment's node volume; starting it a second time while
+// it runs elsewhere is refused by the node itself.
+type Cluster struct {
+	service *dagger.Service
+
+	mu      sync.Mutex
+	running bool
+}
+
+// Cluster describes the node; nothing starts before Start. ports are published
+// besides the API's and the health endpoint's.
+func (d *Deployment) Cluster(ports ...int) *Cluster {
+	ctr := d.images.Node.
+		WithMountedCache(nodeDir, d.data).
+		WithMountedCache(stateDir, d.state).
+		WithMountedTemp("/run").
+		WithExposedPort(APIPort).
+		WithExposedPort(HealthPort)
+	for _, p := range ports {
+		ctr = ctr.WithExposedPort(p, dagger.ContainerWithExposedPortOpts{ExperimentalSkipHealthcheck: true})
+	}
+	args := []string{"run", "--cluster-name", d.name}
+	if d.images.Workloads != nil {
+		ctr = ctr.WithMountedFile(archive, d.images.Workloads)
+		args = append(args, "--images", archive)
+	}
+	if d.images.Mirror != "" {
+		args = append(args, "--registry-mirror", d.images.Mirror)
+	}
+	if ref := d.images.Refs["pause"]; ref != "" {
+		args = append(args, "--pause-image", ref)
+	}
+	return &Cluster{service: ctr.AsService(dagger.ContainerAsServiceOpts{
+		Args:                     append([]string{binDir + "/slipway-node"}, args...),
+		InsecureRootCapabilities: true,
+	})}
+}
+
+// Service is what steps bind to.
+func (c *Cluster) Service() *dagger.Service { return c.service }
+
+// Start starts the node and returns once its API's port is open; the service
+// then runs until Stop or the end of the Dagger session.
+func (c *Cluster) Start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running {
+		return nil
+	}
+	if _, err := c.service.Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &fault.Fault{
+			Code:  "ENG-003",
+			Class: fault.Step,
+			Op:    "start the cluster's node",
+			Fix:   "see the node's last lines above; the engine must allow privileged services (--allow-insecure-entitlement security.insecure)",
+			Err:   err,
+		}
+	}
+	c.running = true
+	return nil
+}
+
+// Stop ends the node in good order, within ten seconds; a node that does not
+// run is no error.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.running {
+		return nil
+	}
+	c.running = false
+	_, err := c.service.Stop(ctx)
+	return err
+}
+
+// Wipe empties the node's volume. The cluster must not run.
+func (d *Deployment) Wipe(ctx context.Context) error {
+	_, err := fresh(d.images.Node.WithMountedCache(nodeDir, d.data)).
+		WithExec([]string{binDir + "/slipway-node", "wipe", "--data", nodeDir},
+			dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).
+		Sync(ctx)
+	return err
+}

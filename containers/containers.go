@@ -1,0 +1,101 @@
+// Package containers is Slipway's only contact with Dagger: where the images of
+// a run come from, the toolchain container, the execution of a step, the
+// cluster service, and a deployment's volumes.
+//
+// Whatever touches the world is never cached: every execution of a step gets a
+// fresh environment variable after the layers that may be cached.
+package containers
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+
+	"dagger.io/dagger"
+)
+
+// Paths that every container of a deployment agrees on.
+const (
+	stateDir  = "/slipway/state"           // the state volume
+	nodeDir   = "/var/lib/slipway-node"    // the node's volume
+	archive   = "/slipway/images/workloads.tar"
+	binDir    = "/usr/local/bin"
+	nonceName = "SLIPWAY_NONCE"
+)
+
+// Images is where the containers of a run come from. All of it is pinned by
+// digest.
+type Images struct {
+	// Toolchain is the base of every step, with the pinned tools and the runner.
+	Toolchain *dagger.Container
+	// Node is the local cluster's node.
+	Node *dagger.Container
+	// Workloads is an OCI archive with the workload images; nil where the
+	// cluster pulls them from a registry.
+	Workloads *dagger.File
+	// Manifests is a directory with third-party manifests by project.
+	Manifests *dagger.Directory
+	// Refs maps the short name of an image to its reference by digest.
+	Refs map[string]string
+	// Mirror is the host:port of a registry without TLS from which the node may
+	// pull; empty for none.
+	Mirror string
+	// Digest identifies all of the above, hex sha256.
+	Digest string
+}
+
+// Deployment is one named deployment on a Dagger engine. Its volumes are made
+// when first used. Methods may be called concurrently.
+type Deployment struct {
+	name   string
+	client *dagger.Client
+	images *Images
+	log    *slog.Logger
+	state  *dagger.CacheVolume
+	data   *dagger.CacheVolume
+}
+
+// Open is the deployment of that name; log may be nil.
+func Open(client *dagger.Client, name string, images *Images, log *slog.Logger) *Deployment {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Deployment{
+		name:   name,
+		client: client,
+		images: images,
+		log:    log,
+		state:  client.CacheVolume("slipway-state-" + name),
+		data:   client.CacheVolume("slipway-node-" + name),
+	}
+}
+
+// Toolchain is a container with the tools and the state volume; it is bound to
+// cluster under the name "cluster" unless that is nil.
+func (d *Deployment) Toolchain(cluster *dagger.Service) *dagger.Container {
+	ctr := d.images.Toolchain.WithMountedCache(stateDir, d.state)
+	if cluster != nil {
+		ctr = ctr.WithServiceBinding("cluster", cluster)
+	}
+	return ctr
+}
+
+// fresh makes what follows run again however often it ran before.
+func fresh(ctr *dagger.Container) *dagger.Container {
+	return ctr.WithEnvVariable(nonceName, rand.Text())
+}
+
+// State copies a path of the state volume, relative to its root, into a
+// directory; a path that is not there gives an empty one. Files named secrets
+// are never copied.
+func (d *Deployment) State(path string) *dagger.Directory {
+	return fresh(d.Toolchain(nil)).
+		WithExec([]string{"slipway", "state", "copy", path, "/slipway/out"}).
+		Directory("/slipway/out")
+}
+
+// Run executes a command in the toolchain with the state volume and returns its
+// standard output.
+func (d *Deployment) Run(ctx context.Context, args ...string) (string, error) {
+	return fresh(d.Toolchain(nil)).WithExec(args).Stdout(ctx)
+}

@@ -1,0 +1,96 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Exec is one execution of the runner in the toolchain.
+type Exec struct {
+	// Args is the command line: "slipway", "step", "infrastructure/terraform".
+	Args []string
+	// Files are written into the container before it starts, by path.
+	Files map[string]string
+	// Directories are mounted read-only, by path.
+	Directories map[string]*dagger.Directory
+	// Secrets are mounted as files with mode 0400, by path.
+	Secrets map[string]*dagger.Secret
+	// Result is the path of the file that the runner leaves behind, whether it
+	// succeeded or not.
+	Result string
+	// Cluster is bound under the name "cluster"; nil for none.
+	Cluster *dagger.Service
+}
+
+// Outcome is how an execution ended.
+type Outcome struct {
+	ExitCode int
+	Result   []byte // the result file; nil if the runner left none
+	Stderr   string
+}
+
+// Exec runs e once, uncached. An exit code other than 0 is an Outcome, not an
+// error; an error means that the engine could not run the command or that the
+// command was killed before it could leave a result.
+func (d *Deployment) Exec(ctx context.Context, e Exec) (Outcome, error) {
+	ctr := d.Toolchain(e.Cluster)
+	for path, dir := range e.Directories {
+		ctr = ctr.WithMountedDirectory(path, dir)
+	}
+	for path, secret := range e.Secrets {
+		ctr = ctr.WithMountedSecret(path, secret, dagger.ContainerWithMountedSecretOpts{Mode: 0o400})
+	}
+	for path, text := range e.Files {
+		ctr = ctr.WithNewFile(path, text)
+	}
+	done := fresh(ctr).WithExec(e.Args, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
+	code, err := done.ExitCode(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Outcome{}, context.Cause(ctx)
+		}
+		return Outcome{}, lost(e, err)
+	}
+	out := Outcome{ExitCode: code}
+	text, err := done.File(e.Result).Contents(ctx)
+	if err == nil {
+		out.Result = []byte(text)
+		return out, nil
+	}
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	if out.Stderr, err = done.Stderr(ctx); err != nil {
+		return out, lost(e, err)
+	}
+	return out, nil
+}
+
+// lost is the fault of an execution whose file system the engine threw away,
+// as it does for one that was killed.
+func lost(e Exec, err error) error {
+	var x *dagger.ExecError
+	if errors.As(err, &x) {
+		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
+	}
+	return &fault.Fault{
+		Code:  "ENG-002",
+		Class: fault.Step,
+		Op:    fmt.Sprintf("run %v", e.Args),
+		Fix:   "look for memory pressure or an engine restart in the engine's log, then run the same command again: finished steps are kept",
+		Err:   err,
+	}
+}
+
+// tail is the end of s, at most n bytes of it.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "…" + s[len(s)-n:]
+}

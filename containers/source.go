@@ -1,0 +1,123 @@
+package containers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// runner is the name of Slipway's own program among a bundle's tools.
+const runner = "slipway"
+
+// FromBundle takes everything from a bundle's directory and checks every file of
+// it: the runner by the engine, the rest by the runner. A result for the same
+// content is kept by the engine, so that only the first run pays for it.
+func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Directory) (*Images, error) {
+	index, err := readIndex(ctx, client, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(ctx, client, dir, index); err != nil {
+		return nil, err
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return nil, err
+	}
+	toolchain := client.Container().Import(dir.File(bundle.ToolchainArchive))
+	for _, f := range index.Files {
+		if f.Kind == bundle.Tool {
+			toolchain = toolchain.WithFile(binDir+"/"+f.Name, dir.File(f.Path), dagger.ContainerWithFileOpts{Permissions: 0o755})
+		}
+	}
+	return &Images{
+		Toolchain: toolchain,
+		Node:      client.Container().Import(dir.File(bundle.NodeArchive)),
+		Workloads: dir.File(bundle.WorkloadArchive),
+		Manifests: dir.Directory("manifests"),
+		Refs:      index.Images(),
+		Digest:    digest,
+	}, nil
+}
+
+func readIndex(ctx context.Context, client *dagger.Client, dir *dagger.Directory) (*bundle.Bundle, error) {
+	text, err := dir.File(bundle.IndexFile).Contents(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &fault.Fault{Code: bundle.CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: bundle.Fix,
+			Err: fmt.Errorf("the directory holds no %s", bundle.IndexFile)}
+	}
+	index, err := bundle.Parse([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	platform, err := client.DefaultPlatform(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask the engine for its platform: %w", err)
+	}
+	return index, index.Check(string(platform))
+}
+
+// verify compares every file with the index. The runner comes first and is
+// compared by the engine: it checks the others.
+func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, index *bundle.Bundle) error {
+	tool, ok := index.Tool(runner)
+	if !ok {
+		return damaged(fmt.Sprintf("%s lists no tool %q", bundle.IndexFile, runner))
+	}
+	got, err := dir.File(tool.Path).Digest(ctx, dagger.FileDigestOpts{ExcludeMetadata: true})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return damaged(tool.Path + ": missing")
+	case got != contentDigest(tool.SHA256):
+		return damaged(tool.Path + ": its content is not the one that " + bundle.IndexFile + " names")
+	}
+	// From here on the result depends on content alone, so the engine may reuse it.
+	done := client.Container().
+		WithFile("/"+runner, dir.File(tool.Path), dagger.ContainerWithFileOpts{Permissions: 0o755}).
+		WithMountedDirectory("/bundle", dir).
+		WithExec([]string{"/" + runner, "bundle", "verify", "/bundle"}, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
+	code, err := done.ExitCode(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("verify the bundle: %w", err)
+	}
+	if code == 0 {
+		return nil
+	}
+	text, err := done.Stderr(ctx)
+	if err != nil {
+		return fmt.Errorf("verify the bundle: %w", err)
+	}
+	return damaged(strings.TrimSpace(text))
+}
+
+func damaged(what string) error {
+	return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "verify the bundle", Fix: bundle.Fix,
+		Err: fmt.Errorf("%s", what)}
+}
+
+// contentDigest is what Dagger v0.19.10 calls the digest of a file without its
+// metadata: the sha256 of the content's sha256 (core/file.go, File.Digest). It
+// is "" for what is not hex.
+func contentDigest(sha string) string {
+	raw, err := hex.DecodeString(sha)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
