@@ -1,0 +1,284 @@
+package document
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Decode reads the document into the struct that into points to, by its json
+// tags; a field that the document leaves out or leaves empty keeps its value.
+// The root fields named by sections are not decoded but returned as JSON.
+//
+// It knows structs, slices, maps with text keys, pointers, text, booleans,
+// whole numbers, json.RawMessage and encoding.TextUnmarshaler, and panics on a
+// type with anything else.
+func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMessage, []Problem) {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("document: decode into %T, want a pointer to a struct", into))
+	}
+	if d.root == nil {
+		return nil, nil
+	}
+	dec := decoder{sections: map[string]json.RawMessage{}}
+	dec.mapping("", d.root, v.Elem(), sections)
+	return dec.sections, dec.problems
+}
+
+type decoder struct {
+	problems []Problem
+	sections map[string]json.RawMessage
+}
+
+func (d *decoder) problem(field string, n *yaml.Node, got, want string) {
+	d.problems = append(d.problems, Problem{Field: field, Line: n.Line, Got: got, Want: want})
+}
+
+// mapping decodes n into the struct v.
+func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections []string) {
+	fields := fieldsOf(v.Type())
+	seen := map[string]bool{}
+	for key, value := range pairs(n) {
+		name := key.Value
+		if !isText(key) || seen[name] {
+			continue // Parse has reported it
+		}
+		seen[name] = true
+		field := join(path, name)
+		if i, ok := fields[name]; ok {
+			d.value(field, value, v.Field(i))
+			continue
+		}
+		if slices.Contains(sections, name) {
+			d.section(field, name, value)
+			continue
+		}
+		names := append(slices.Collect(maps.Keys(fields)), sections...)
+		d.problem(field, key, "an unknown field", allowed(name, names))
+	}
+}
+
+func (d *decoder) section(field, name string, n *yaml.Node) {
+	switch {
+	case isNull(n):
+	case n.Kind != yaml.MappingNode:
+		d.problem(field, n, kindOf(n), "a mapping")
+	default:
+		if raw, ok := d.raw(field, n); ok {
+			d.sections[name] = raw
+		}
+	}
+}
+
+// value decodes n into v.
+func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
+	if isNull(n) || n.Kind == yaml.AliasNode {
+		return // an alias was reported by Parse
+	}
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		if raw, ok := d.raw(field, n); ok {
+			v.SetBytes(raw)
+		}
+		return
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		if !isText(n) {
+			d.problem(field, n, kindOf(n), "text")
+		} else if err := u.UnmarshalText([]byte(n.Value)); err != nil {
+			d.problem(field, n, Quote(n.Value), err.Error())
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(field, n, v.Elem())
+	case reflect.Struct:
+		if d.is(field, n, n.Kind == yaml.MappingNode, "a mapping") {
+			d.mapping(field, n, v, nil)
+		}
+	case reflect.Map:
+		if d.is(field, n, n.Kind == yaml.MappingNode, "a mapping") {
+			d.dictionary(field, n, v)
+		}
+	case reflect.Slice:
+		if d.is(field, n, n.Kind == yaml.SequenceNode, "a list") {
+			v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+			for i, item := range n.Content {
+				at := fmt.Sprintf("%s[%d]", field, i)
+				if isNull(item) {
+					d.problem(at, item, "nothing", "a value")
+				}
+				d.value(at, item, v.Index(i))
+			}
+		}
+	case reflect.String:
+		want := "text"
+		if n.Kind == yaml.ScalarNode {
+			want = "text (put it in quotes)"
+		}
+		if d.is(field, n, isText(n), want) {
+			v.SetString(n.Value)
+		}
+	case reflect.Bool:
+		if d.is(field, n, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool", "true or false") {
+			b, err := strconv.ParseBool(strings.ToLower(n.Value))
+			if err != nil {
+				d.problem(field, n, "something else", "true or false")
+			}
+			v.SetBool(b)
+		}
+	case reflect.Int, reflect.Int64:
+		if d.is(field, n, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int", "a whole number") {
+			i, err := strconv.ParseInt(n.Value, 10, 32)
+			if err != nil {
+				d.problem(field, n, "a number out of range", "a whole number in decimal digits")
+			}
+			v.SetInt(i)
+		}
+	default:
+		panic(fmt.Sprintf("document: %s has type %v", field, v.Type()))
+	}
+}
+
+func (d *decoder) dictionary(field string, n *yaml.Node, v reflect.Value) {
+	out := reflect.MakeMap(v.Type())
+	for key, value := range pairs(n) {
+		if !isText(key) || out.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
+			continue // Parse has reported it
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(join(field, key.Value), value, item)
+		out.SetMapIndex(reflect.ValueOf(key.Value), item)
+	}
+	v.Set(out)
+}
+
+func (d *decoder) is(field string, n *yaml.Node, ok bool, want string) bool {
+	if !ok {
+		d.problem(field, n, kindOf(n), want)
+	}
+	return ok
+}
+
+// raw is n as JSON.
+func (d *decoder) raw(field string, n *yaml.Node) (json.RawMessage, bool) {
+	before := len(d.problems)
+	v := d.plain(field, n)
+	if len(d.problems) > before {
+		return nil, false
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		d.problem(field, n, "a value that JSON cannot hold", "text, numbers, true, false, lists and mappings")
+		return nil, false
+	}
+	return b, true
+}
+
+// plain is n as the types of encoding/json.
+func (d *decoder) plain(field string, n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for key, value := range pairs(n) {
+			m[key.Value] = d.plain(join(field, key.Value), value)
+		}
+		return m
+	case yaml.SequenceNode:
+		s := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			s[i] = d.plain(fmt.Sprintf("%s[%d]", field, i), item)
+		}
+		return s
+	case yaml.AliasNode:
+		return nil // Parse has reported it
+	}
+	if isText(n) {
+		return n.Value
+	}
+	var v any
+	if err := n.Decode(&v); err != nil {
+		d.problem(field, n, "a value that does not fit its tag", "a plain value")
+		return nil
+	}
+	if f, ok := v.(float64); ok {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			d.problem(field, n, "a number that is not finite", "a number")
+			return nil
+		}
+		if f == 0 {
+			return 0 // not -0, which is no number of its own here
+		}
+	}
+	return v
+}
+
+// fieldsOf maps the json names of t's fields to their index.
+func fieldsOf(t reflect.Type) map[string]int {
+	out := map[string]int{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			out[name] = i
+		}
+	}
+	return out
+}
+
+// allowed says which name was probably meant, or which there are.
+func allowed(name string, names []string) string {
+	slices.Sort(names)
+	best, far := "", 1+max(1, len(name)/3)
+	for _, n := range names {
+		if dist := distance(strings.ToLower(name), strings.ToLower(n)); dist < far {
+			best, far = n, dist
+		}
+	}
+	if best != "" {
+		return Quote(best)
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// distance is how many characters must be changed, added, removed or swapped
+// with their neighbour to make a into b.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	if len(x) > 64 || len(y) > 64 {
+		return math.MaxInt
+	}
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ(x[i-1], y[j-1]))
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(x)][len(y)]
+}
+
+func differ(a, b rune) int {
+	if a != b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,251 @@
+// Package document reads small YAML documents written by people into Go types,
+// strictly: it names every problem by field and line instead of stopping at the
+// first, and never shows a value that it could not place.
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// MaxSize is the largest document that is read, in bytes.
+	MaxSize = 1 << 20
+	// MaxDepth is how deep mappings and lists may nest.
+	MaxDepth = 32
+)
+
+// Problem is one thing that is wrong with a document.
+type Problem struct {
+	Field string // path of the field: "tls.key", "components[2].name"; empty for the document itself
+	Line  int    // counted from 1; 0 when it is not known
+	Got   string // what is there; may be empty
+	Want  string // what should be there
+}
+
+// String is the problem on one line.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", p.Line)
+	}
+	switch {
+	case strings.ContainsFunc(p.Field, func(r rune) bool { return !unicode.IsPrint(r) }), len(p.Field) > 200:
+		b.WriteString(Quote(p.Field) + ": ")
+	case p.Field != "":
+		b.WriteString(p.Field + ": ")
+	}
+	if p.Got != "" {
+		b.WriteString("got " + p.Got + ", ")
+	}
+	b.WriteString("want " + p.Want)
+	return b.String()
+}
+
+// Document is a parsed document whose root is a mapping or nothing at all.
+type Document struct {
+	root  *yaml.Node // nil when the document is empty
+	lines map[string]int
+}
+
+// Parse reads data as one YAML document. When it returns problems the document
+// is still usable for whatever was understood, and nil when nothing was.
+func Parse(data []byte) (*Document, []Problem) {
+	if p, ok := notText(data); !ok {
+		return nil, []Problem{p}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	if err := dec.Decode(&first); errors.Is(err, io.EOF) {
+		return &Document{}, nil
+	} else if err != nil {
+		return nil, []Problem{syntax(data, err)}
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return nil, []Problem{{Line: second.Line, Got: "another document", Want: "one document in the file"}}
+	case !errors.Is(err, io.EOF):
+		return nil, []Problem{syntax(data, err)}
+	}
+	d := &Document{lines: map[string]int{}}
+	root := first.Content[0]
+	switch {
+	case isNull(root):
+		return d, nil
+	case root.Kind != yaml.MappingNode:
+		return nil, []Problem{{Line: root.Line, Got: kindOf(root), Want: "a mapping of fields (name: value)"}}
+	}
+	d.root = root
+	return d, d.check("", root, 1)
+}
+
+// Line is where the field stands, or where the nearest field around it does; 0
+// when neither is in the document.
+func (d *Document) Line(field string) int {
+	for {
+		if l, ok := d.lines[field]; ok {
+			return l
+		}
+		i := strings.LastIndexAny(field, ".[")
+		if i < 0 {
+			return 0
+		}
+		field = field[:i]
+	}
+}
+
+// Int is the number in a field of the root; false when there is none.
+func (d *Document) Int(name string) (int, bool) {
+	if d.root == nil {
+		return 0, false
+	}
+	for key, value := range pairs(d.root) {
+		if key.Value == name && value.Kind == yaml.ScalarNode && value.ShortTag() == "!!int" {
+			n, err := strconv.Atoi(value.Value)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// check finds what no document may hold, and remembers where each field stands.
+func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
+	if depth > MaxDepth {
+		return []Problem{{Field: path, Line: n.Line, Got: "deeper nesting", Want: fmt.Sprintf("at most %d levels", MaxDepth)}}
+	}
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return []Problem{{Field: path, Line: n.Line, Got: "an anchor or alias", Want: "the value itself"}}
+	}
+	var problems []Problem
+	switch n.Kind {
+	case yaml.MappingNode:
+		seen := map[string]int{}
+		for key, value := range pairs(n) {
+			if key.Kind != yaml.ScalarNode || !isText(key) || key.Anchor != "" {
+				problems = append(problems, Problem{Field: path, Line: key.Line, Got: "a key that is " + kindOf(key), Want: "text as key"})
+				continue
+			}
+			field := join(path, key.Value)
+			if line, ok := seen[key.Value]; ok {
+				problems = append(problems, Problem{Field: field, Line: key.Line, Got: fmt.Sprintf("the field again (first on line %d)", line), Want: "it once"})
+				continue
+			}
+			seen[key.Value] = key.Line
+			d.lines[field] = key.Line
+			problems = append(problems, d.check(field, value, depth+1)...)
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			field := fmt.Sprintf("%s[%d]", path, i)
+			d.lines[field] = item.Line
+			problems = append(problems, d.check(field, item, depth+1)...)
+		}
+	case yaml.ScalarNode:
+		if kindOf(n) == "" {
+			problems = append(problems, Problem{Field: path, Line: n.Line, Got: "the tag " + Quote(n.Tag), Want: "a plain value"})
+		}
+	}
+	return problems
+}
+
+// pairs yields the keys and values of a mapping.
+func pairs(n *yaml.Node) func(func(*yaml.Node, *yaml.Node) bool) {
+	return func(yield func(*yaml.Node, *yaml.Node) bool) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// kindOf names what n is; empty for a scalar whose tag is none of YAML's own.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	switch n.ShortTag() {
+	case "!!str", "!!timestamp":
+		return "text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
+		return "nothing"
+	case "!!merge":
+		return "a merge key"
+	}
+	return ""
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && kindOf(n) == "text" }
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// notText reports data that no YAML parser should see.
+func notText(data []byte) (Problem, bool) {
+	if len(data) > MaxSize {
+		return Problem{Got: fmt.Sprintf("%d bytes", len(data)), Want: "at most 1 MiB"}, false
+	}
+	line := 1
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == '\n':
+			line++
+		case r == utf8.RuneError && size == 1, r < ' ' && r != '\t' && r != '\r':
+			return Problem{Line: line, Got: fmt.Sprintf("the byte 0x%02x", data[i]), Want: "YAML text in UTF-8"}, false
+		}
+		i += size
+	}
+	return Problem{}, true
+}
+
+// syntax turns an error of the YAML parser into a problem.
+func syntax(data []byte, err error) Problem {
+	for i, line := range strings.Split(string(data), "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if strings.Contains(indent, "\t") {
+			return Problem{Line: i + 1, Got: "a tab in the indentation", Want: "spaces"}
+		}
+	}
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	p := Problem{Got: text, Want: "valid YAML"}
+	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
+		p.Line, _ = strconv.Atoi(m[1])
+		p.Got = m[2]
+	}
+	p.Got = "a syntax error (" + p.Got + ")"
+	return p
+}
+
+// Quote shows a value in a message: quoted, and cut when it is long.
+func Quote(s string) string {
+	const most = 40
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}

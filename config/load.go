@@ -1,0 +1,173 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of this package's faults.
+const (
+	CodeInvalid fault.Code = "CFG-001" // the file has problems
+	CodeNewer   fault.Code = "CFG-002" // the file was written for a newer Slipway
+)
+
+// Problem is one thing that is wrong with a config.
+type Problem = document.Problem
+
+// Invalid is every problem of a config, in the order of its lines.
+type Invalid struct {
+	Problems []Problem
+}
+
+// Error lists the problems, one per line after the first.
+func (e *Invalid) Error() string {
+	var b strings.Builder
+	if len(e.Problems) == 1 {
+		b.WriteString("1 problem:")
+	} else {
+		fmt.Fprintf(&b, "%d problems:", len(e.Problems))
+	}
+	for _, p := range e.Problems {
+		b.WriteString("\n  " + p.String())
+	}
+	return b.String()
+}
+
+// Newer says that a config was written for a schema that this program does not
+// know.
+type Newer struct {
+	Version int // of the file
+	Known   int // newest version that is known
+}
+
+func (e *Newer) Error() string {
+	return fmt.Sprintf("the file has version %d, this program knows versions up to %d", e.Version, e.Known)
+}
+
+// Options configures Load. The zero value is ready to use.
+type Options struct {
+	// File names the file in messages; "the configuration" when empty.
+	File string
+	// Providers are the names of the providers that can be chosen; the known
+	// names when empty.
+	Providers []string
+	// Section validates the section of the chosen provider. The fields of the
+	// problems that it returns are relative to the section; Load completes them
+	// with lines. Nil: every section is valid.
+	Section func(provider string, section json.RawMessage) []Problem
+}
+
+// Known are the names of the providers that a config may name. A program may
+// offer fewer, or others.
+func Known() []string { return []string{"local", "onprem", "aws", "azure"} }
+
+// Default is the config of an empty file.
+func Default() *Config {
+	return &Config{
+		Version:  Version,
+		Name:     "slipway",
+		Provider: "local",
+		Domain:   "slipway.test",
+		Scale:    "small",
+		TLS:      TLS{Mode: SelfSigned},
+		Platform: Platform{Release: "1.0.0"},
+		Timeouts: Timeouts{App: Duration(5 * time.Minute), Step: Duration(20 * time.Minute)},
+	}
+}
+
+// Load reads a config, fills in what it leaves out and validates it. All
+// problems are reported at once, by a fault CFG-001 that wraps an *Invalid; a
+// config for a newer program is refused with CFG-002, which wraps a *Newer.
+func Load(data []byte, opts Options) (*Config, error) {
+	file := opts.File
+	if file == "" {
+		file = "the configuration"
+	}
+	doc, problems := document.Parse(data)
+	if doc == nil {
+		return nil, invalid(file, problems)
+	}
+	if v, ok := doc.Int("version"); ok && v > Version {
+		return nil, &fault.Fault{
+			Code: CodeNewer, Class: fault.Usage, Op: "read " + file, Err: &Newer{v, Version},
+			Fix: "use the Slipway that wrote the file, or set version: 1 and correct what slipway install then reports",
+		}
+	}
+	providers := opts.Providers
+	if len(providers) == 0 {
+		providers = Known()
+	}
+	c := Default()
+	sections, more := doc.Decode(c, slices.Compact(slices.Sorted(slices.Values(append(Known(), providers...))))...)
+	c.sections = sections
+	problems = append(problems, more...)
+	if c.AdminEmail == "" {
+		c.AdminEmail = "admin@" + c.Domain
+	}
+	problems = append(problems, c.problems(providers)...)
+	if opts.Section != nil && slices.Contains(providers, c.Provider) {
+		for _, p := range opts.Section(c.Provider, c.Section(c.Provider)) {
+			if p.Field == "" {
+				p.Field = c.Provider
+			} else {
+				p.Field = c.Provider + "." + p.Field
+			}
+			p.Line = 0 // of the section, not of the file
+			problems = append(problems, p)
+		}
+	}
+	if len(problems) == 0 {
+		return c, nil
+	}
+	return nil, invalid(file, merge(doc, problems))
+}
+
+// Decode reads a provider's section strictly into the struct that into points
+// to. The problems are for Options.Section.
+func Decode(section json.RawMessage, into any) []Problem {
+	doc, problems := document.Parse(section)
+	if doc == nil {
+		return problems
+	}
+	_, more := doc.Decode(into)
+	return append(problems, more...)
+}
+
+// merge completes problems with lines, keeps the first of each field and sorts
+// by line.
+func merge(doc *document.Document, problems []Problem) []Problem {
+	var out []Problem
+	seen := map[string]bool{}
+	for _, p := range problems {
+		if seen[p.Field] && p.Field != "" {
+			continue // a field of the wrong type was not decoded, so its validation says nothing
+		}
+		seen[p.Field] = true
+		if p.Line == 0 {
+			p.Line = doc.Line(p.Field)
+		}
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b Problem) int { return a.Line - b.Line })
+	return out
+}
+
+func invalid(file string, problems []Problem) error {
+	fix := "correct what is listed in " + file + ", then run slipway install again"
+	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read " + file, Fix: fix, Err: &Invalid{problems}}
+}
+
+// Problems are the problems that err reports; nil when it reports none.
+func Problems(err error) []Problem {
+	if e, ok := errors.AsType[*Invalid](err); ok {
+		return e.Problems
+	}
+	return nil
+}

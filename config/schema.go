@@ -1,0 +1,45 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/invopop/jsonschema"
+)
+
+// SchemaID is the address that names the schema of this version.
+const SchemaID = "https://slipway.sh/schema/config-v1.json"
+
+// Schema is the JSON schema of the user's file, for editors. Load checks more
+// than a schema can say.
+func Schema() ([]byte, error) {
+	r := jsonschema.Reflector{
+		DoNotReference:             true,
+		ExpandedStruct:             true,
+		Anonymous:                  true,
+		RequiredFromJSONSchemaTags: true,
+	}
+	s := r.Reflect(&Config{})
+	s.ID = SchemaID
+	s.Title = "Slipway configuration"
+	for _, name := range Known() {
+		s.Properties.Set(name, &jsonschema.Schema{
+			Type: "object", Description: "Settings of the provider " + name + ", which reads them itself.",
+		})
+	}
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the config's schema: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// JSONSchema describes a duration.
+func (Duration) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+}
+
+// JSONSchema describes a reference.
+func (SecretRef) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$`}
+}

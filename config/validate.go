@@ -1,0 +1,212 @@
+package config
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+const (
+	namePattern      = `^[a-z]([a-z0-9-]{0,13}[a-z0-9])?$`
+	labelPattern     = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`
+	componentPattern = `^[a-z]([a-z0-9-]{0,51}[a-z0-9])?$`
+	refPattern       = `^(env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?)$`
+	versionPattern   = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`
+	registryPattern  = `^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`
+)
+
+var (
+	nameRE      = regexp.MustCompile(namePattern)
+	domainRE    = regexp.MustCompile(`^` + labelPattern + `(\.` + labelPattern + `)+$`)
+	componentRE = regexp.MustCompile(componentPattern)
+	refRE       = regexp.MustCompile(refPattern)
+	versionRE   = regexp.MustCompile(versionPattern)
+	registryRE  = regexp.MustCompile(registryPattern)
+)
+
+// maxDomain leaves room for an app's name before the domain.
+const maxDomain = 200
+
+// The range of a timeout.
+const (
+	minTimeout = time.Second
+	maxTimeout = 24 * time.Hour
+)
+
+// list collects problems.
+type list []Problem
+
+func (l *list) add(field, got, want string) {
+	*l = append(*l, Problem{Field: field, Got: got, Want: want})
+}
+
+// match adds a problem unless value matches.
+func (l *list) match(field, value string, re *regexp.Regexp, want string) {
+	if !re.MatchString(value) {
+		l.add(field, document.Quote(value), want)
+	}
+}
+
+// problems validates c, without lines.
+func (c *Config) problems(providers []string) []Problem {
+	var l list
+	if c.Version != Version {
+		l.add("version", fmt.Sprint(c.Version), fmt.Sprint(Version))
+	}
+	l.match("name", c.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
+	if !slices.Contains(providers, c.Provider) {
+		want := oneOf(providers)
+		if slices.Contains(Known(), c.Provider) {
+			want += " (this program has no provider " + c.Provider + ")"
+		}
+		l.add("provider", document.Quote(c.Provider), want)
+	}
+	if !domainRE.MatchString(c.Domain) || len(c.Domain) > maxDomain {
+		l.add("domain", document.Quote(c.Domain), "a domain in lower case such as platform.example.com")
+	}
+	if c.AdminEmail != "admin@"+c.Domain && !isMail(c.AdminEmail) {
+		l.add("adminEmail", document.Quote(c.AdminEmail), "a mail address such as admin@example.com")
+	}
+	if c.Profile().Name == "" {
+		l.add("scale", document.Quote(c.Scale), oneOf(scales()))
+	}
+	if c.Registry != "" {
+		l.match("registry", c.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
+	}
+	c.TLS.problems(&l)
+	c.Proxy.problems(&l)
+	c.Platform.problems(&l)
+	for field, d := range map[string]Duration{"timeouts.app": c.Timeouts.App, "timeouts.step": c.Timeouts.Step} {
+		if time.Duration(d) < minTimeout || time.Duration(d) > maxTimeout {
+			l.add(field, d.String(), "a duration from 1s to 24h")
+		}
+	}
+	slices.SortStableFunc(l, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
+	return l
+}
+
+func (t *TLS) problems(l *list) {
+	switch t.Mode {
+	case SelfSigned:
+		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.ca": t.CA != "", "tls.key": t.Key != ""} {
+			if set {
+				l.add(field, "a value", "none with mode self-signed; or set tls.mode to given")
+			}
+		}
+		return
+	case Given:
+	default:
+		l.add("tls.mode", document.Quote(t.Mode), oneOf([]string{SelfSigned, Given}))
+		return
+	}
+	if got, ok := certificates(t.Certificate); !ok {
+		l.add("tls.certificate", got, "PEM certificates (-----BEGIN CERTIFICATE-----), the server's first")
+	}
+	if got, ok := certificates(t.CA); !ok && t.CA != "" {
+		l.add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+	}
+	switch {
+	case t.Key == "":
+		l.add("tls.key", "nothing", "where the private key is: env:NAME or file:PATH")
+	case !refRE.MatchString(string(t.Key)):
+		l.add("tls.key", "something else", "where the private key is: env:NAME or file:PATH; the key itself does not belong in this file")
+	}
+}
+
+// certificates checks that text is PEM certificates, and says what it is if not.
+// It never shows the text.
+func certificates(text string) (got string, ok bool) {
+	rest := []byte(text)
+	if strings.TrimSpace(text) == "" {
+		return "nothing", false
+	}
+	for n := 1; strings.TrimSpace(string(rest)) != ""; n++ {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return "text that is not PEM", false
+		}
+		if strings.Contains(block.Type, "PRIVATE KEY") {
+			return "a private key", false
+		}
+		if block.Type != "CERTIFICATE" {
+			return "another kind of PEM block", false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return fmt.Sprintf("a malformed certificate (number %d)", n), false
+		}
+	}
+	return "", true
+}
+
+func (p *Proxy) problems(l *list) {
+	for field, value := range map[string]string{"proxy.http": p.HTTP, "proxy.https": p.HTTPS} {
+		if value == "" {
+			continue
+		}
+		u, err := url.Parse(value)
+		const want = "a URL such as http://proxy.example.com:3128"
+		switch {
+		case err != nil:
+			l.add(field, "something that is not a URL", want)
+		case u.User != nil:
+			l.add(field, "a URL with user or password", want+", without them")
+		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
+			l.add(field, "another kind of URL", want)
+		}
+	}
+	if strings.ContainsFunc(p.NoProxy, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		l.add("proxy.noProxy", document.Quote(p.NoProxy), "hosts separated by commas, without spaces")
+	}
+}
+
+func (p *Platform) problems(l *list) {
+	if !strings.Contains(p.Release, "/") {
+		l.match("platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
+	} else if strings.ContainsFunc(p.Release, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		l.add("platform.release", document.Quote(p.Release), "a path without control characters")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Components)) {
+		field := "platform.components." + name
+		if !componentRE.MatchString(name) {
+			l.add(field, document.Quote(name), "the name of a component")
+			continue
+		}
+		if p.Components[name].Enabled == nil {
+			l.add(field+".enabled", "nothing", "true or false")
+		}
+	}
+}
+
+func isMail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	if err != nil || a.Address != s || a.Name != "" || len(s) > 254 {
+		return false
+	}
+	return !strings.ContainsAny(s, "\" []")
+}
+
+func scales() []string {
+	var names []string
+	for _, p := range Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// oneOf is "a", "a or b", "a, b or c".
+func oneOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
