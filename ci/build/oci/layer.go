@@ -1,0 +1,234 @@
+package oci
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
+)
+
+// Epoch is the latest time that a layer says of a file, and the time at which
+// an image says it was made: 2026-01-01T00:00:00Z.
+const Epoch int64 = 1767225600
+
+// Level is the level of compression of every layer. A change of it changes all
+// digests.
+const Level = zstd.SpeedDefault
+
+// The files of a stored layer.
+const (
+	layerBlob = "layer.tar.zst"
+	layerMeta = "layer.json"
+)
+
+// Layer is a compressed layer on disk. It is a v1.Layer.
+type Layer struct {
+	path string
+	meta meta
+}
+
+type meta struct {
+	Digest  v1.Hash `json:"digest"` // of the compressed bytes
+	DiffID  v1.Hash `json:"diffID"` // of the tar stream
+	Size    int64   `json:"size"`   // compressed, bytes
+	Content int64   `json:"content"`
+}
+
+// WriteLayer writes a layer of trees and files into the folder dir, which
+// exists; OpenLayer reads it from there. Later trees and files replace earlier
+// ones of the same name.
+func WriteLayer(dir string, trees []Tree, files []File) (*Layer, error) {
+	list, err := entries(trees, files)
+	if err != nil {
+		return nil, err
+	}
+	layer := &Layer{path: filepath.Join(dir, layerBlob)}
+	out, err := os.Create(layer.path)
+	if err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	defer out.Close()
+	digest, diff := sha256.New(), sha256.New()
+	compressed, content := &counter{}, &counter{}
+	encoder, err := zstd.NewWriter(io.MultiWriter(out, digest, compressed),
+		zstd.WithEncoderLevel(Level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	if err := writeTar(io.MultiWriter(encoder, diff, content), list); err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	if err := encoder.Close(); err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	if err := out.Close(); err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	layer.meta = meta{
+		Digest: hash(digest.Sum(nil)), DiffID: hash(diff.Sum(nil)), Size: compressed.n, Content: content.n,
+	}
+	data, err := json.MarshalIndent(layer.meta, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, layerMeta), append(data, '\n'), 0o644); err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	return layer, nil
+}
+
+// OpenLayer reads the layer that WriteLayer left in dir.
+func OpenLayer(dir string) (*Layer, error) {
+	data, err := os.ReadFile(filepath.Join(dir, layerMeta))
+	if err != nil {
+		return nil, fmt.Errorf("open a layer: %w", err)
+	}
+	layer := &Layer{path: filepath.Join(dir, layerBlob)}
+	if err := json.Unmarshal(data, &layer.meta); err != nil {
+		return nil, fmt.Errorf("open a layer: %s: %w", dir, err)
+	}
+	return layer, nil
+}
+
+// Digest is that of the compressed bytes.
+func (l *Layer) Digest() (v1.Hash, error) { return l.meta.Digest, nil }
+
+// DiffID is the digest of the tar stream.
+func (l *Layer) DiffID() (v1.Hash, error) { return l.meta.DiffID, nil }
+
+// Size is that of the compressed bytes.
+func (l *Layer) Size() (int64, error) { return l.meta.Size, nil }
+
+// Content is the length of the tar stream in bytes.
+func (l *Layer) Content() int64 { return l.meta.Content }
+
+// MediaType is that of a zstd layer.
+func (l *Layer) MediaType() (types.MediaType, error) { return types.OCILayerZStd, nil }
+
+// Compressed reads the bytes as they are stored.
+func (l *Layer) Compressed() (io.ReadCloser, error) { return os.Open(l.path) }
+
+// Uncompressed reads the tar stream.
+func (l *Layer) Uncompressed() (io.ReadCloser, error) {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := zstd.NewReader(f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return stream{decoder.IOReadCloser(), f}, nil
+}
+
+type stream struct {
+	io.ReadCloser
+	file *os.File
+}
+
+func (s stream) Close() error {
+	s.ReadCloser.Close()
+	return s.file.Close()
+}
+
+// writeTar writes the entries as a PAX stream with whole seconds.
+func writeTar(w io.Writer, list []entry) error {
+	out := tar.NewWriter(w)
+	for _, e := range list {
+		if err := writeEntry(out, e); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return out.Close()
+}
+
+func writeEntry(out *tar.Writer, e entry) error {
+	h := &tar.Header{
+		Name: e.name, Mode: mode(e.file.Mode), Uid: e.file.Owner.UID, Gid: e.file.Owner.GID,
+		ModTime: time.Unix(Epoch, 0), Format: tar.FormatPAX,
+	}
+	if e.info != nil {
+		h.ModTime = time.Unix(min(e.info.ModTime().Unix(), Epoch), 0)
+	}
+	for name, value := range e.xattrs {
+		h.PAXRecords = map[string]string{"SCHILY.xattr." + name: value}
+	}
+	switch {
+	case e.hard != "":
+		h.Typeflag, h.Linkname, h.PAXRecords = tar.TypeLink, e.hard, nil
+	case e.file.Dir:
+		h.Typeflag, h.Name = tar.TypeDir, e.name+"/"
+	case e.file.Link != "":
+		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.file.Link, 0o777
+	case e.file.Data != nil:
+		h.Typeflag, h.Size = tar.TypeReg, int64(len(e.file.Data))
+		return copyInto(out, h, bytes.NewReader(e.file.Data))
+	case e.file.Source != "":
+		return copyFile(out, h, e.file.Source)
+	case e.info.Mode()&fs.ModeNamedPipe != 0:
+		h.Typeflag = tar.TypeFifo
+	default:
+		h.Typeflag = tar.TypeBlock
+		if e.info.Mode()&fs.ModeCharDevice != 0 {
+			h.Typeflag = tar.TypeChar
+		}
+		h.Devmajor, h.Devminor = int64(unix.Major(e.rdev)), int64(unix.Minor(e.rdev))
+	}
+	return out.WriteHeader(h)
+}
+
+func copyFile(out *tar.Writer, h *tar.Header, source string) error {
+	f, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h.Typeflag, h.Size = tar.TypeReg, info.Size()
+	return copyInto(out, h, f)
+}
+
+func copyInto(out *tar.Writer, h *tar.Header, r io.Reader) error {
+	if err := out.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := io.Copy(out, r)
+	return err
+}
+
+// mode is the number that tar has for permission and special bits.
+func mode(m fs.FileMode) int64 {
+	n := int64(m.Perm())
+	for bit, value := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if m&bit != 0 {
+			n |= value
+		}
+	}
+	return n
+}
+
+func hash(sum []byte) v1.Hash { return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum)} }
+
+// counter counts the bytes that are written to it.
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
