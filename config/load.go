@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/config/document"
@@ -22,23 +21,7 @@ const (
 type Problem = document.Problem
 
 // Invalid is every problem of a config, in the order of its lines.
-type Invalid struct {
-	Problems []Problem
-}
-
-// Error lists the problems, one per line after the first.
-func (e *Invalid) Error() string {
-	var b strings.Builder
-	if len(e.Problems) == 1 {
-		b.WriteString("1 problem:")
-	} else {
-		fmt.Fprintf(&b, "%d problems:", len(e.Problems))
-	}
-	for _, p := range e.Problems {
-		b.WriteString("\n  " + p.String())
-	}
-	return b.String()
-}
+type Invalid = document.Invalid
 
 // Newer says that a config was written for a schema that this program does not
 // know.
@@ -126,7 +109,7 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if len(problems) == 0 {
 		return c, nil
 	}
-	return nil, invalid(file, merge(doc, problems))
+	return nil, invalid(file, doc.Merge(problems...))
 }
 
 // Decode reads a provider's section strictly into the struct that into points
@@ -140,28 +123,9 @@ func Decode(section json.RawMessage, into any) []Problem {
 	return append(problems, more...)
 }
 
-// merge completes problems with lines, keeps the first of each field and sorts
-// by line.
-func merge(doc *document.Document, problems []Problem) []Problem {
-	var out []Problem
-	seen := map[string]bool{}
-	for _, p := range problems {
-		if seen[p.Field] && p.Field != "" {
-			continue // a field of the wrong type was not decoded, so its validation says nothing
-		}
-		seen[p.Field] = true
-		if p.Line == 0 {
-			p.Line = doc.Line(p.Field)
-		}
-		out = append(out, p)
-	}
-	slices.SortStableFunc(out, func(a, b Problem) int { return a.Line - b.Line })
-	return out
-}
-
 func invalid(file string, problems []Problem) error {
 	fix := "correct what is listed in " + file + ", then run slipway install again"
-	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read " + file, Fix: fix, Err: &Invalid{problems}}
+	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read " + file, Fix: fix, Err: &Invalid{Problems: problems}}
 }
 
 // Problems are the problems that err reports; nil when it reports none.

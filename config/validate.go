@@ -42,83 +42,76 @@ const (
 	maxTimeout = 24 * time.Hour
 )
 
-// list collects problems.
-type list []Problem
-
-func (l *list) add(field, got, want string) {
-	*l = append(*l, Problem{Field: field, Got: got, Want: want})
-}
-
 // match adds a problem unless value matches.
-func (l *list) match(field, value string, re *regexp.Regexp, want string) {
+func match(l *document.List, field, value string, re *regexp.Regexp, want string) {
 	if !re.MatchString(value) {
-		l.add(field, document.Quote(value), want)
+		l.Add(field, document.Quote(value), want)
 	}
 }
 
 // problems validates c, without lines.
 func (c *Config) problems(providers []string) []Problem {
-	var l list
+	l := new(document.List)
 	if c.Version != Version {
-		l.add("version", fmt.Sprint(c.Version), fmt.Sprint(Version))
+		l.Add("version", fmt.Sprint(c.Version), fmt.Sprint(Version))
 	}
-	l.match("name", c.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
+	match(l, "name", c.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
 	if !slices.Contains(providers, c.Provider) {
-		want := oneOf(providers)
+		want := document.OneOf(providers...)
 		if slices.Contains(Known(), c.Provider) {
 			want += " (this program has no provider " + c.Provider + ")"
 		}
-		l.add("provider", document.Quote(c.Provider), want)
+		l.Add("provider", document.Quote(c.Provider), want)
 	}
 	if !domainRE.MatchString(c.Domain) || len(c.Domain) > maxDomain {
-		l.add("domain", document.Quote(c.Domain), "a domain in lower case such as platform.example.com")
+		l.Add("domain", document.Quote(c.Domain), "a domain in lower case such as platform.example.com")
 	}
 	if c.AdminEmail != "admin@"+c.Domain && !isMail(c.AdminEmail) {
-		l.add("adminEmail", document.Quote(c.AdminEmail), "a mail address such as admin@example.com")
+		l.Add("adminEmail", document.Quote(c.AdminEmail), "a mail address such as admin@example.com")
 	}
 	if c.Profile().Name == "" {
-		l.add("scale", document.Quote(c.Scale), oneOf(scales()))
+		l.Add("scale", document.Quote(c.Scale), document.OneOf(scales()...))
 	}
 	if c.Registry != "" {
-		l.match("registry", c.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
+		match(l, "registry", c.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
 	}
-	c.TLS.problems(&l)
-	c.Proxy.problems(&l)
-	c.Platform.problems(&l)
+	c.TLS.problems(l)
+	c.Proxy.problems(l)
+	c.Platform.problems(l)
 	for field, d := range map[string]Duration{"timeouts.app": c.Timeouts.App, "timeouts.step": c.Timeouts.Step} {
 		if time.Duration(d) < minTimeout || time.Duration(d) > maxTimeout {
-			l.add(field, d.String(), "a duration from 1s to 24h")
+			l.Add(field, d.String(), "a duration from 1s to 24h")
 		}
 	}
-	slices.SortStableFunc(l, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
-	return l
+	slices.SortStableFunc(*l, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
+	return *l
 }
 
-func (t *TLS) problems(l *list) {
+func (t *TLS) problems(l *document.List) {
 	switch t.Mode {
 	case SelfSigned:
 		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.ca": t.CA != "", "tls.key": t.Key != ""} {
 			if set {
-				l.add(field, "a value", "none with mode self-signed; or set tls.mode to given")
+				l.Add(field, "a value", "none with mode self-signed; or set tls.mode to given")
 			}
 		}
 		return
 	case Given:
 	default:
-		l.add("tls.mode", document.Quote(t.Mode), oneOf([]string{SelfSigned, Given}))
+		l.Add("tls.mode", document.Quote(t.Mode), document.OneOf(SelfSigned, Given))
 		return
 	}
 	if got, ok := certificates(t.Certificate); !ok {
-		l.add("tls.certificate", got, "PEM certificates (-----BEGIN CERTIFICATE-----), the server's first")
+		l.Add("tls.certificate", got, "PEM certificates (-----BEGIN CERTIFICATE-----), the server's first")
 	}
 	if got, ok := certificates(t.CA); !ok && t.CA != "" {
-		l.add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+		l.Add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
 	}
 	switch {
 	case t.Key == "":
-		l.add("tls.key", "nothing", "where the private key is: env:NAME or file:PATH")
+		l.Add("tls.key", "nothing", "where the private key is: env:NAME or file:PATH")
 	case !refRE.MatchString(string(t.Key)):
-		l.add("tls.key", "something else", "where the private key is: env:NAME or file:PATH; the key itself does not belong in this file")
+		l.Add("tls.key", "something else", "where the private key is: env:NAME or file:PATH; the key itself does not belong in this file")
 	}
 }
 
@@ -147,7 +140,7 @@ func certificates(text string) (got string, ok bool) {
 	return "", true
 }
 
-func (p *Proxy) problems(l *list) {
+func (p *Proxy) problems(l *document.List) {
 	for field, value := range map[string]string{"proxy.http": p.HTTP, "proxy.https": p.HTTPS} {
 		if value == "" {
 			continue
@@ -156,32 +149,32 @@ func (p *Proxy) problems(l *list) {
 		const want = "a URL such as http://proxy.example.com:3128"
 		switch {
 		case err != nil:
-			l.add(field, "something that is not a URL", want)
+			l.Add(field, "something that is not a URL", want)
 		case u.User != nil:
-			l.add(field, "a URL with user or password", want+", without them")
+			l.Add(field, "a URL with user or password", want+", without them")
 		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
-			l.add(field, "another kind of URL", want)
+			l.Add(field, "another kind of URL", want)
 		}
 	}
 	if strings.ContainsFunc(p.NoProxy, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		l.add("proxy.noProxy", document.Quote(p.NoProxy), "hosts separated by commas, without spaces")
+		l.Add("proxy.noProxy", document.Quote(p.NoProxy), "hosts separated by commas, without spaces")
 	}
 }
 
-func (p *Platform) problems(l *list) {
+func (p *Platform) problems(l *document.List) {
 	if !strings.Contains(p.Release, "/") {
-		l.match("platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
+		match(l, "platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
 	} else if strings.ContainsFunc(p.Release, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		l.add("platform.release", document.Quote(p.Release), "a path without control characters")
+		l.Add("platform.release", document.Quote(p.Release), "a path without control characters")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Components)) {
 		field := "platform.components." + name
 		if !componentRE.MatchString(name) {
-			l.add(field, document.Quote(name), "the name of a component")
+			l.Add(field, document.Quote(name), "the name of a component")
 			continue
 		}
 		if p.Components[name].Enabled == nil {
-			l.add(field+".enabled", "nothing", "true or false")
+			l.Add(field+".enabled", "nothing", "true or false")
 		}
 	}
 }
@@ -200,13 +193,4 @@ func scales() []string {
 		names = append(names, p.Name)
 	}
 	return names
-}
-
-// oneOf is "a", "a or b", "a, b or c".
-func oneOf(names []string) string {
-	last := len(names) - 1
-	if last < 1 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

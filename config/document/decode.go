@@ -18,6 +18,7 @@ import (
 // tags; a field that the document leaves out or leaves empty keeps its value.
 // The root fields named by sections are not decoded but returned as JSON.
 //
+// A struct with a method SetDefaults gets that called before it is decoded.
 // It knows structs, slices, maps with text keys, pointers, text, booleans,
 // whole numbers, json.RawMessage and encoding.TextUnmarshaler, and panics on a
 // type with anything else.
@@ -45,6 +46,9 @@ func (d *decoder) problem(field string, n *yaml.Node, got, want string) {
 
 // mapping decodes n into the struct v.
 func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections []string) {
+	if s, ok := v.Addr().Interface().(interface{ SetDefaults() }); ok {
+		s.SetDefaults()
+	}
 	fields := fieldsOf(v.Type())
 	seen := map[string]bool{}
 	for key, value := range pairs(n) {

@@ -1,0 +1,63 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Invalid is every problem of a document, in the order of its lines.
+type Invalid struct {
+	Problems []Problem
+}
+
+// Error lists the problems, one per line after the first.
+func (e *Invalid) Error() string {
+	var b strings.Builder
+	if len(e.Problems) == 1 {
+		b.WriteString("1 problem:")
+	} else {
+		fmt.Fprintf(&b, "%d problems:", len(e.Problems))
+	}
+	for _, p := range e.Problems {
+		b.WriteString("\n  " + p.String())
+	}
+	return b.String()
+}
+
+// Merge makes one list of problems found in several ways: it completes them
+// with lines, keeps the first of each field (a field that could not be decoded
+// is not worth validating) and sorts them by line.
+func (d *Document) Merge(problems ...Problem) []Problem {
+	var out []Problem
+	seen := map[string]bool{}
+	for _, p := range problems {
+		if p.Field != "" && seen[p.Field] {
+			continue
+		}
+		seen[p.Field] = true
+		if p.Line == 0 {
+			p.Line = d.Line(p.Field)
+		}
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b Problem) int { return a.Line - b.Line })
+	return out
+}
+
+// List collects problems without lines.
+type List []Problem
+
+// Add adds a problem.
+func (l *List) Add(field, got, want string) {
+	*l = append(*l, Problem{Field: field, Got: got, Want: want})
+}
+
+// OneOf is "a", "a or b", "a, b or c".
+func OneOf(names ...string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

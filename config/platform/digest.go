@@ -1,0 +1,64 @@
+package platform
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// Digest is the sha256 over path, executable bit and content of every file
+// in fsys, "sha256:<hex>": equal trees have equal digests wherever they are.
+// Links and other special files are PLT-005, because a copy of the tree would
+// not hold what they lead to.
+func Digest(fsys fs.FS) (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error { // in lexical order
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			return nil // it shows in the paths of its files; an empty one holds nothing
+		case !d.Type().IsRegular():
+			return fmt.Errorf("%s: a %s instead of a file", path, kind(d.Type()))
+		}
+		return addFile(h, fsys, path)
+	})
+	if err != nil {
+		return "", unreadable(err)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// addFile writes the file's digest to h, so that no content can look like the
+// entries around it.
+func addFile(h io.Writer, fsys fs.FS, path string) error {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	content := sha256.New()
+	if _, err := io.Copy(content, f); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	mode := "file"
+	if info.Mode()&0o111 != 0 {
+		mode = "exec"
+	}
+	_, err = fmt.Fprintf(h, "%s %q %x\n", mode, path, content.Sum(nil))
+	return err
+}
+
+func kind(m fs.FileMode) string {
+	if m&fs.ModeSymlink != 0 {
+		return "symbolic link"
+	}
+	return "special file"
+}

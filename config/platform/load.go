@@ -1,0 +1,182 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of this package's faults.
+const (
+	CodeInvalid    fault.Code = "PLT-001" // platform.yaml has problems
+	CodeMissing    fault.Code = "PLT-002" // the directory holds no platform.yaml
+	CodeUnknown    fault.Code = "PLT-003" // the user named a component that the release does not have
+	CodeRequired   fault.Code = "PLT-004" // the user switched a required component off
+	CodeUnreadable fault.Code = "PLT-005" // the release's files cannot be read
+)
+
+// Problem is one thing that is wrong with a release.
+type Problem = document.Problem
+
+// Invalid is every problem of a release, in the order of its lines.
+type Invalid = document.Invalid
+
+// Load reads and validates the release in fsys. All problems are reported at
+// once, by a fault PLT-001 that wraps an *Invalid; a directory without
+// platform.yaml is PLT-002.
+func Load(fsys fs.FS) (*Release, error) {
+	data, err := fs.ReadFile(fsys, File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &fault.Fault{
+			Code: CodeMissing, Class: fault.Usage, Op: "read the platform release", Err: err,
+			Fix: "set platform.release to a directory that holds " + File + ", then run slipway install again",
+		}
+	case err != nil:
+		return nil, unreadable(err)
+	}
+	doc, problems := document.Parse(data)
+	if doc == nil {
+		return nil, invalid(problems)
+	}
+	r := new(Release)
+	_, more := doc.Decode(r)
+	for i := range r.Secrets {
+		for j := range r.Secrets[i].Keys {
+			if k := &r.Secrets[i].Keys[j]; k.Length == 0 && k.random() {
+				k.Length = DefaultLength
+			}
+		}
+	}
+	v := validator{r: r, fsys: fsys}
+	v.release()
+	problems = append(append(problems, more...), v.List...)
+	if len(problems) == 0 {
+		return r, nil
+	}
+	return nil, invalid(doc.Merge(problems...))
+}
+
+// SetDefaults is called before the release is decoded.
+func (r *Release) SetDefaults() { r.GitOps = "gitops" }
+
+// SetDefaults is called before the component is decoded.
+func (c *Component) SetDefaults() { c.Enabled = true }
+
+// SetDefaults is called before the secret is decoded.
+func (s *Secret) SetDefaults() { s.Type = "Opaque" }
+
+// SetDefaults is called before the check is decoded.
+func (c *Check) SetDefaults() { c.Path, c.Status = "/", 200 }
+
+// Off is the complete, sorted list of the components that are not installed:
+// those that are off by default and those that the user switched off, without
+// those that the user switched on. choices holds the user's, by name. A name
+// that does not exist is PLT-003, a required one that is off is PLT-004.
+func (r *Release) Off(choices map[string]bool) ([]string, error) {
+	if err := r.checkNames(slices.Sorted(maps.Keys(choices))); err != nil {
+		return nil, err
+	}
+	var off []string
+	for _, c := range r.Components {
+		on, chosen := choices[c.Name]
+		if !chosen {
+			on = c.Enabled
+		}
+		if !on {
+			off = append(off, c.Name)
+		}
+	}
+	slices.Sort(off)
+	return off, r.checkRequired(off)
+}
+
+// On is the components that are installed, by wave and then in the order of the
+// file, given the complete list of those that are not (see Off).
+func (r *Release) On(off []string) ([]Component, error) {
+	if err := errors.Join(r.checkNames(off), r.checkRequired(off)); err != nil {
+		return nil, err
+	}
+	var on []Component
+	for _, c := range r.Components {
+		if !slices.Contains(off, c.Name) {
+			on = append(on, c)
+		}
+	}
+	slices.SortStableFunc(on, func(a, b Component) int { return a.Wave - b.Wave })
+	return on, nil
+}
+
+// Apps is the expected set of Applications: the components of kind app among On.
+func (r *Release) Apps(off []string) ([]Component, error) {
+	on, err := r.On(off)
+	return slices.DeleteFunc(on, func(c Component) bool { return c.Kind != App }), err
+}
+
+// Images are the short names of the images of components, sorted.
+func Images(components []Component) []string {
+	var names []string
+	for _, c := range components {
+		names = append(names, c.Images...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (r *Release) checkNames(names []string) error {
+	var unknown, known []string
+	for _, c := range r.Components {
+		known = append(known, c.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(known)
+	return &fault.Fault{
+		Code: CodeUnknown, Class: fault.Usage, Op: "choose components",
+		Err: fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, strings.Join(unknown, ", ")),
+		Fix: "correct platform.components (there are: " + strings.Join(known, ", ") + "), then run slipway install again",
+	}
+}
+
+func (r *Release) checkRequired(off []string) error {
+	var names []string
+	for _, c := range r.Components {
+		if c.Required && slices.Contains(off, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: CodeRequired, Class: fault.Usage, Op: "choose components",
+		Err: fmt.Errorf("platform %s %s cannot do without %s", r.Name, r.Version, strings.Join(names, ", ")),
+		Fix: "remove it from platform.components, then run slipway install again",
+	}
+}
+
+func invalid(problems []Problem) error {
+	return &fault.Fault{
+		Code: CodeInvalid, Class: fault.Usage, Op: "read the platform release's " + File, Err: &Invalid{Problems: problems},
+		Fix: "correct what is listed in " + File + ", then run slipway install again",
+	}
+}
+
+func unreadable(err error) error {
+	return &fault.Fault{
+		Code: CodeUnreadable, Class: fault.Usage, Op: "read the platform release", Err: err,
+		Fix: "make every file of the release a plain file or directory that you can read, then run slipway install again",
+	}
+}

@@ -1,0 +1,268 @@
+package platform_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/stretchr/testify/require"
+)
+
+const good = `apiVersion: slipway/v1
+name: sample
+version: 1.1.0
+upgradableFrom: ["1.0.0", 1.1.0-rc.1]
+namespaces:
+  - name: gitea
+    labels: {slipway.sh/part-of: sample}
+  - name: argocd
+  - name: demo
+secrets:
+  - name: gitea-admin
+    namespace: gitea
+    keys:
+      - {key: username, generate: literal, value: slipway}
+      - {key: password, generate: password}
+      - {key: token, generate: token, length: 40}
+  - name: platform-repository
+    namespace: argocd
+    type: Opaque
+    labels: {argocd.argoproj.io/secret-type: repository}
+    keys:
+      - {key: password, generate: copyOf, from: gitea/gitea-admin/password}
+      - {key: url, generate: literal, value: "https://gitea.{domain}/slipway/platform.git"}
+components:
+  - {name: gitea, kind: bootstrap, path: charts/gitea, namespace: gitea, required: true, images: [gitea]}
+  - {name: argocd, kind: bootstrap, bundle: argocd, namespace: argocd, required: true, images: [argocd, redis]}
+  - {name: web, kind: app, path: gitops/apps/web, namespace: demo, wave: 2, images: [guestbook]}
+  - {name: database, kind: app, path: gitops/apps/database, namespace: demo, wave: 1, images: [postgresql]}
+  - {name: extras, kind: app, path: gitops/apps/extras, namespace: demo, wave: 1, enabled: false}
+links:
+  - {name: Gitea, urlTemplate: "https://gitea.{domain}/{deployment}", service: "gitea/gitea:443"}
+checks:
+  - {name: web answers, component: web, service: "demo/web:80", contains: rows}
+`
+
+func tree(text string) fstest.MapFS {
+	fsys := fstest.MapFS{platform.File: {Data: []byte(text)}}
+	for _, dir := range []string{"charts/gitea", "gitops/apps/web", "gitops/apps/database", "gitops/apps/extras"} {
+		fsys[dir+"/Chart.yaml"] = &fstest.MapFile{Data: []byte("name: x")}
+	}
+	return fsys
+}
+
+func TestLoad(t *testing.T) {
+	r, err := platform.Load(tree(good))
+	require.NoError(t, err)
+	require.Equal(t, "gitops", r.GitOps)
+	require.Equal(t, "Opaque", r.Secrets[0].Type)
+	require.Equal(t, 32, r.Secrets[0].Keys[1].Length)
+	require.Equal(t, 40, r.Secrets[0].Keys[2].Length)
+	require.True(t, r.Components[0].Enabled)
+	require.False(t, r.Components[4].Enabled)
+	require.Equal(t, platform.Check{Name: "web answers", Component: "web", Service: "demo/web:80", Path: "/", Status: 200, Contains: "rows"}, r.Checks[0])
+	require.Equal(t, "https://gitea.blue.test/blue", r.Links[0].URL("blue.test", "blue"))
+}
+
+func names(components []platform.Component) []string {
+	var out []string
+	for _, c := range components {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+func TestRelease_choose(t *testing.T) {
+	r, err := platform.Load(tree(good))
+	require.NoError(t, err)
+
+	off, err := r.Off(nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"extras"}, off)
+	apps, err := r.Apps(off)
+	require.NoError(t, err)
+	require.Equal(t, []string{"database", "web"}, names(apps))
+
+	off, err = r.Off(map[string]bool{"extras": true, "web": false})
+	require.NoError(t, err)
+	require.Equal(t, []string{"web"}, off)
+	on, err := r.On(off)
+	require.NoError(t, err)
+	require.Equal(t, []string{"gitea", "argocd", "database", "extras"}, names(on))
+	require.Equal(t, []string{"argocd", "gitea", "postgresql", "redis"}, platform.Images(on))
+
+	_, err = r.Off(map[string]bool{"gitea": false, "argocd": false})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeRequired})
+	require.EqualError(t, err, "choose components: platform sample 1.1.0 cannot do without gitea, argocd")
+	_, err = r.Apps([]string{"gitea"})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeRequired})
+	_, err = r.Off(map[string]bool{"wbe": true})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnknown})
+	require.ErrorContains(t, err, "no component wbe")
+	_, err = r.Apps([]string{"nope"})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnknown})
+}
+
+func TestLoad_allProblemsAtOnce(t *testing.T) {
+	const bad = `apiVersion: slipway/v2
+name: Sample
+version: "1.0"
+upgradableFrom: [latest]
+namespaces:
+  - name: demo
+  - name: demo
+secrets:
+  - name: a
+    namespace: elsewhere
+    keys:
+      - {key: x, generate: password, length: 4}
+      - {key: x, generate: copyOf, from: demo/b/y}
+      - {key: z, generate: guess}
+      - {key: l, generate: literal, value: "{secret}"}
+  - name: b
+    namespace: demo
+    keys: []
+components:
+  - {name: web, kind: app, path: ../web, namespace: demo, wave: 100}
+  - {name: web, kind: app, path: gitops/missing, namespace: lost}
+  - {name: db, kind: daemon, namespace: demo, required: true, enabled: false}
+  - {name: cd, kind: bootstrap, namespace: demo, img: [x]}
+  - {name: file, kind: app, path: gitops/apps/web/Chart.yaml, namespace: default}
+  - {name: out, kind: app, path: charts/gitea, namespace: demo}
+links:
+  - {name: x, urlTemplate: "gitea.{host}", component: nothing}
+checks:
+  - {name: c, service: demo/web}
+`
+	_, err := platform.Load(tree(bad))
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	for _, want := range []string{
+		`line 1: apiVersion: got "slipway/v2", want slipway/v1`,
+		`line 2: name: got "Sample", want lower-case`,
+		`line 3: version: got "1.0", want a semantic version`,
+		`line 4: upgradableFrom[0]: got "latest", want a semantic version`,
+		`line 7: namespaces[1].name: got "demo" again, want another name than that of namespaces[0]`,
+		`line 10: secrets[0].namespace: got "elsewhere", want one of the namespaces: default, kube-system, demo, demo`,
+		`line 12: secrets[0].keys[0].length: got 4, want 16 to 128 characters`,
+		`line 13: secrets[0].keys[1].key: got "x" again, want each key once`,
+		`line 13: secrets[0].keys[1].from: got "demo/b/y", want namespace/secret/key`,
+		`line 14: secrets[0].keys[2].generate: got "guess", want password, token, literal or copyOf`,
+		`line 15: secrets[0].keys[3].value: got "{secret}", want {domain}, {deployment} or {adminEmail}`,
+		`line 18: secrets[1].keys: got nothing, want at least one key`,
+		`line 20: components[0].path: got "../web", want a directory`,
+		`line 20: components[0].wave: got 100, want 0 to 99`,
+		`line 21: components[1].name: got "web" again`,
+		`line 21: components[1].path: got "gitops/missing", which does not exist, want a directory`,
+		`line 21: components[1].namespace: got "lost"`,
+		`line 22: components[2].kind: got "daemon", want app or bootstrap`,
+		`line 22: components[2].enabled: got false, want true`,
+		`line 23: components[3].img: got an unknown field, want one of bundle, enabled, images,`,
+		`line 23: components[3].path: got nothing, want the directory`,
+		`line 24: components[4].path: got "gitops/apps/web/Chart.yaml", which is no directory`,
+		`line 25: components[5].path: got "charts/gitea", want a directory below gitops`,
+		`line 27: links[0].urlTemplate: got "gitea.{host}", want a URL`,
+		`line 27: links[0].component: got "nothing", want the name of a component`,
+		`line 29: checks[0].service: got "demo/web", want namespace/name:port`,
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestLoad_noFile(t *testing.T) {
+	_, err := platform.Load(fstest.MapFS{})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeMissing})
+	for _, text := range []string{"", "- a", "a: b\n\t- c"} {
+		_, err = platform.Load(tree(text))
+		require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid}, "%q", text)
+	}
+}
+
+func TestLoad_upgradableFromItself(t *testing.T) {
+	_, err := platform.Load(tree(good + "\n"))
+	require.NoError(t, err)
+	for _, from := range []string{"1.1.0", "1.2.0", "2.0.0-rc.1"} {
+		fsys := tree("apiVersion: slipway/v1\nname: a\nversion: 1.1.0\nupgradableFrom: [" + from + "]\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: default}\n")
+		_, err = platform.Load(fsys)
+		require.ErrorContains(t, err, `want a version before 1.1.0`)
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	ordered := []string{"0.9.0", "1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.2", "1.0.10", "1.2.0", "10.0.0"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			got := platform.CompareVersions(a, b)
+			require.Equal(t, i < j, got < 0, "%s %s", a, b)
+			require.Equal(t, i == j, got == 0, "%s %s", a, b)
+		}
+	}
+	require.Panics(t, func() { platform.CompareVersions("1.0", "1.0.0") })
+}
+
+func TestDigest(t *testing.T) {
+	digest := func(fsys fstest.MapFS) string {
+		d, err := platform.Digest(fsys)
+		require.NoError(t, err)
+		return d
+	}
+	base := tree(good)
+	first := digest(base)
+	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, first)
+	require.Equal(t, first, digest(tree(good)))
+
+	for name, change := range map[string]func(fstest.MapFS){
+		"content": func(f fstest.MapFS) { f["gitops/apps/web/Chart.yaml"] = &fstest.MapFile{Data: []byte("name: y")} },
+		"mode":    func(f fstest.MapFS) { f["gitops/apps/web/Chart.yaml"].Mode = 0o755 },
+		"path": func(f fstest.MapFS) {
+			f["gitops/apps/web/chart.yaml"] = f["gitops/apps/web/Chart.yaml"]
+			delete(f, "gitops/apps/web/Chart.yaml")
+		},
+		"added": func(f fstest.MapFS) { f["z"] = &fstest.MapFile{} },
+	} {
+		changed := tree(good)
+		change(changed)
+		require.NotEqual(t, first, digest(changed), name)
+	}
+
+	dir := t.TempDir()
+	for path, f := range maps.All(base) {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), f.Data, 0o640))
+	}
+	onDisk, err := platform.Digest(os.DirFS(dir))
+	require.NoError(t, err)
+	require.Equal(t, first, onDisk)
+
+	require.NoError(t, os.Symlink(platform.File, filepath.Join(dir, "link")))
+	_, err = platform.Digest(os.DirFS(dir))
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable})
+	require.ErrorContains(t, err, "link: a symbolic link instead of a file")
+}
+
+func TestParseService(t *testing.T) {
+	ns, name, port, err := platform.ParseService("gitea/gitea-http:443")
+	require.NoError(t, err)
+	require.Equal(t, []any{"gitea", "gitea-http", 443}, []any{ns, name, port})
+	for _, bad := range []string{"", "a:1", "a/b", "a/b:0", "a/b:70000", "a/b/c:1"} {
+		_, _, _, err = platform.ParseService(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := platform.Load(tree(text))
+		if err != nil {
+			require.Equal(t, fault.Usage, fault.ClassOf(err))
+			return
+		}
+		_, err = r.Apps(nil)
+		require.NoError(t, err)
+	})
+}
