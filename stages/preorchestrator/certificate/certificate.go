@@ -1,0 +1,317 @@
+// Package certificate makes and judges the platform's TLS certificates. It does
+// no I/O.
+package certificate
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Pair is a certificate with its private key, both PEM. Certificate may hold
+// the chain after the leaf.
+type Pair struct {
+	Certificate []byte
+	Key         []byte // PKCS #8; a secret
+}
+
+// Lifetimes of what this package makes, and how early a leaf is made anew.
+const (
+	caLife      = 10 * 365 * 24 * time.Hour
+	leafLife    = 365 * 24 * time.Hour
+	RenewBefore = 30 * 24 * time.Hour
+)
+
+// Names are the host names that a leaf of ours is for: all hosts of the domain,
+// then those in the cluster.
+func Names(domain string, inCluster ...string) []string {
+	return append([]string{"*." + domain, domain}, inCluster...)
+}
+
+// NewCA makes the certificate authority of a deployment: ECDSA P-256, ten years.
+func NewCA(deployment string, now time.Time) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the CA's key: %w", err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return Pair{}, err
+	}
+	t := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: "Slipway CA of " + deployment, Organization: []string{"Slipway"}},
+		NotBefore:             now.Add(-5 * time.Minute),
+		NotAfter:              now.Add(caLife),
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the CA's certificate: %w", err)
+	}
+	return encode(der, key)
+}
+
+// NewLeaf makes a serving certificate for names, signed by ca: ECDSA P-256, one
+// year, at most as long as the CA.
+func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
+	if len(names) == 0 {
+		return Pair{}, errors.New("make a certificate: no names given")
+	}
+	parent, signer, err := ca.parse()
+	if err != nil {
+		return Pair{}, fmt.Errorf("read the CA: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the certificate's key: %w", err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return Pair{}, err
+	}
+	notAfter := now.Add(leafLife)
+	if parent.NotAfter.Before(notAfter) {
+		notAfter = parent.NotAfter
+	}
+	t := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{Organization: []string{"Slipway"}},
+		NotBefore:             now.Add(-5 * time.Minute),
+		NotAfter:              notAfter,
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	for _, n := range names {
+		if ip := net.ParseIP(n); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, n)
+		}
+	}
+	if len(names[0]) <= 64 {
+		t.Subject.CommonName = names[0]
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, parent, key.Public(), signer)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the certificate: %w", err)
+	}
+	return encode(der, key)
+}
+
+// CAProblem tells why ca cannot sign a leaf at now; empty when it can.
+func CAProblem(ca Pair, now time.Time) string {
+	c, _, err := ca.parse()
+	switch {
+	case err != nil:
+		return "it cannot be read: " + err.Error()
+	case !c.IsCA:
+		return "it is no certificate authority"
+	case now.Add(RenewBefore).After(c.NotAfter):
+		return "it ends on " + c.NotAfter.UTC().Format(time.DateOnly)
+	}
+	return ""
+}
+
+// LeafProblem tells why leaf must be made anew; empty when it can stay: it is
+// readable, signed by ca, for exactly names and good for RenewBefore at least.
+func LeafProblem(leaf, ca Pair, names []string, now time.Time) string {
+	c, _, err := leaf.parse()
+	if err != nil {
+		return "it cannot be read: " + err.Error()
+	}
+	parent, _, err := ca.parse()
+	if err != nil {
+		return "its CA cannot be read: " + err.Error()
+	}
+	if err := c.CheckSignatureFrom(parent); err != nil {
+		return "another CA signed it"
+	}
+	if now.Before(c.NotBefore) {
+		return "it begins on " + c.NotBefore.UTC().Format(time.DateOnly)
+	}
+	if left := c.NotAfter.Sub(now); left < RenewBefore {
+		return fmt.Sprintf("it ends on %s", c.NotAfter.UTC().Format(time.DateOnly))
+	}
+	have := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		have = append(have, ip.String())
+	}
+	want := slices.Clone(names)
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		return "its names are " + strings.Join(have, ", ")
+	}
+	return ""
+}
+
+// Given checks a certificate that a user brings: chain is the leaf and what
+// follows it up to a CA, PEM; key is the leaf's, PEM; roots is extra trust, PEM,
+// may be empty. The errors are all that is wrong, for hosts at time now.
+func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
+	var errs []error
+	certs, err := parseChain(chain)
+	if err != nil {
+		return []error{err}
+	}
+	leaf := certs[0]
+	if len(key) == 0 {
+		errs = append(errs, errors.New("the private key is empty"))
+	} else if _, err := tls.X509KeyPair(chain, key); err != nil {
+		errs = append(errs, fmt.Errorf("the private key does not belong to the certificate: %w", err))
+	}
+	if now.Before(leaf.NotBefore) {
+		errs = append(errs, fmt.Errorf("the certificate is valid only from %s", leaf.NotBefore.UTC().Format(time.RFC3339)))
+	}
+	if now.After(leaf.NotAfter) {
+		errs = append(errs, fmt.Errorf("the certificate expired on %s", leaf.NotAfter.UTC().Format(time.RFC3339)))
+	}
+	var missing []string
+	for _, h := range hosts {
+		if leaf.VerifyHostname(h) != nil {
+			missing = append(missing, h)
+		}
+	}
+	if len(missing) > 0 {
+		errs = append(errs, fmt.Errorf("the certificate is not for %s, only for %s",
+			strings.Join(missing, ", "), strings.Join(leaf.DNSNames, ", ")))
+	}
+	for i, c := range certs[1:] {
+		if err := certs[i].CheckSignatureFrom(c); err != nil {
+			errs = append(errs, fmt.Errorf("certificate %d of the chain (%s) did not sign the one before it (%s)",
+				i+2, c.Subject, certs[i].Subject))
+		}
+		if now.After(c.NotAfter) {
+			errs = append(errs, fmt.Errorf("certificate %d of the chain (%s) expired on %s", i+2, c.Subject, c.NotAfter.UTC().Format(time.RFC3339)))
+		}
+	}
+	if len(roots) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(roots) {
+			errs = append(errs, errors.New("the CA holds no certificate"))
+		} else if err := verify(certs, pool, now); err != nil {
+			errs = append(errs, fmt.Errorf("the certificate does not lead to the given CA: %w", err))
+		}
+	}
+	return errs
+}
+
+// verify looks for a way from the leaf to pool, leaving dates out when they are
+// reported on their own.
+func verify(certs []*x509.Certificate, pool *x509.CertPool, now time.Time) error {
+	between := x509.NewCertPool()
+	for _, c := range certs[1:] {
+		between.AddCert(c)
+	}
+	if now.After(certs[0].NotAfter) || now.Before(certs[0].NotBefore) {
+		now = certs[0].NotBefore.Add(time.Second)
+	}
+	_, err := certs[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	return err
+}
+
+// Leaf returns the first certificate of a PEM chain.
+func Leaf(chain []byte) (*x509.Certificate, error) {
+	certs, err := parseChain(chain)
+	if err != nil {
+		return nil, err
+	}
+	return certs[0], nil
+}
+
+// Issuers is what a client needs to trust chain: everything after the leaf, or
+// the leaf itself when it stands alone, PEM.
+func Issuers(chain []byte) ([]byte, error) {
+	certs, err := parseChain(chain)
+	if err != nil {
+		return nil, err
+	}
+	if len(certs) > 1 {
+		certs = certs[1:]
+	}
+	var out []byte
+	for _, c := range certs {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	return out, nil
+}
+
+// Fingerprint is the SHA-256 of a certificate, hex.
+func Fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+func parseChain(b []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	for rest := b; ; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("the certificate file holds a %s", block.Type)
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate %d: %w", len(certs)+1, err)
+		}
+		certs = append(certs, c)
+	}
+	if len(certs) == 0 {
+		return nil, errors.New("the certificate is not PEM")
+	}
+	return certs, nil
+}
+
+func (p Pair) parse() (*x509.Certificate, crypto.Signer, error) {
+	pair, err := tls.X509KeyPair(p.Certificate, p.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	signer, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok {
+		return nil, nil, errors.New("the key cannot sign")
+	}
+	return pair.Leaf, signer, nil
+}
+
+func encode(der []byte, key *ecdsa.PrivateKey) (Pair, error) {
+	b, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode a key: %w", err)
+	}
+	return Pair{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: b}),
+	}, nil
+}
+
+func newSerial() (*big.Int, error) {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	return n, nil
+}
