@@ -67,6 +67,9 @@ type TLS struct {
 	Issuer   string `json:"issuer"`   // "given" or "self-signed"
 	NotAfter string `json:"notAfter"` // RFC 3339
 	SHA256   string `json:"sha256"`   // fingerprint of the serving certificate, hex
+	// GitHost is the host under which Argo CD reaches the git server: a name in
+	// the cluster if the certificate is for it, else gitea.<domain>.
+	GitHost string `json:"gitHost"`
 }
 
 // Gitea is how the git server is reached.
