@@ -1,0 +1,113 @@
+// Package conformance is the one test suite for all providers: it checks what
+// the conductor and the Terraform step rely on.
+package conformance
+
+import (
+	"encoding/json"
+	"io/fs"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// Suite is what a provider hands in.
+type Suite struct {
+	Provider providers.Provider
+	Valid    []string // sections, as JSON, that are accepted; {} always must be or be in Invalid
+	Invalid  []string // sections that are refused
+}
+
+var (
+	nameRE     = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	outputRE   = regexp.MustCompile(`(?m)^output "([^"]+)" \{`)
+	variableRE = regexp.MustCompile(`(?m)^variable "([^"]+)" \{`)
+	versionRE  = regexp.MustCompile(`(?m)^\s*required_version\s*=\s*"([^"]+)"`)
+	backendRE  = regexp.MustCompile(`(?m)^\s*backend "([^"]+)" \{`)
+)
+
+// Run runs the suite.
+func Run(t *testing.T, s Suite) {
+	t.Run("name", func(t *testing.T) {
+		require.Regexp(t, nameRE, s.Provider.Name())
+		require.Equal(t, s.Provider.Name(), s.Provider.Name(), "the name is constant")
+	})
+	t.Run("sections", func(t *testing.T) {
+		require.NotEmpty(t, s.Valid)
+		require.NotEmpty(t, s.Invalid)
+		for _, section := range s.Valid {
+			require.Empty(t, s.Provider.Validate(json.RawMessage(section)), section)
+		}
+		for _, section := range s.Invalid {
+			problems := s.Provider.Validate(json.RawMessage(section))
+			require.NotEmpty(t, problems, section)
+			for _, p := range problems {
+				require.NotEmpty(t, p.Field, "%s: a problem names its field", section)
+				require.NotEmpty(t, p.Want, "%s: a problem says what is expected", section)
+			}
+		}
+		for _, p := range s.Provider.Validate(json.RawMessage(`{"no such setting": 1}`)) {
+			require.NotEmpty(t, p.Field)
+			return
+		}
+		t.Error("an unknown setting is accepted")
+	})
+	for _, section := range s.Valid {
+		t.Run("terraform "+section, func(t *testing.T) {
+			d := providers.Deployment{Name: "suite", Scale: "small", Section: json.RawMessage(section)}
+			root, err := s.Provider.Terraform(d)
+			require.NoError(t, err)
+			checkRoot(t, root)
+			again, err := s.Provider.Terraform(d)
+			require.NoError(t, err)
+			require.Equal(t, root.Vars, again.Vars, "the same deployment has the same variables")
+		})
+	}
+	t.Run("requirements", func(t *testing.T) {
+		r, ok := s.Provider.(providers.Requirer)
+		if !ok {
+			t.Skip("the provider asks nothing of the machine")
+		}
+		req := r.Requirements(providers.Deployment{Name: "suite"})
+		require.GreaterOrEqual(t, req.MemoryBytes, int64(0))
+		require.GreaterOrEqual(t, req.DiskBytes, int64(0))
+		require.GreaterOrEqual(t, req.CPUs, 0)
+	})
+}
+
+// checkRoot reads the root as text, which fits for the canonical format that
+// terraform fmt writes.
+func checkRoot(t *testing.T, root providers.Root) {
+	names, err := fs.Glob(root.Files, "*.tf")
+	require.NoError(t, err)
+	require.NotEmpty(t, names, "*.tf are at the top")
+	var text []byte
+	for _, name := range names {
+		b, err := fs.ReadFile(root.Files, name)
+		require.NoError(t, err)
+		text = append(append(text, b...), '\n')
+	}
+	require.ElementsMatch(t, providers.Outputs(), found(outputRE, text), "the outputs are the same for all providers")
+	require.Len(t, found(versionRE, text), 1, "required_version is pinned once")
+	require.Len(t, found(backendRE, text), 1, "one backend is declared; its settings come from the step")
+
+	b, err := json.Marshal(root.Vars)
+	require.NoError(t, err, "variables cross to the step as JSON")
+	var vars map[string]any
+	require.NoError(t, json.Unmarshal(b, &vars))
+	declared := found(variableRE, text)
+	for name := range vars {
+		require.True(t, slices.Contains(declared, name), "variable %s is declared", name)
+	}
+}
+
+func found(re *regexp.Regexp, text []byte) []string {
+	var out []string
+	for _, m := range re.FindAllSubmatch(text, -1) {
+		out = append(out, string(m[1]))
+	}
+	return out
+}

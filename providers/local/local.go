@@ -1,0 +1,122 @@
+// Package local is the provider whose cluster is one Kubernetes node that Slipway
+// runs itself, as a service beside its steps. It needs no account, no network
+// and no Terraform plugin.
+package local
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// Name is how the config names this provider.
+const Name = "local"
+
+// How the node is reached and what it offers; the manifests in addons/ and the
+// node's program agree with these.
+const (
+	Alias        = "cluster" // host name of the node among the steps
+	APIPort      = 6443      // Kubernetes API, HTTPS
+	StorageClass = "local-path"
+	// VolumesPath is where volumes are kept on the node: on its own disk, which
+	// lives as long as the deployment.
+	VolumesPath = "/var/lib/slipway-node/volumes"
+	// DNSAddress is the cluster's name server, as the kubelet tells it to pods.
+	DNSAddress = "10.96.0.10"
+	// DNSDomain is the cluster's own domain.
+	DNSDomain = "cluster.local"
+)
+
+// What the machine must have: the reference platform takes 3 GiB of memory and
+// 6 GiB of disk, images included.
+const (
+	MinMemory = 4 << 30  // bytes
+	MinDisk   = 10 << 30 // bytes free
+	MinCPUs   = 2
+)
+
+//go:embed terraform/*.tf
+var terraformFiles embed.FS
+
+//go:embed addons/*.yaml
+var addonFiles embed.FS
+
+// Provider is the provider. The zero value is ready to use.
+type Provider struct{}
+
+// Settings is this provider's section of the config.
+type Settings struct {
+	// Ports are published by the node besides the API's, so that Services of type
+	// LoadBalancer on them are reached from outside of the run.
+	Ports []int `json:"ports,omitempty" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's."`
+}
+
+// Name returns Name.
+func (Provider) Name() string { return Name }
+
+// Validate checks the section: see Settings.
+func (Provider) Validate(section json.RawMessage) []config.Problem {
+	_, problems := settings(section)
+	return problems
+}
+
+func settings(section json.RawMessage) (Settings, []config.Problem) {
+	if len(section) == 0 {
+		section = json.RawMessage("{}")
+	}
+	var s Settings
+	problems := config.Decode(section, &s)
+	for i, p := range s.Ports {
+		field, got := fmt.Sprintf("ports[%d]", i), fmt.Sprint(p)
+		switch {
+		case p < 1 || p > 65535:
+			problems = append(problems, config.Problem{Field: field, Got: got, Want: "a TCP port, 1 to 65535"})
+		case p == APIPort:
+			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the API's"})
+		case slices.Contains(s.Ports[:i], p):
+			problems = append(problems, config.Problem{Field: field, Got: got, Want: "each port once"})
+		}
+	}
+	return s, problems
+}
+
+// Terraform returns the root in terraform/, which needs no plugin.
+func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {
+	files, err := fs.Sub(terraformFiles, "terraform")
+	if err != nil {
+		return providers.Root{}, fmt.Errorf("open the Terraform root of provider local: %w", err)
+	}
+	return providers.Root{Files: files, Vars: map[string]any{
+		"deployment":    d.Name,
+		"api_endpoint":  fmt.Sprintf("https://%s:%d", Alias, APIPort),
+		"storage_class": StorageClass,
+	}}, nil
+}
+
+// Requirements are what the node needs of the machine.
+func (Provider) Requirements(providers.Deployment) providers.Requirements {
+	return providers.Requirements{
+		MemoryBytes: MinMemory, DiskBytes: MinDisk, CPUs: MinCPUs,
+		Filesystems: []string{"overlay"}, Netfilter: true,
+	}
+}
+
+// Node describes the node's service.
+func (Provider) Node(d providers.Deployment) providers.NodeSpec {
+	s, _ := settings(d.Section)
+	return providers.NodeSpec{Alias: Alias, Ports: s.Ports}
+}
+
+// Addons names the step that brings name service and storage.
+func (Provider) Addons() providers.Extra {
+	return providers.Extra{Stage: "infrastructure", Step: "local-addons"}
+}
+
+// AddonManifests are the templates of the manifests that the addons step
+// applies.
+func AddonManifests() fs.FS { return addonFiles }

@@ -1,0 +1,34 @@
+package local_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/conformance"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, conformance.Suite{
+		Provider: local.Provider{},
+		Valid:    []string{`{}`, `{"ports": [443, 8080]}`},
+		Invalid:  []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`},
+	})
+}
+
+func TestEveryProblemIsReported(t *testing.T) {
+	problems := local.Provider{}.Validate(json.RawMessage(`{"ports": [0, 70000, 443, 443], "cpu": 2}`))
+	var fields []string
+	for _, p := range problems {
+		fields = append(fields, p.Field)
+	}
+	require.ElementsMatch(t, []string{"cpu", "ports[0]", "ports[1]", "ports[3]"}, fields)
+}
+
+func TestNodePublishesTheConfiguredPorts(t *testing.T) {
+	spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"ports": [443]}`)})
+	require.Equal(t, providers.NodeSpec{Alias: "cluster", Ports: []int{443}}, spec)
+}

@@ -1,0 +1,143 @@
+// Package providers says what a provider is: where a platform is installed. A
+// provider owns its section of the user's config and its Terraform root; what
+// it does beyond that it offers through optional interfaces. Providers are
+// light: their step code is in <name>/steps and runs in a container.
+package providers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Provider is a place to install to. Implementations are immutable and safe for
+// concurrent use.
+type Provider interface {
+	// Name is how the config names the provider: "local".
+	Name() string
+	// Validate checks the provider's own section of the config, {} when there is
+	// none. The fields of the problems are relative to the section.
+	Validate(section json.RawMessage) []config.Problem
+	// Terraform is the provider's root and the variables for a deployment, whose
+	// section is valid.
+	Terraform(d Deployment) (Root, error)
+}
+
+// Deployment is what a provider needs to know of a deployment.
+type Deployment struct {
+	Name    string          // the deployment's name
+	Scale   string          // scale profile: "small", …
+	Section json.RawMessage // the provider's section of the config; nil means {}
+}
+
+// Root is a Terraform root module. Its outputs are Outputs, each an object.
+type Root struct {
+	Files fs.FS          // *.tf, at the top
+	Vars  map[string]any // variables; no secret
+}
+
+// Outputs are the outputs of every provider's root.
+func Outputs() []string {
+	return []string{"cluster_name", "api_endpoint", "storage_class", "load_balancer", "object_store", "database"}
+}
+
+// Requirements are what the machine must have, checked by infrastructure/preflight
+// in the toolchain container. The zero value requires nothing.
+type Requirements struct {
+	MemoryBytes int64    `json:"memoryBytes,omitempty"` // in total
+	DiskBytes   int64    `json:"diskBytes,omitempty"`   // free on the state volume
+	CPUs        int      `json:"cpus,omitempty"`
+	Filesystems []string `json:"filesystems,omitempty"` // as /proc/filesystems names them
+	Netfilter   bool     `json:"netfilter,omitempty"`   // the kernel has iptables or nf_tables
+}
+
+// Requirer is a Provider that asks something of the machine.
+type Requirer interface {
+	Requirements(d Deployment) Requirements
+}
+
+// NodeSpec describes the cluster that Slipway itself runs for a deployment as a
+// service, from the bundle's image "node".
+type NodeSpec struct {
+	Alias string // name under which steps reach the service
+	Ports []int  // TCP ports published besides the API's
+}
+
+// ClusterServer is a Provider whose cluster is a service of the run: it is gone
+// when its volume is, so that nothing in it must be removed one by one.
+type ClusterServer interface {
+	Node(d Deployment) NodeSpec
+}
+
+// Extra names a step of the provider's own.
+type Extra struct {
+	Stage string // "infrastructure"
+	Step  string // "local-addons"
+}
+
+// AddonsStep is a Provider whose fresh cluster lacks name service or storage: the
+// step, which takes stages.ClusterInput, brings them once the API answers.
+type AddonsStep interface {
+	Addons() Extra
+}
+
+// CodeUnknown is the code for a provider that does not exist.
+const CodeUnknown fault.Code = "PRV-001"
+
+// Registry holds the providers of a program. It does not change once it is made
+// and is safe for concurrent use.
+type Registry struct {
+	byName map[string]Provider
+}
+
+// NewRegistry returns a registry of the given providers. It panics when two have
+// the same name or one has none: a mistake in the composition root.
+func NewRegistry(list ...Provider) *Registry {
+	r := &Registry{byName: make(map[string]Provider, len(list))}
+	for _, p := range list {
+		name := p.Name()
+		if name == "" {
+			panic("a provider has no name")
+		}
+		if _, taken := r.byName[name]; taken {
+			panic("provider " + name + " is registered twice")
+		}
+		r.byName[name] = p
+	}
+	return r
+}
+
+// Get returns the provider with that name; the error of an unknown one, of class
+// Usage, lists those that there are.
+func (r *Registry) Get(name string) (Provider, error) {
+	if p, ok := r.byName[name]; ok {
+		return p, nil
+	}
+	known := strings.Join(r.Names(), ", ")
+	return nil, &fault.Fault{
+		Code: CodeUnknown, Class: fault.Usage, Op: fmt.Sprintf("choose provider %q", name),
+		Fix: "set provider in the config to one of: " + known,
+		Err: errors.New("there is none with that name; known are: " + known),
+	}
+}
+
+// Names returns the names of the providers, sorted.
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
+
+// Validate is for config.Options.Section: it has the named provider check its
+// section. An unknown provider has no problems here: the config's own validation
+// reports it.
+func (r *Registry) Validate(provider string, section json.RawMessage) []config.Problem {
+	p, ok := r.byName[provider]
+	if !ok {
+		return nil
+	}
+	return p.Validate(section)
+}

@@ -1,0 +1,259 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// ApplyOptions tell how objects are applied. The zero value is right for
+// objects that only Slipway writes.
+type ApplyOptions struct {
+	// Force takes fields over from other managers. False: a field that another
+	// manager set to another value is an error (CodeConflict).
+	Force bool
+	// Namespace is for namespaced objects that name none. "" means "default".
+	Namespace string
+}
+
+// Change is what applying did to one object.
+type Change string
+
+// The changes.
+const (
+	Created   Change = "created"
+	Changed   Change = "changed"
+	Unchanged Change = "unchanged"
+)
+
+// Applied tells what happened to one object.
+type Applied struct {
+	Kind       string
+	Namespace  string
+	Name       string
+	Change     Change
+	Generation int64 // after; 0 for kinds that have none
+}
+
+// parallel is how many objects of one rank are applied at a time.
+const parallel = 8
+
+// Apply applies objects by server-side apply as FieldManager: Namespaces first,
+// then CustomResourceDefinitions, which it waits for, then the rest from what
+// others refer to up to what runs. An object that is as it should be is not
+// written, so its generation stays. The result is in the order of objs. It
+// stops at the first rank with an error and reports all errors of that rank.
+func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
+	out := make([]Applied, len(objs))
+	ranks := map[int][]int{}
+	for i, o := range objs {
+		ranks[rank(o)] = append(ranks[rank(o)], i)
+	}
+	for r := rankNamespace; r <= rankLast; r++ {
+		if err := c.applyRank(ctx, objs, ranks[r], opts, out); err != nil {
+			return out, err
+		}
+		if r == rankDefinition && len(ranks[r]) > 0 {
+			if err := c.established(ctx, objs, ranks[r]); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// ApplyYAML applies the documents of manifest: see Decode and Apply.
+func (c *Client) ApplyYAML(ctx context.Context, manifest []byte, opts ApplyOptions) ([]Applied, error) {
+	objs, err := Decode(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Apply(ctx, objs, opts)
+}
+
+func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructured, which []int, opts ApplyOptions, out []Applied) error {
+	errs := make([]error, len(which))
+	free := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	for n, i := range which {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			out[i], errs[n] = c.applyOne(ctx, objs[i], opts)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (Applied, error) {
+	gvk := obj.GroupVersionKind()
+	var m *meta.RESTMapping
+	err := c.Retry(ctx, "look up "+gvk.Kind, func(context.Context) (err error) {
+		m, err = c.mapping(gvk.GroupKind(), gvk.Version)
+		return err
+	})
+	if err != nil {
+		return Applied{}, rejected("apply "+describe(obj), err)
+	}
+	var target dynamic.ResourceInterface = c.Dynamic.Resource(m.Resource)
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		ns := obj.GetNamespace()
+		if ns == "" {
+			ns = opts.Namespace
+		}
+		if ns == "" {
+			ns = metav1.NamespaceDefault
+		}
+		obj = obj.DeepCopy()
+		obj.SetNamespace(ns)
+		target = c.Dynamic.Resource(m.Resource).Namespace(ns)
+	}
+	what := "apply " + describe(obj)
+	before := ""
+	err = c.Retry(ctx, what, func(ctx context.Context) error {
+		old, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		before = old.GetResourceVersion()
+		return nil
+	})
+	if err != nil {
+		return Applied{}, err
+	}
+	var after *unstructured.Unstructured
+	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
+		after, err = target.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force})
+		return err
+	})
+	if err != nil {
+		return Applied{}, rejected(what, err)
+	}
+	a := Applied{
+		Kind: obj.GetKind(), Namespace: after.GetNamespace(), Name: after.GetName(),
+		Change: Changed, Generation: after.GetGeneration(),
+	}
+	switch before {
+	case "":
+		a.Change = Created
+	case after.GetResourceVersion():
+		a.Change = Unchanged
+	}
+	return a, nil
+}
+
+// rejected gives the errors that somebody must act on a code of their own.
+func rejected(what string, err error) error {
+	switch {
+	case apierrors.IsConflict(err):
+		return &fault.Fault{
+			Code: CodeConflict, Class: fault.Step, Op: what,
+			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: err,
+		}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return &fault.Fault{
+			Code: CodeRejected, Class: fault.Step, Op: what,
+			Fix: "correct the manifest, then run again: slipway install", Err: err,
+		}
+	}
+	return err
+}
+
+// The ranks of Apply.
+const (
+	rankNamespace = iota
+	rankDefinition
+	rankReferred
+	rankService
+	rankWorkload
+	rankLast
+)
+
+func rank(o *unstructured.Unstructured) int {
+	switch o.GetKind() {
+	case "Namespace":
+		return rankNamespace
+	case "CustomResourceDefinition":
+		return rankDefinition
+	case "ServiceAccount", "Secret", "ConfigMap", "StorageClass", "PriorityClass", "LimitRange", "ResourceQuota",
+		"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "PersistentVolume", "NetworkPolicy":
+		return rankReferred
+	case "Service", "PersistentVolumeClaim":
+		return rankService
+	case "Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet":
+		return rankWorkload
+	default:
+		return rankLast
+	}
+}
+
+// established waits until the API serves the definitions' kinds.
+func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructured, which []int) error {
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	crds, err := c.Resource(ctx, gvk, "")
+	if err != nil {
+		return err
+	}
+	for _, i := range which {
+		name := objs[i].GetName()
+		err := c.WaitFor(ctx, "definition "+name+" to be served", pollFast, func(ctx context.Context) (bool, string, error) {
+			o, err := crds.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, "", err
+			}
+			return condition(o, "Established") == "True", "not established yet", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mapper.Reset()
+	return nil
+}
+
+// condition is the status ("True", "False", "Unknown") of an object's condition,
+// "" when it has none of that type.
+func condition(o *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	i := slices.IndexFunc(conditions, func(c any) bool {
+		m, ok := c.(map[string]any)
+		return ok && m["type"] == kind
+	})
+	if i < 0 {
+		return ""
+	}
+	status, _ := conditions[i].(map[string]any)["status"].(string)
+	return status
+}
+
+// describe is "Deployment argocd/repo-server".
+func describe(o *unstructured.Unstructured) string {
+	return o.GetKind() + " " + strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
+}
+
+// Count sums applied up: "5 objects: 1 created, 2 changed".
+func Count(applied []Applied) string {
+	n := map[Change]int{}
+	for _, a := range applied {
+		n[a.Change]++
+	}
+	return fmt.Sprintf("%d objects: %d created, %d changed, %d unchanged", len(applied), n[Created], n[Changed], n[Unchanged])
+}

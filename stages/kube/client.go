@@ -1,0 +1,141 @@
+// Package kube is what the steps need of Kubernetes: server-side apply that
+// changes nothing when nothing changed, waits that end with a cause, logs, and
+// deletes with a deadline. Every call rides out an API server that is away for
+// a while.
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of this package's faults.
+const (
+	CodeKubeconfig  fault.Code = "KUB-001" // the kubeconfig cannot be used
+	CodeUnreachable fault.Code = "KUB-002" // the API server did not answer in time
+	CodeWait        fault.Code = "KUB-003" // something did not happen in time
+	CodeConflict    fault.Code = "KUB-004" // a field belongs to another manager
+	CodeRejected    fault.Code = "KUB-005" // the API server refuses an object
+	CodeFailed      fault.Code = "KUB-006" // what was waited for failed for good
+)
+
+// FieldManager is the name under which Slipway owns fields.
+const FieldManager = "slipway"
+
+// Outage is how long calls ride out an API server that does not answer.
+const Outage = 2 * time.Minute
+
+// Client talks to one cluster. It is safe for concurrent use.
+type Client struct {
+	Config     *rest.Config
+	Kubernetes kubernetes.Interface
+	Dynamic    dynamic.Interface
+
+	// Progress gets a line when a wait has something new to say. Nil: nowhere.
+	// Set it before the first use.
+	Progress func(format string, args ...any)
+
+	outage time.Duration
+
+	mu     sync.Mutex
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// Connect reads kubeconfig, a path, and returns a client. It does not reach out
+// to the cluster.
+func Connect(kubeconfig string) (*Client, error) {
+	b, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return nil, badKubeconfig(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(b)
+	if err != nil {
+		return nil, badKubeconfig(fmt.Errorf("%s: %w", kubeconfig, err))
+	}
+	return New(config)
+}
+
+// New returns a client for config, which it copies.
+func New(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 100, 200
+	config.UserAgent = FieldManager
+	config.WarningHandler = rest.NoWarnings{}
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, badKubeconfig(err)
+	}
+	typed, err := kubernetes.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, badKubeconfig(err)
+	}
+	dyn, err := dynamic.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, badKubeconfig(err)
+	}
+	return &Client{
+		Config: config, Kubernetes: typed, Dynamic: dyn, outage: Outage,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())),
+	}, nil
+}
+
+func badKubeconfig(err error) error {
+	return &fault.Fault{
+		Code: CodeKubeconfig, Class: fault.Step, Op: "read the kubeconfig",
+		Fix: "run the infrastructure stage again: slipway install", Err: err,
+	}
+}
+
+// Endpoint is the URL of the API server.
+func (c *Client) Endpoint() string { return c.Config.Host }
+
+func (c *Client) progress(format string, args ...any) {
+	if c.Progress != nil {
+		c.Progress(format, args...)
+	}
+}
+
+// mapping finds the resource of a kind. A kind that is not known is looked up
+// again at the server once: its definition may be new.
+func (c *Client) mapping(gk schema.GroupKind, version string) (*meta.RESTMapping, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.mapper.RESTMapping(gk, version)
+	if meta.IsNoMatchError(err) {
+		c.mapper.Reset()
+		m, err = c.mapper.RESTMapping(gk, version)
+	}
+	return m, err
+}
+
+// Resource returns the dynamic interface for objects of a kind; namespace is
+// ignored where the kind has none.
+func (c *Client) Resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	var m *meta.RESTMapping
+	err := c.Retry(ctx, "look up "+gvk.Kind, func(context.Context) (err error) {
+		m, err = c.mapping(gvk.GroupKind(), gvk.Version)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := c.Dynamic.Resource(m.Resource)
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		return r.Namespace(namespace), nil
+	}
+	return r, nil
+}

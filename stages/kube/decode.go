@@ -1,0 +1,60 @@
+package kube
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Decode reads YAML documents, in their order. Empty documents are skipped,
+// lists are taken apart, and an object without apiVersion, kind or name is an
+// error that says which document it is.
+func Decode(manifest []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	for n := 1; ; n++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		b, err := yaml.YAMLToJSONStrict(doc)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := json.Unmarshal(b, &obj.Object); err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		if len(obj.Object) == 0 {
+			continue
+		}
+		objs := []*unstructured.Unstructured{obj}
+		if obj.IsList() {
+			objs = nil
+			err := obj.EachListItem(func(o runtime.Object) error {
+				objs = append(objs, o.(*unstructured.Unstructured))
+				return nil
+			})
+			if err != nil {
+				return nil, fmt.Errorf("document %d: %w", n, err)
+			}
+		}
+		for _, o := range objs {
+			if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
+				return nil, fmt.Errorf("document %d: apiVersion, kind or metadata.name is missing", n)
+			}
+			out = append(out, o)
+		}
+	}
+}

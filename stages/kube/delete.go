@@ -1,0 +1,231 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// List returns the objects of a resource in namespace ("" means all), narrowed
+// by a label selector ("" means all). A resource that the cluster does not know
+// has none.
+func (c *Client) List(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
+	var list *unstructured.UnstructuredList
+	err := c.Retry(ctx, "list "+gvr.Resource, func(ctx context.Context) (err error) {
+		list, err = c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// Delete asks for the deletion of one object; one that is not there is no error.
+func (c *Client) Delete(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string, policy metav1.DeletionPropagation) error {
+	err := c.Retry(ctx, fmt.Sprintf("delete %s %s", gvr.Resource, join(namespace, name)), func(ctx context.Context) error {
+		return c.target(gvr, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// WaitGone waits until no object of a resource matches any more. What is left
+// at the end is in the error, with its finalizers.
+func (c *Client) WaitGone(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) error {
+	return c.WaitFor(ctx, gvr.Resource+" to be gone", poll, func(ctx context.Context) (bool, string, error) {
+		list, err := c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		if err != nil {
+			return false, "", err
+		}
+		return len(list.Items) == 0, Left(list.Items), nil
+	})
+}
+
+// DeleteAll deletes the objects of a resource that match, and waits until they
+// are gone or ctx ends. It returns their names, "namespace/name".
+func (c *Client) DeleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) ([]string, error) {
+	list, err := c.List(ctx, gvr, namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, o := range list {
+		if err := c.Delete(ctx, gvr, o.GetNamespace(), o.GetName(), metav1.DeletePropagationForeground); err != nil {
+			return names, err
+		}
+		names = append(names, join(o.GetNamespace(), o.GetName()))
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return names, c.WaitGone(ctx, gvr, namespace, selector)
+}
+
+// DeleteNamespace deletes a namespace and waits until it is gone or ctx ends.
+// What holds it up is in the error: the finalizers or resources that remain.
+func (c *Client) DeleteNamespace(ctx context.Context, name string) error {
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	if err := c.Delete(ctx, namespaces, "", name, metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	return c.WaitFor(ctx, "namespace "+name+" to be gone", poll, func(ctx context.Context) (bool, string, error) {
+		ns, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		if err != nil {
+			return false, "", err
+		}
+		var seen []string
+		for _, cond := range ns.Status.Conditions {
+			if cond.Status == "True" && cond.Message != "" {
+				seen = append(seen, cond.Message)
+			}
+		}
+		return false, orElse(strings.Join(seen, "; "), "phase "+string(ns.Status.Phase)), nil
+	})
+}
+
+// Stuck is an object whose deletion waits for its finalizers.
+type Stuck struct {
+	Resource   schema.GroupVersionResource
+	Kind       string
+	Namespace  string
+	Name       string
+	Finalizers []string
+}
+
+// String is "Application argocd/root: resources-finalizer.argocd.argoproj.io".
+func (s Stuck) String() string {
+	return fmt.Sprintf("%s %s: %s", s.Kind, join(s.Namespace, s.Name), strings.Join(s.Finalizers, ", "))
+}
+
+// StuckObjects are those of objs that are being deleted and have finalizers.
+func StuckObjects(gvr schema.GroupVersionResource, objs []unstructured.Unstructured) []Stuck {
+	var out []Stuck
+	for _, o := range objs {
+		if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) > 0 {
+			out = append(out, Stuck{gvr, o.GetKind(), o.GetNamespace(), o.GetName(), o.GetFinalizers()})
+		}
+	}
+	return out
+}
+
+// StuckIn finds what keeps a namespace that is being deleted.
+func (c *Client) StuckIn(ctx context.Context, namespace string) ([]Stuck, error) {
+	resources, err := c.listable(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	var out []Stuck
+	for _, gvr := range resources {
+		objs, err := c.List(ctx, gvr, namespace, "")
+		if apierrors.IsMethodNotSupported(err) {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, StuckObjects(gvr, objs)...)
+	}
+	return out, nil
+}
+
+// Strip removes the finalizers of an object, so that its deletion goes through
+// without what they stood for.
+func (c *Client) Strip(ctx context.Context, s Stuck) error {
+	err := c.Retry(ctx, "remove the finalizers of "+s.String(), func(ctx context.Context) error {
+		_, err := c.target(s.Resource, s.Namespace).Patch(ctx, s.Name, types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: FieldManager})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Listable returns the resources of the cluster's own scope that can be listed
+// and deleted.
+func (c *Client) Listable(ctx context.Context) ([]schema.GroupVersionResource, error) {
+	return c.listable(ctx, false)
+}
+
+func (c *Client) listable(ctx context.Context, namespaced bool) ([]schema.GroupVersionResource, error) {
+	var lists []*metav1.APIResourceList
+	err := c.Retry(ctx, "list the API's resources", func(context.Context) (err error) {
+		lists, err = c.Kubernetes.Discovery().ServerPreferredResources()
+		if len(lists) > 0 {
+			return nil // a group whose own server is away has nothing to tell
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []schema.GroupVersionResource
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range l.APIResources {
+			if r.Namespaced == namespaced && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") {
+				out = append(out, gv.WithResource(r.Name))
+			}
+		}
+	}
+	return out, nil
+}
+
+// Left names objects for people, with the finalizers of those that are being
+// deleted: "3 left: a, b (finalizer x), c".
+func Left(objs []unstructured.Unstructured) string {
+	const most = 5
+	var names []string
+	for _, o := range objs {
+		if len(names) == most {
+			names = append(names, "…")
+			break
+		}
+		name := join(o.GetNamespace(), o.GetName())
+		if f := o.GetFinalizers(); o.GetDeletionTimestamp() != nil && len(f) > 0 {
+			name += fmt.Sprintf(" (since %s for finalizer %s)", time.Since(o.GetDeletionTimestamp().Time).Round(time.Second), strings.Join(f, ", "))
+		}
+		names = append(names, name)
+	}
+	return fmt.Sprintf("%d left: %s", len(objs), strings.Join(names, ", "))
+}
+
+// target is where objects of gvr in namespace ("" for the cluster's own) are.
+func (c *Client) target(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.Dynamic.Resource(gvr)
+	}
+	return c.Dynamic.Resource(gvr).Namespace(namespace)
+}
+
+func join(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

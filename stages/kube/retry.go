@@ -1,0 +1,121 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+const (
+	retryFirst   = 250 * time.Millisecond
+	retryLongest = 2 * time.Second
+	perCall      = 30 * time.Second // one attempt
+)
+
+// Transient tells whether err may go away by itself: the API server is not
+// reachable, starting, overloaded, or without its etcd.
+func Transient(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var s apierrors.APIStatus // an interface without Error, which AsType does not take
+	if errors.As(err, &s) {
+		code := s.Status().Code
+		return code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented
+	}
+	for _, errno := range []error{
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
+		syscall.ETIMEDOUT, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
+		return true
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true // a service's name is known only while it runs
+	}
+	// net/http and the HTTP/2 client have no types for these.
+	msg := err.Error()
+	for _, part := range []string{"http2: client connection lost", "http2: server sent GOAWAY", "server closed idle connection", "TLS handshake timeout"} {
+		if strings.Contains(msg, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Retry calls f until it succeeds, ctx ends, it fails with an error that is not
+// Transient, or it has failed for two minutes on end. what says in the error
+// what was attempted: "apply Deployment argocd/repo-server".
+func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	delay := retryFirst
+	var since time.Time
+	for {
+		attempt, cancel := context.WithTimeout(ctx, perCall)
+		err := f(attempt)
+		cancel()
+		if err == nil {
+			if !since.IsZero() {
+				c.progress("%s answers again after %s", c.endpoint(), time.Since(since).Round(time.Second))
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w (last error: %w)", what, context.Cause(ctx), err)
+		}
+		if !Transient(err) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if since.IsZero() {
+			since = time.Now()
+			c.progress("%s: %v; trying again", what, err)
+		}
+		if away := time.Since(since); away > c.outage {
+			return unreachable(what, c.endpoint(), away, err)
+		}
+		if !sleep(ctx, delay) {
+			return fmt.Errorf("%s: %w (last error: %w)", what, context.Cause(ctx), err)
+		}
+		delay = min(2*delay, retryLongest)
+	}
+}
+
+func (c *Client) endpoint() string {
+	if c.Config == nil {
+		return "the API server"
+	}
+	return c.Config.Host
+}
+
+func unreachable(what, endpoint string, away time.Duration, err error) error {
+	return &fault.Fault{
+		Code: CodeUnreachable, Class: fault.Timeout, Op: what,
+		Fix: "look at the cluster's node, then run again: slipway status",
+		Err: fmt.Errorf("%s did not answer for %s: %w", endpoint, away.Round(time.Second), err),
+	}
+}
+
+// sleep waits for d and tells whether ctx was still alive then.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

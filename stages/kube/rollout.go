@@ -1,0 +1,230 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// WaitRollout waits until every pod of a Deployment, StatefulSet or DaemonSet
+// has the current template and is available. The error says what keeps the pods
+// from it.
+func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) error {
+	selector := ""
+	what := fmt.Sprintf("%s %s/%s to be rolled out", kind, namespace, name)
+	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
+		r, err := c.rollout(ctx, kind, namespace, name)
+		if err != nil {
+			return false, "", err
+		}
+		selector = metav1.FormatLabelSelector(r.selector)
+		if r.done() {
+			return true, "", nil
+		}
+		return false, r.String(), nil
+	})
+	return c.withCause(ctx, err, namespace, selector)
+}
+
+// RolledOut tells at once whether the rollout is complete; the error says what
+// is missing.
+func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) error {
+	var r rollout
+	err := c.Retry(ctx, fmt.Sprintf("get %s %s/%s", kind, namespace, name), func(ctx context.Context) (err error) {
+		r, err = c.rollout(ctx, kind, namespace, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !r.done() {
+		return fmt.Errorf("%s %s/%s: %s", kind, namespace, name, r)
+	}
+	return nil
+}
+
+// rollout is what the three kinds have in common.
+type rollout struct {
+	generation, observed      int64
+	want, updated, available  int32
+	total                     int32 // pods of all templates
+	selector                  *metav1.LabelSelector
+	failed                    string // a Deployment's progress deadline passed
+	currentRevision, revision string // of a StatefulSet
+}
+
+func (r rollout) done() bool {
+	return r.observed >= r.generation && r.updated >= r.want && r.available >= r.want &&
+		r.total <= r.want && r.currentRevision == r.revision
+}
+
+func (r rollout) String() string {
+	if r.observed < r.generation {
+		return fmt.Sprintf("generation %d is not observed yet", r.generation)
+	}
+	s := fmt.Sprintf("%d of %d pods updated, %d available", r.updated, r.want, r.available)
+	if r.total > r.want {
+		s += fmt.Sprintf(", %d old ones left", r.total-r.want)
+	}
+	if r.failed != "" {
+		s += " (" + r.failed + ")"
+	}
+	return s
+}
+
+func (c *Client) rollout(ctx context.Context, kind, namespace, name string) (rollout, error) {
+	apps := c.Kubernetes.AppsV1()
+	switch kind {
+	case "Deployment":
+		d, err := apps.Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return rollout{}, err
+		}
+		return ofDeployment(d), nil
+	case "StatefulSet":
+		s, err := apps.StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return rollout{}, err
+		}
+		return rollout{
+			generation: s.Generation, observed: s.Status.ObservedGeneration, want: replicas(s.Spec.Replicas),
+			updated: s.Status.UpdatedReplicas, available: s.Status.AvailableReplicas, total: s.Status.Replicas,
+			selector: s.Spec.Selector, currentRevision: s.Status.CurrentRevision, revision: s.Status.UpdateRevision,
+		}, nil
+	case "DaemonSet":
+		d, err := apps.DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return rollout{}, err
+		}
+		return rollout{
+			generation: d.Generation, observed: d.Status.ObservedGeneration, want: d.Status.DesiredNumberScheduled,
+			updated: d.Status.UpdatedNumberScheduled, available: d.Status.NumberAvailable,
+			total: d.Status.CurrentNumberScheduled, selector: d.Spec.Selector,
+		}, nil
+	}
+	return rollout{}, fmt.Errorf("kind %s has no rollout", kind)
+}
+
+func ofDeployment(d *appsv1.Deployment) rollout {
+	r := rollout{
+		generation: d.Generation, observed: d.Status.ObservedGeneration, want: replicas(d.Spec.Replicas),
+		updated: d.Status.UpdatedReplicas, available: d.Status.AvailableReplicas, total: d.Status.Replicas,
+		selector: d.Spec.Selector,
+	}
+	for _, cond := range d.Status.Conditions {
+		if cond.Type == appsv1.DeploymentProgressing && cond.Status == corev1.ConditionFalse ||
+			cond.Type == appsv1.DeploymentReplicaFailure && cond.Status == corev1.ConditionTrue {
+			r.failed = cond.Message
+		}
+	}
+	return r
+}
+
+func replicas(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}
+
+// WaitJob waits until a Job is complete. A Job that failed ends the wait with
+// CodeFailed and the last lines that it wrote.
+func (c *Client) WaitJob(ctx context.Context, namespace, name string) error {
+	selector := labels.SelectorFromSet(labels.Set{batchv1.JobNameLabel: name}).String()
+	err := c.WaitFor(ctx, fmt.Sprintf("Job %s/%s to be complete", namespace, name), poll, func(ctx context.Context) (bool, string, error) {
+		j, err := c.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		for _, cond := range j.Status.Conditions {
+			if cond.Status != corev1.ConditionTrue {
+				continue
+			}
+			switch cond.Type {
+			case batchv1.JobComplete:
+				return true, "", nil
+			case batchv1.JobFailed:
+				return false, "", failed(fmt.Errorf("%s: %s", cond.Reason, cond.Message))
+			}
+		}
+		return false, fmt.Sprintf("%d pods active, %d failed", j.Status.Active, j.Status.Failed), nil
+	})
+	return c.withCause(ctx, err, namespace, selector)
+}
+
+// WaitPod waits until a pod is ready, or has succeeded. A pod that failed ends
+// the wait with CodeFailed.
+func (c *Client) WaitPod(ctx context.Context, namespace, name string) error {
+	err := c.WaitFor(ctx, fmt.Sprintf("Pod %s/%s to be ready or done", namespace, name), pollFast, func(ctx context.Context) (bool, string, error) {
+		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		if p.Status.Phase == corev1.PodFailed {
+			return false, "", failed(fmt.Errorf("%s %s", orElse(p.Status.Reason, "the pod failed"), p.Status.Message))
+		}
+		if p.Status.Phase == corev1.PodSucceeded || podReady(p) {
+			return true, "", nil
+		}
+		return false, orElse(podCause(p), "phase "+string(p.Status.Phase)), nil
+	})
+	if err == nil {
+		return nil
+	}
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), perCall)
+	defer cancel()
+	p, getErr := c.Kubernetes.CoreV1().Pods(namespace).Get(look, name, metav1.GetOptions{})
+	if getErr != nil {
+		return err
+	}
+	return addCause(err, c.causeOf(look, p))
+}
+
+// WaitPVC waits until a claim is bound. A claim whose class waits for its first
+// consumer needs a pod first.
+func (c *Client) WaitPVC(ctx context.Context, namespace, name string) error {
+	return c.WaitFor(ctx, fmt.Sprintf("PersistentVolumeClaim %s/%s to be bound", namespace, name), pollFast, func(ctx context.Context) (bool, string, error) {
+		p, err := c.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		if p.Status.Phase == corev1.ClaimBound {
+			return true, "", nil
+		}
+		seen := "phase " + string(p.Status.Phase)
+		if e := c.lastWarning(ctx, namespace, "PersistentVolumeClaim", name); e != "" {
+			seen += ": " + e
+		}
+		return false, seen, nil
+	})
+}
+
+func failed(err error) error {
+	return &fault.Fault{
+		Code: CodeFailed, Class: fault.Step,
+		Fix: "correct the cause, then run again: slipway install", Err: err,
+	}
+}
+
+func podReady(p *corev1.Pod) bool {
+	for _, cond := range p.Status.Conditions {
+		if cond.Type == corev1.PodReady {
+			return cond.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
+		}
+	}
+	return false
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+const (
+	pollFast    = 250 * time.Millisecond
+	poll        = 500 * time.Millisecond
+	reportEvery = 10 * time.Second
+	// noDeadline bounds a wait whose context has no deadline.
+	noDeadline = 10 * time.Minute
+)
+
+// WaitFor calls cond every interval until it is done or ctx ends; without a
+// deadline in ctx it gives up after ten minutes. seen says what cond saw, for
+// people. Errors of cond that are Transient or "not found" count as seen; any
+// other ends the wait. what completes "waited 30s for …": "deployment
+// gitea/gitea to be rolled out". The error is a fault of class Timeout with
+// CodeWait when time ran out, and tells how long it waited and what was seen
+// last.
+func WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
+	return waitFor(ctx, what, interval, nil, cond)
+}
+
+// WaitFor is the function WaitFor with c's Progress.
+func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
+	return waitFor(ctx, what, interval, c.Progress, cond)
+}
+
+func waitFor(ctx context.Context, what string, interval time.Duration, progress func(string, ...any), cond func(ctx context.Context) (bool, string, error)) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, noDeadline)
+		defer cancel()
+	}
+	start := time.Now()
+	last, told, toldAt := "nothing yet", "", start
+	for {
+		attempt, cancel := context.WithTimeout(ctx, perCall)
+		done, seen, err := cond(attempt)
+		cancel()
+		switch {
+		case done && err == nil:
+			return nil
+		case ctx.Err() != nil:
+			// What cond says now is about its context.
+		case err == nil, Transient(err), apierrors.IsNotFound(err):
+			if err != nil {
+				seen = err.Error()
+			}
+			if seen != "" {
+				last = seen
+			}
+		default:
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if progress != nil && last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
+			progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))
+			told, toldAt = last, time.Now()
+		}
+		if !sleep(ctx, interval) {
+			return waited(ctx, what, time.Since(start), last)
+		}
+	}
+}
+
+// waited is the error of a wait whose context ended.
+func waited(ctx context.Context, what string, long time.Duration, last string) error {
+	err := fmt.Errorf("waited %s for %s; last seen: %s", long.Round(100*time.Millisecond), what, last)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return &fault.Fault{
+		Code: CodeWait, Class: fault.Timeout,
+		Fix: "correct what was seen last, then run again: slipway install",
+		Err: err,
+	}
+}
+
+// withCause adds what the pods say to the error of a wait. Looking takes ten
+// seconds at most, also after ctx has ended.
+func (c *Client) withCause(ctx context.Context, err error, namespace, selector string) error {
+	if err == nil || selector == "" {
+		return err
+	}
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return addCause(err, c.PodCause(look, namespace, selector))
+}
+
+// addCause completes err by cause and keeps its code.
+func addCause(err error, cause string) error {
+	if cause == "" {
+		return err
+	}
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		return fmt.Errorf("%w: %s", err, cause)
+	}
+	with := *f
+	with.Op, with.Err = "", fmt.Errorf("%w: %s", err, cause)
+	return &with
+}

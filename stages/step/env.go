@@ -1,0 +1,79 @@
+package step
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// Env is what a step finds around it. It is safe for concurrent use.
+type Env struct {
+	Run    string // id of the run
+	ID     string // "infrastructure/terraform"
+	Logger *slog.Logger
+
+	StateDir     string // the deployment's state volume
+	PlatformDir  string // the platform release, read-only
+	BundleDir    string // the bundle's manifests, read-only
+	TerraformDir string // the provider's Terraform root, read-only
+	Kubeconfig   string // may not exist yet
+
+	log    io.Writer // the step's log file, redacted
+	screen io.Writer // stderr, redacted
+	secret *redactor
+}
+
+// Dirs are the paths of a step's container; an empty one has its default from
+// package stages.
+type Dirs struct {
+	State, Platform, Bundle, Terraform string
+}
+
+// NewEnv returns an environment that logs to log, and to screen what a user
+// should see. Tests call steps with one of their own.
+func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
+	secret := &redactor{}
+	e := &Env{
+		Run: run, ID: id,
+		StateDir:     or(dirs.State, stages.StateDir),
+		PlatformDir:  or(dirs.Platform, stages.PlatformDir),
+		BundleDir:    or(dirs.Bundle, stages.BundleDir),
+		TerraformDir: or(dirs.Terraform, stages.TerraformDir),
+		log:          &lineWriter{r: secret, dst: log},
+		screen:       &lineWriter{r: secret, dst: screen},
+		secret:       secret,
+	}
+	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
+	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	return e
+}
+
+// Output is where the output of tools goes: the step's log file only.
+func (e *Env) Output() io.Writer { return e.log }
+
+// Progress tells the user in one line what goes on now.
+func (e *Env) Progress(format string, args ...any) {
+	line := fmt.Sprintf("slipway: %s: %s\n", e.ID, fmt.Sprintf(format, args...))
+	_, _ = io.WriteString(e.screen, line)
+	_, _ = io.WriteString(e.log, line)
+}
+
+// Redact makes every writer of e replace secret by "***" from now on.
+func (e *Env) Redact(secret string) { e.secret.add(secret) }
+
+func (e *Env) flush() {
+	for _, w := range []io.Writer{e.log, e.screen} {
+		if l, ok := w.(*lineWriter); ok {
+			l.flush()
+		}
+	}
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,92 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of faults that come from running a step, whatever the step does.
+const (
+	codeFailed    fault.Code = "STP-001" // a step's error has no code of its own
+	codeTimeout   fault.Code = "STP-002" // the step's time is up
+	codeCancelled fault.Code = "STP-003" // stopped by a signal
+	codePanic     fault.Code = "STP-004" // the step panicked
+	codeRequest   fault.Code = "STP-005" // the request cannot be read or names no step
+	codeState     fault.Code = "STP-006" // the state volume cannot be written
+	codeSecret    fault.Code = "STP-007" // a secret is in a step's output
+)
+
+func badInput(err error) error {
+	return &fault.Fault{
+		Code: codeRequest, Class: fault.Bug, Op: "read the step's input",
+		Fix: "build the bundle again from this version of Slipway: make bundle", Err: err,
+	}
+}
+
+func badRequest(err error) *fault.Fault {
+	return &fault.Fault{
+		Code: codeRequest, Class: fault.Bug, Op: "read the step's request",
+		Fix: "build the bundle again from this version of Slipway: make bundle", Err: err,
+	}
+}
+
+func badState(op string, err error) *fault.Fault {
+	return &fault.Fault{
+		Code: codeState, Class: fault.Step, Op: op,
+		Fix: "free space on the machine that runs the Dagger engine, then run again: slipway install", Err: err,
+	}
+}
+
+// panicked is what a recovered panic becomes. The stack goes to the log only.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// classify turns what a step returned into the fault that the user gets. ctx is
+// the step's, err is not nil.
+func classify(ctx context.Context, id string, timeout time.Duration, err error) *fault.Fault {
+	f, coded := errors.AsType[*fault.Fault](err)
+	if p, ok := errors.AsType[*panicked](err); ok {
+		return &fault.Fault{
+			Code: codePanic, Class: fault.Bug, Op: "run " + id,
+			Fix: "report this with the step's log: slipway report", Err: p,
+		}
+	}
+	if ctx.Err() != nil && (!coded || f.Class != fault.Timeout) {
+		if errors.Is(context.Cause(ctx), errTimeUp) {
+			fix := "look at the step's log, then run again: slipway install"
+			if coded && f.Fix != "" {
+				fix = f.Fix
+			}
+			return &fault.Fault{
+				Code: codeTimeout, Class: fault.Timeout, Op: "run " + id, Fix: fix,
+				Err: fmt.Errorf("not finished within %s: %w", timeout, err),
+			}
+		}
+		return &fault.Fault{
+			Code: codeCancelled, Class: fault.Cancelled, Op: "run " + id,
+			Fix: "run again, it continues where it was: slipway install",
+			Err: fmt.Errorf("%w: %w", context.Cause(ctx), err),
+		}
+	}
+	if coded {
+		if f != err {
+			// The step wrapped the fault: keep what it said.
+			c := *f
+			c.Op, c.Err = "", err
+			return &c
+		}
+		return f
+	}
+	return &fault.Fault{
+		Code: codeFailed, Class: fault.Step, Op: "run " + id,
+		Fix: "look at the step's log, then run again: slipway install", Err: err,
+	}
+}

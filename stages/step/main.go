@@ -1,0 +1,263 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// grace is how long a step may take to return after its context has ended.
+const grace = 30 * time.Second
+
+// verifyLimit is how long a look at an earlier result may take.
+const verifyLimit = time.Minute
+
+// errTimeUp is the cause of a step's context when the request's timeout passed.
+var errTimeUp = errors.New("the step's time is up")
+
+// options are the flags of `slipway step`.
+type options struct {
+	request, result string
+	dirs            Dirs
+	grace           time.Duration
+}
+
+// Main runs `slipway step <stage>/<step>` and returns the exit code: the class
+// of the fault, or 0. The first SIGINT or SIGTERM cancels the step's context,
+// the second ends the process.
+func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.Writer) int {
+	o := options{grace: grace}
+	flags := pflag.NewFlagSet("slipway step", pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.request, "request", stages.RequestFile, "file with the request")
+	flags.StringVar(&o.result, "result", stages.ResultFile, "file for the result")
+	flags.StringVar(&o.dirs.State, "state", stages.StateDir, "the deployment's state volume")
+	flags.StringVar(&o.dirs.Platform, "platform", stages.PlatformDir, "the platform release")
+	flags.StringVar(&o.dirs.Bundle, "bundle", stages.BundleDir, "the bundle's manifests")
+	flags.StringVar(&o.dirs.Terraform, "terraform", stages.TerraformDir, "the provider's Terraform root")
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "Runs one step in its container.\n\n  slipway step <stage>/<step> [flags]\n\n%s\nSteps:\n  %s\n",
+			flags.FlagUsages(), strings.Join(reg.Names(), "\n  "))
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return int(fault.OK)
+		}
+		return int(fault.Usage)
+	}
+	if flags.NArg() != 1 {
+		fmt.Fprintln(stderr, "slipway step: give one step, such as infrastructure/preflight")
+		return int(fault.Usage)
+	}
+
+	sigctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(sigctx, stop) // the second signal has its default effect
+
+	res := execute(sigctx, reg, flags.Arg(0), o, stderr)
+	fmt.Fprintf(stdout, "%s\n", res.Status)
+	if res.Fault != nil {
+		return int(res.Fault.Class)
+	}
+	return int(fault.OK)
+}
+
+// execute runs step id and leaves its result wherever that is possible.
+func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) stages.Result {
+	started := time.Now().UTC()
+	req, code, err := readRequest(reg, id, o.request)
+	if err != nil {
+		return finish(o.result, "", nil, stages.Result{Status: stages.Failed, Fault: badRequest(err), Started: started}, stderr)
+	}
+	dir := filepath.Join(o.dirs.State, "runs", req.Run, "steps", req.Stage+"."+req.Step)
+	logFile, err := openLog(dir, o.request)
+	if err != nil {
+		f := badState("open the step's log", err)
+		return finish(o.result, "", nil, stages.Result{Status: stages.Failed, Fault: f, Started: started}, stderr)
+	}
+	defer func() { _ = logFile.Close() }()
+
+	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
+	res := stages.Result{Started: started}
+	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace)
+	if res.Fault != nil {
+		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
+		env.Logger.Error("step failed", "code", res.Fault.Code, "error", res.Fault)
+	}
+	res = finish(o.result, dir, env, res, stderr)
+	env.flush()
+	if err := logFile.Sync(); err != nil {
+		fmt.Fprintln(stderr, "slipway: sync the step's log:", err)
+	}
+	return res
+}
+
+// readRequest reads and checks the request file for step id.
+func readRequest(reg *Registry, id, file string) (stages.Request, erased, error) {
+	var req stages.Request
+	code, ok := reg.steps[id]
+	if !ok {
+		return req, code, fmt.Errorf("step %q does not exist; there are %s", id, strings.Join(reg.Names(), ", "))
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return req, code, err
+	}
+	if err := decode(b, &req); err != nil {
+		return req, code, fmt.Errorf("%s: %w", file, err)
+	}
+	switch {
+	case req.Stage+"/"+req.Step != id:
+		return req, code, fmt.Errorf("%s is for step %s/%s", file, req.Stage, req.Step)
+	case req.Run == "" || req.Run != filepath.Base(req.Run) || strings.HasPrefix(req.Run, "."):
+		return req, code, fmt.Errorf("%s: run id %q is not a file name", file, req.Run)
+	case req.Timeout < 0:
+		return req, code, fmt.Errorf("%s: timeout %s is negative", file, time.Duration(req.Timeout))
+	}
+	return req, code, nil
+}
+
+// openLog makes the step's directory, keeps the request there, and opens the
+// log for appending: a step that is tried again in the same run adds to it.
+func openLog(dir, request string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeFile(filepath.Join(dir, "request.json"), b); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, "log.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+}
+
+// runStep reuses the journal's result or calls the step's code, and keeps a
+// success in the journal.
+func runStep(ctx context.Context, code erased, req stages.Request, env *Env, grace time.Duration) (stages.Status, json.RawMessage, *fault.Fault) {
+	if timeout := time.Duration(req.Timeout); timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeUp)
+		defer cancel()
+	}
+	id := env.ID
+	if out, ok := reuse(ctx, code, req, env); ok {
+		return stages.Reused, out, nil
+	}
+	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout), "digest", req.Digest)
+	out, err := guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
+	if err == nil && env.secret.holds(out) {
+		return stages.Failed, nil, &fault.Fault{
+			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errors.New("the output holds a secret"),
+			Fix: "report this with the step's log: slipway report",
+		}
+	}
+	if err != nil {
+		f := classify(ctx, id, time.Duration(req.Timeout), err)
+		f.Op, f.Fix = env.secret.clean(f.Op), env.secret.clean(f.Fix)
+		if msg := f.Err.Error(); env.secret.clean(msg) != msg {
+			f.Err = errors.New(env.secret.clean(msg))
+		}
+		return stages.Failed, nil, f
+	}
+	if err := remember(env.StateDir, req, out); err != nil {
+		return stages.Failed, nil, badState("write the journal", err)
+	}
+	env.Logger.Info("step succeeded", "step", id)
+	return stages.Succeeded, out, nil
+}
+
+// reuse returns the earlier output for the same digest if it still holds.
+func reuse(ctx context.Context, code erased, req stages.Request, env *Env) (json.RawMessage, bool) {
+	if code.verify == nil || req.Digest == "" {
+		return nil, false
+	}
+	out, why := recall(env.StateDir, req)
+	if why != "" {
+		env.Logger.Info("earlier result not used", "reason", why)
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	defer cancel()
+	_, err := guarded(ctx, 0, env, func() (json.RawMessage, error) { return nil, code.verify(ctx, env, req.Input, out) })
+	if err != nil {
+		env.Logger.Info("earlier result does not hold any more", "reason", err)
+		return nil, false
+	}
+	env.Logger.Info("earlier result still holds", "digest", req.Digest)
+	return out, true
+}
+
+// guarded calls f, turns a panic into an error, and leaves a call that does not
+// return within grace after ctx has ended to itself: the process ends soon.
+func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.RawMessage, error)) (json.RawMessage, error) {
+	type answer struct {
+		out json.RawMessage
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if v := recover(); v != nil {
+				a = answer{err: &panicked{value: v, stack: debug.Stack()}}
+			}
+			done <- a
+		}()
+		a.out, a.err = f()
+	}()
+	var a answer
+	select {
+	case a = <-done:
+	case <-ctx.Done():
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case a = <-done:
+		case <-t.C:
+			a.err = fmt.Errorf("the step did not stop within %s after it was told to: %w", grace, ctx.Err())
+		}
+	}
+	if p, ok := errors.AsType[*panicked](a.err); ok {
+		fmt.Fprintf(env.Output(), "panic: %v\n\n%s\n", p.value, p.stack)
+	}
+	return a.out, a.err
+}
+
+// finish writes the result into the state volume (dir, if it is known) and into
+// file.
+func finish(file, dir string, env *Env, res stages.Result, stderr io.Writer) stages.Result {
+	res.Finished = time.Now().UTC()
+	b, err := json.MarshalIndent(res, "", "  ")
+	if err != nil {
+		res.Status, res.Output, res.Fault = stages.Failed, nil, badState("write the step's result", err)
+		b, _ = json.MarshalIndent(res, "", "  ")
+	}
+	b = append(b, '\n')
+	if dir != "" {
+		err = writeFile(filepath.Join(dir, "result.json"), b)
+	}
+	if werr := writeFile(file, b); werr != nil || err != nil {
+		err = errors.Join(err, werr)
+		fmt.Fprintln(stderr, "slipway: write the step's result:", err)
+		if res.Fault == nil {
+			res.Status, res.Output, res.Fault = stages.Failed, nil, badState("write the step's result", err)
+		}
+	}
+	return res
+}
