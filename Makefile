@@ -1,0 +1,70 @@
+# The commands of a newcomer and of CI. Everything that a machine lacks is
+# built or installed by these targets; see README.md.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+ENGINE := go run -C ci/engine .
+BUNDLE := go run -C ci/bundle .
+# The environment in which dagger finds the engine.
+WITH_ENGINE := eval "$$($(ENGINE) env)";
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+
+.PHONY: install
+install: engine bundle ## Set everything up and install the reference platform on a local Kubernetes
+	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install
+
+.PHONY: test
+test: unit e2e ## Run the unit tests, then the real install, its second run, a broken platform and the destroy
+
+.PHONY: unit
+unit: ## Run the unit tests of every module with the race detector
+	go vet ./...
+	go test -race -shuffle=on ./...
+	go test -C ci/build ./...
+	go test -C ci/engine ./...
+	go test -C ci/bundle ./...
+	go test -C ci/bundle/node ./...
+	go test -C examples/platform/apps/guestbook ./...
+
+.PHONY: e2e
+e2e: engine bundle ## Run the end-to-end tests on the real engine
+	@$(WITH_ENGINE) go test -count=1 -timeout 60m -v -tags e2e ./ci/e2e/...
+
+.PHONY: build
+build: ## Build the command line tool into bin/slipway
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev)" -o bin/slipway .
+
+.PHONY: engine
+engine: ## Make a Dagger engine reachable: the one that answers, else one built from Go modules
+	@$(ENGINE) start
+
+.PHONY: engine-stop
+engine-stop: ## End the engine that `make engine` started
+	@$(ENGINE) stop
+
+.PHONY: engine-env
+engine-env: ## Print the environment in which dagger and slipway find the engine
+	@$(ENGINE) env
+
+.PHONY: bundle
+bundle: ## Build the bundle that a run uses in place of registries
+	@$(BUNDLE) build
+
+.PHONY: bench
+bench: engine bundle ## Compare installs with a plain shell script, side by side
+	@$(WITH_ENGINE) go run ./ci/bench
+
+.PHONY: lint
+lint: ## Run golangci-lint, which also keeps imports pointing down
+	@mkdir -p bin
+	go build -C ci/lint -trimpath -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	bin/golangci-lint run ./...
+
+.PHONY: generate
+generate: ## Write the files that are made from the code: schema, golden files
+	go test ./config/... ./examples/platform/... -update

@@ -1,0 +1,3 @@
+module github.com/slipway-sh/slipway/ci
+
+go 1.26.0

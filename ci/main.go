@@ -1,0 +1,240 @@
+// Slipway installs, upgrades, tests and removes a Kubernetes-hosted platform.
+//
+// Every function runs Slipway's own program (the conductor) in a pinned
+// container inside this Dagger session, so a laptop, a CI runner and the
+// command line tool execute exactly the same pipeline on the same volumes. The
+// exit code of a failed call is the class of the failure: 2 configuration,
+// 3 preflight, 4 step failed, 5 timed out, 6 locked, 7 cancelled.
+//
+// A bundle (made by `make bundle`) replaces every registry and download site.
+// Put its path into .env to leave the flag out: see README.md.
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"dagger/slipway/internal/dagger"
+)
+
+// Slipway is the module's only object.
+type Slipway struct{}
+
+// Install brings a platform up and returns a table of its applications.
+//
+// With no argument it installs the reference platform on a local Kubernetes
+// that Slipway starts itself. Running it again converges: what holds is kept.
+//
+// +cache="never"
+func (m *Slipway) Install(
+	ctx context.Context,
+	// The deployment's configuration, YAML. Every setting has a default.
+	// +optional
+	config *dagger.File,
+	// The bundle: tools, images and manifests by digest.
+	// +optional
+	bundle *dagger.Directory,
+	// The platform release to install; the reference platform if not given.
+	// +optional
+	platform *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Private key of a certificate given in the configuration, PEM.
+	// +optional
+	tlsKey *dagger.Secret,
+	// How many steps may run at the same time; 0 is no limit.
+	// +optional
+	parallel int,
+) (string, error) {
+	c, err := m.conductor(ctx, bundle, config, platform, name)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"install"}
+	if parallel > 0 {
+		args = append(args, "--parallel", strconv.Itoa(parallel))
+	}
+	if tlsKey != nil {
+		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
+		args = append(args, "--tls-key", "/slipway/in/tls.key")
+	}
+	return c.stdout(ctx, args...)
+}
+
+// Status shows the deployment: its steps and every application with sync and
+// health.
+//
+// +cache="never"
+func (m *Slipway) Status(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// The bundle that the deployment was installed from.
+	// +optional
+	bundle *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Format: "text" or "json".
+	// +default="text"
+	output string,
+) (string, error) {
+	c, err := m.conductor(ctx, bundle, config, nil, name)
+	if err != nil {
+		return "", err
+	}
+	return c.stdout(ctx, "status", "--output", output)
+}
+
+// Report is the directory of the last run: summary, per-step logs and runtime
+// state, without secrets. It is there after a failed run too.
+//
+// +cache="never"
+func (m *Slipway) Report(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// The bundle that the deployment was installed from.
+	// +optional
+	bundle *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Id of the run; the last one if not given.
+	// +optional
+	run string,
+) (*dagger.Directory, error) {
+	c, err := m.conductor(ctx, bundle, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"report", "--output", "/slipway/out"}
+	if run != "" {
+		args = append(args, "--run", run)
+	}
+	done, err := c.exec(args...).Sync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return done.Directory("/slipway/out"), nil
+}
+
+// Destroy removes the platform and its cluster and proves that nothing is left.
+// A deployment that is not there is no error.
+//
+// +cache="never"
+func (m *Slipway) Destroy(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// The bundle that the deployment was installed from.
+	// +optional
+	bundle *dagger.Directory,
+	// The platform release that was installed; the reference platform if not given.
+	// +optional
+	platform *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (string, error) {
+	c, err := m.conductor(ctx, bundle, config, platform, name)
+	if err != nil {
+		return "", err
+	}
+	return c.stdout(ctx, "destroy")
+}
+
+// Kubeconfig is the administrator's access to the cluster.
+//
+// It names the server "cluster", as the toolchain reaches it; give another
+// server for a cluster that `cluster up` publishes.
+//
+// +cache="never"
+func (m *Slipway) Kubeconfig(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// The bundle that the deployment was installed from.
+	// +optional
+	bundle *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Server URL to write into it, such as https://127.0.0.1:6443.
+	// +optional
+	server string,
+) (*dagger.File, error) {
+	c, err := m.conductor(ctx, bundle, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"kubeconfig", "--output", "/slipway/out/kubeconfig"}
+	if server != "" {
+		args = append(args, "--server", server)
+	}
+	done, err := c.exec(args...).Sync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return done.File("/slipway/out/kubeconfig"), nil
+}
+
+// Cluster is the deployment's local Kubernetes as a service: `cluster up`
+// publishes its API on port 6443 of this machine.
+//
+// +cache="never"
+func (m *Slipway) Cluster(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// The bundle that the deployment was installed from.
+	// +optional
+	bundle *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (*dagger.Service, error) {
+	c, err := m.conductor(ctx, bundle, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.exec("cluster", "--id", "/slipway/out/id").File("/slipway/out/id").Contents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return dag.LoadServiceFromID(dagger.ServiceID(id)), nil
+}
+
+// Toolchain is the container in which every step runs, connected to the
+// deployment's cluster: `toolchain terminal` opens a shell with kubectl, helm
+// and terraform.
+//
+// +cache="never"
+func (m *Slipway) Toolchain(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// The bundle that the deployment was installed from.
+	// +optional
+	bundle *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (*dagger.Container, error) {
+	c, err := m.conductor(ctx, bundle, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.exec("toolchain", "--id", "/slipway/out/id").File("/slipway/out/id").Contents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return dag.LoadContainerFromID(dagger.ContainerID(id)), nil
+}
