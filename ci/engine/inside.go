@@ -1,0 +1,20 @@
+package main
+
+// insideCommand is how start calls this program again, inside the namespaces
+// of the engine. It is no command for people.
+const insideCommand = "inside-engine-namespaces"
+
+// setup is what the process inside needs to know; it reads it, as JSON, from its
+// standard input.
+type setup struct {
+	Root    string   // folder: the engine's root, left as it is
+	SDK     string   // folder: the Go SDK's image
+	Mount   string   // where to put the root together
+	State   string   // what the engine keeps
+	Runtime string   // holds the socket
+	Certs   []cert   // for the engine and its containers
+	Network string   // name of the containers' network
+	CIDR    string   // and its range
+	Args    []string // of the engine
+	Env     []string // of the engine, all of it
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/ci/build/remedy"
+)
+
+// How long an engine may take to answer after its start, and to end.
+const (
+	startTimeout = 90 * time.Second
+	stopTimeout  = 20 * time.Second
+)
+
+// launch starts an engine made of parts and returns when it answers. The
+// engine is a session of its own: it lives on when the caller ends.
+func (c *control) launch(ctx context.Context, parts engineParts) error {
+	p := c.paths
+	for _, dir := range []string{p.state, p.runtime, p.mount} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("start the engine: %w", err)
+		}
+	}
+	if err := os.Remove(p.socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	text, err := c.setup(ctx, parts)
+	if err != nil {
+		return err
+	}
+	// The log of the run before is kept, for the case that it crashed.
+	if err := os.Rename(p.log, p.log+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	defer log.Close()
+	// Not bound to ctx: it outlives this program.
+	cmd := exec.Command("/proc/self/exe", insideCommand)
+	cmd.Env = []string{}
+	cmd.Stdin = bytes.NewReader(text)
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &unix.SysProcAttr{
+		Setsid:     true,
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+	}
+	if err := cmd.Start(); err != nil {
+		return &remedy.Error{Code: "ENG-006", Op: "start the engine", Err: err,
+			Fix: "run as root with all capabilities (in a container: privileged), or start Docker and run make engine again"}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	r, err := newRecord(proc, cmd.Process.Pid)
+	if err == nil {
+		r.Root, r.Network = parts.id, p.network
+		err = r.write(p.pid)
+	}
+	if err == nil {
+		err = c.await(ctx, parts.cli, ended)
+	}
+	if err != nil {
+		// Ours, and not collected yet: its pid is not anybody else's.
+		_ = cmd.Process.Kill()
+		return errors.Join(err, removeIfThere(p.pid))
+	}
+	return nil
+}
+
+// await returns when the engine answers the CLI.
+func (c *control) await(ctx context.Context, cli string, ended <-chan error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
+	defer cancel()
+	fault := func(err error) error {
+		return &remedy.Error{Code: "ENG-006", Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
+			Err: fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail())}
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return fault(fmt.Errorf("it ended at once: %w", errors.Join(err, errors.New("nothing listens"))))
+		case <-ctx.Done():
+			return fault(fmt.Errorf("wait for %s: %w", c.paths.host(), context.Cause(ctx)))
+		case <-tick.C:
+		}
+		if dial(ctx, "unix", c.paths.socket) == nil {
+			break
+		}
+	}
+	if err := coreVersion(ctx, cli, c.paths.host()); err != nil {
+		return fault(err)
+	}
+	return nil
+}
+
+func (c *control) logTail() string {
+	b, err := os.ReadFile(c.paths.log)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(b), 15)
+}
+
+// setup describes the engine to the process inside.
+func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) {
+	certs, err := hostCerts("/", parts.root)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := hostAddrs(c.paths.network + "0")
+	if err != nil {
+		return nil, err
+	}
+	cidr, err := freeCIDR(addrs)
+	if err != nil {
+		return nil, &remedy.Error{Code: "ENG-006", Op: "start the engine", Err: err, Fix: "free one of these networks, then run make engine again"}
+	}
+	host, err := readGo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := setup{
+		Root:    parts.root,
+		SDK:     parts.sdk,
+		Mount:   c.paths.mount,
+		State:   c.paths.state,
+		Runtime: c.paths.runtime,
+		Certs:   certs,
+		Network: c.paths.network,
+		CIDR:    cidr,
+		Args: []string{engineBin,
+			"--addr", "unix://" + filepath.Join(runDir, "engine.sock"),
+			"--allow-insecure-entitlement", "security.insecure",
+			"--network-name", c.paths.network,
+			"--network-cidr", cidr,
+		},
+		// Nothing of the caller's environment: no proxy and no credential gets
+		// into the engine, and so into its containers, by accident.
+		Env: []string{
+			"PATH=" + enginePath,
+			"HOME=/root",
+			"LC_ALL=C.UTF-8",
+			"DO_NOT_TRACK=1",
+			"DAGGER_GO_SDK_MANIFEST_DIGEST=" + parts.image,
+			"GOPROXY=" + host["GOPROXY"],
+			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=slipway",
+		},
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("describe the engine: %w", err)
+	}
+	return text, nil
+}

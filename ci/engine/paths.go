@@ -1,0 +1,64 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// paths are the places of one engine. All of it lies below the build store, so
+// that two stores have two engines.
+type paths struct {
+	dir     string // of the engine
+	pid     string // the record of the running engine
+	log     string
+	state   string // what the engine keeps: layers and cache volumes
+	runtime string // holds the socket; bind-mounted into the engine's root
+	mount   string // where the engine's root is put together, in its own namespace
+	socket  string
+	network string // name of the containers' network, at most 10 bytes
+}
+
+// maxSocket is what the kernel takes as the path of a socket.
+const maxSocket = 107
+
+func pathsOf(cache string) paths {
+	dir := filepath.Join(cache, "engine")
+	sum := sha256.Sum256([]byte(cache))
+	id := hex.EncodeToString(sum[:3])
+	p := paths{
+		dir:     dir,
+		pid:     filepath.Join(dir, "engine.pid"),
+		log:     filepath.Join(dir, "engine.log"),
+		state:   filepath.Join(dir, "state"),
+		runtime: filepath.Join(dir, "run"),
+		mount:   filepath.Join(dir, "root"),
+		network: "slip" + id,
+	}
+	p.socket = filepath.Join(p.runtime, "engine.sock")
+	if len(p.socket) > maxSocket {
+		p.runtime = filepath.Join("/run", "slipway-"+id)
+		p.socket = filepath.Join(p.runtime, "engine.sock")
+	}
+	return p
+}
+
+func (p paths) host() string { return "unix://" + p.socket }
+
+// findCheckout walks up from the working folder to the repository's root.
+func findCheckout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the checkout: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, daggerModule, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("find the checkout: no %s/go.mod in %s or above it", daggerModule, dir)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// daggerVersion is the version of engine, CLI and SDK alike.
+const daggerVersion = "v0.19.10"
+
+// The variables by which clients of Dagger find engine and CLI.
+const (
+	envRunner = "_EXPERIMENTAL_DAGGER_RUNNER_HOST"
+	envCLI    = "_EXPERIMENTAL_DAGGER_CLI_BIN"
+)
+
+var errNone = errors.New("no engine answers")
+
+// answers tells whether something listens at a runner host. Of the schemes
+// that Dagger's CLI knows, only sockets can be asked without it: the others
+// are asked by way of the CLI.
+func answers(ctx context.Context, host, cli string) error {
+	u, err := url.Parse(host)
+	if err != nil {
+		return fmt.Errorf("parse %s: %w", envRunner, err)
+	}
+	switch u.Scheme {
+	case "unix":
+		return dial(ctx, "unix", u.Path)
+	case "tcp":
+		return dial(ctx, "tcp", u.Host)
+	}
+	if cli == "" {
+		return fmt.Errorf("ask %s: no dagger CLI %s to ask with", host, daggerVersion)
+	}
+	return coreVersion(ctx, cli, host)
+}
+
+func dial(ctx context.Context, network, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// coreVersion has the CLI ask an engine for its version: the whole way there
+// and back.
+func coreVersion(ctx context.Context, cli, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, cli, "--progress=plain", "core", "version")
+	cmd.Env = append(os.Environ(), envRunner+"="+host, "DO_NOT_TRACK=1", "DAGGER_NO_NAG=1")
+	cmd.Dir = filepath.Dir(cli) // no dagger.json here: a module would be loaded first
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ask the engine for its version: %w\n%s", err, lastLines(string(out), 20))
+	}
+	if !strings.Contains(string(out), daggerVersion) {
+		return fmt.Errorf("the engine at %s is not %s: %s", host, daggerVersion, lastLines(string(out), 3))
+	}
+	return nil
+}
+
+// dockerAnswers tells whether a Docker daemon is there for the CLI to start an
+// engine in.
+func dockerAnswers(ctx context.Context) bool {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "docker", "info", "--format", "{{.ServerVersion}}")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	return err == nil && strings.TrimSpace(string(out)) != ""
+}
+
+// cliOnPath is a dagger CLI of the right version on PATH, or empty.
+func cliOnPath(ctx context.Context) string {
+	path, err := exec.LookPath("dagger")
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "version")
+	cmd.Env = append(os.Environ(), "DO_NOT_TRACK=1")
+	out, err := cmd.Output()
+	if err != nil || !isVersion(string(out)) {
+		return ""
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// isVersion reads "dagger v0.19.10 (…) linux/amd64".
+func isVersion(text string) bool {
+	fields := strings.Fields(text)
+	return len(fields) >= 2 && fields[0] == "dagger" && fields[1] == daggerVersion
+}
+
+func lastLines(text string, n int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// record is the pid file: it names one process of one boot for good. A pid
+// alone would not, for the kernel gives pids out again.
+type record struct {
+	PID     int       `json:"pid"`
+	Ticks   uint64    `json:"startTicks"` // when the process began, in clock ticks since boot
+	Boot    string    `json:"bootID"`
+	Root    string    `json:"root"` // the engine root that it runs from, by its digest
+	Began   time.Time `json:"began"`
+	Network string    `json:"network"`
+}
+
+// procFS reads processes; tests give another folder.
+type procFS string
+
+// newRecord describes the process pid, which must run.
+func newRecord(proc procFS, pid int) (record, error) {
+	ticks, err := proc.ticks(pid)
+	if err != nil {
+		return record{}, fmt.Errorf("describe process %d: %w", pid, err)
+	}
+	boot, err := proc.boot()
+	if err != nil {
+		return record{}, fmt.Errorf("describe process %d: %w", pid, err)
+	}
+	return record{PID: pid, Ticks: ticks, Boot: boot, Began: time.Now().UTC().Truncate(time.Second)}, nil
+}
+
+// alive tells whether the very process of the record still runs.
+func (r record) alive(proc procFS) bool {
+	if r.PID <= 1 {
+		return false
+	}
+	boot, err := proc.boot()
+	if err != nil || boot != r.Boot {
+		return false
+	}
+	ticks, err := proc.ticks(r.PID)
+	return err == nil && ticks == r.Ticks
+}
+
+// ticks is the start time of a process. A zombie counts as gone.
+func (proc procFS) ticks(pid int) (uint64, error) {
+	b, err := os.ReadFile(filepath.Join(string(proc), strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is the command in brackets, which may hold anything.
+	_, rest, ok := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 20 {
+		return 0, fmt.Errorf("process %d: stat has %d fields", pid, len(fields)+2)
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return 0, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+func (proc procFS) boot() (string, error) {
+	b, err := os.ReadFile(filepath.Join(string(proc), "sys/kernel/random/boot_id"))
+	return strings.TrimSpace(string(b)), err
+}
+
+// readRecord reads a pid file; ok is false when there is none.
+func readRecord(path string) (r record, ok bool, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, false, nil
+	}
+	if err != nil {
+		return record{}, false, fmt.Errorf("read the pid file: %w", err)
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return record{}, false, fmt.Errorf("read the pid file %s: %w", path, err)
+	}
+	return r, true, nil
+}
+
+// write puts the record in place in one step.
+func (r record) write(path string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the pid file: %w", err)
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the pid file: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return fmt.Errorf("write the pid file: %w", err)
+	}
+	return nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
