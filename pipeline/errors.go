@@ -1,0 +1,93 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// ErrSkip, returned by a step or by a hook before it, skips the step and all
+// that need it. It is no failure.
+var ErrSkip = errors.New("skipped")
+
+// ErrStopped is the cause of a run that Options.Stop ended.
+var ErrStopped = errors.New("stopped on request")
+
+// The codes of this package's faults.
+const (
+	CodeCancelled fault.Code = "RUN-001" // the run was stopped or cancelled
+	CodeTimeout   fault.Code = "RUN-002" // the run's deadline passed
+)
+
+// StepError is the error of a step that failed.
+type StepError struct {
+	Stage string
+	Step  string
+	Err   error
+}
+
+// Error is "stage/step: " and the step's own error.
+func (e *StepError) Error() string { return e.Stage + "/" + e.Step + ": " + e.Err.Error() }
+
+// Unwrap returns the step's own error.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// BlockedError says which failed steps kept a step from starting.
+type BlockedError struct {
+	By []Key // the steps that failed, not those between; in the order in which they were added
+}
+
+func (e *BlockedError) Error() string {
+	names := make([]string, len(e.By))
+	for i, k := range e.By {
+		names[i] = k.String()
+	}
+	return "blocked by " + strings.Join(names, ", ")
+}
+
+// CancelError says what a stopped or cancelled run left undone.
+type CancelError struct {
+	Cause       error
+	Interrupted []Key // steps that were running and did not succeed
+	Unstarted   []Key // steps that would have run
+}
+
+func (e *CancelError) Error() string {
+	return fmt.Sprintf("%v (steps interrupted: %d, not started: %d)", e.Cause, len(e.Interrupted), len(e.Unstarted))
+}
+
+// Unwrap returns the cause.
+func (e *CancelError) Unwrap() error { return e.Cause }
+
+// PanicError is a panic of a step.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// Unwrap returns the panic's value when that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// cancelled gives a CancelError its fault, unless the cause has one.
+func cancelled(e *CancelError) error {
+	if _, ok := errors.AsType[*fault.Fault](e.Cause); ok {
+		return e
+	}
+	f := &fault.Fault{
+		Code: CodeCancelled, Class: fault.Cancelled, Op: "run the pipeline", Err: e,
+		Fix: "run the same command again; what is finished is not repeated",
+	}
+	if errors.Is(e.Cause, context.DeadlineExceeded) {
+		f.Code, f.Class = CodeTimeout, fault.Timeout
+		f.Fix = "run the same command again, with more time; what is finished is not repeated"
+	}
+	return f
+}
