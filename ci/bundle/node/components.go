@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -32,7 +31,6 @@ func newKubelet() *cobra.Command { return kubelet.NewKubeletCommand(context.Back
 // runComponent runs one part of Kubernetes in this process and returns its exit
 // code.
 func runComponent(newCommand func() *cobra.Command, args []string) int {
-	_ = genericapiserver.SetupSignalContext
 	cmd := newCommand()
 	cmd.SetArgs(args)
 	return cli.Run(cmd)

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// imageName is the annotation of a manifest in index.json that holds the whole
+// reference of the image.
+const imageName = "io.containerd.image.name"
+
+// archive is an OCI layout in a plain tar. Blobs are read where they are.
+type archive struct {
+	file   *os.File
+	blobs  map[digest.Digest]section
+	index  ocispec.Index
+	digest string // of index.json, and so of all that the archive holds
+}
+
+type section struct{ offset, size int64 }
+
+// archiveImage is one image of an archive for this machine's architecture.
+type archiveImage struct {
+	name      string // slipway.local/gitea:1.26.0
+	target    ocispec.Descriptor
+	manifest  ocispec.Manifest
+	config    ocispec.Image
+	ancestors []ocispec.Descriptor // indexes above the manifest, outermost first
+	manifestD ocispec.Descriptor
+}
+
+// openArchive reads the archive's table of contents. A missing file is an error
+// that matches fs.ErrNotExist.
+func openArchive(file string) (*archive, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("open the image archive: %w", err)
+	}
+	a := &archive{file: f, blobs: map[digest.Digest]section{}}
+	if err := a.scan(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("read the image archive %s: %w", file, err)
+	}
+	return a, nil
+}
+
+// Close closes the file.
+func (a *archive) Close() error { return a.file.Close() }
+
+func (a *archive) scan() error {
+	var index []byte
+	r := tar.NewReader(a.file)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := path.Clean(h.Name)
+		if name == ocispec.ImageIndexFile {
+			if index, err = io.ReadAll(io.LimitReader(r, 64<<20)); err != nil {
+				return err
+			}
+			continue
+		}
+		algorithm, hex, ok := strings.Cut(strings.TrimPrefix(name, ocispec.ImageBlobsDir+"/"), "/")
+		if !ok || !strings.HasPrefix(name, ocispec.ImageBlobsDir+"/") {
+			continue
+		}
+		// The reader takes exactly the header from the file, so that the file
+		// stands at the content.
+		offset, err := a.file.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		a.blobs[digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)] = section{offset, h.Size}
+	}
+	if index == nil {
+		return errors.New("there is no index.json: it is not an OCI archive")
+	}
+	a.digest = fmt.Sprintf("sha256:%x", sha256.Sum256(index))
+	return json.Unmarshal(index, &a.index)
+}
+
+// blob is a reader of one blob; nothing has verified its content yet.
+func (a *archive) blob(d digest.Digest) (*io.SectionReader, bool) {
+	s, ok := a.blobs[d]
+	return io.NewSectionReader(a.file, s.offset, s.size), ok
+}
+
+// read is a small blob whose digest has been verified.
+func (a *archive) read(d ocispec.Descriptor) ([]byte, error) {
+	r, ok := a.blob(d.Digest)
+	if !ok {
+		return nil, fmt.Errorf("blob %s is missing", d.Digest)
+	}
+	b, err := io.ReadAll(io.LimitReader(r, 32<<20))
+	if err != nil {
+		return nil, err
+	}
+	if digest.FromBytes(b) != d.Digest {
+		return nil, fmt.Errorf("blob %s is damaged: its digest is %s", d.Digest, digest.FromBytes(b))
+	}
+	return b, nil
+}
+
+func (a *archive) decode(d ocispec.Descriptor, v any) error {
+	b, err := a.read(d)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("decode blob %s: %w", d.Digest, err)
+	}
+	return nil
+}
+
+// images are the named images of the archive, sorted by name.
+func (a *archive) images() ([]archiveImage, error) {
+	var all []archiveImage
+	for _, d := range a.index.Manifests {
+		name := d.Annotations[imageName]
+		if name == "" {
+			continue
+		}
+		i := archiveImage{name: name, target: d}
+		if err := a.resolve(&i, d); err != nil {
+			return nil, fmt.Errorf("image %s of the archive: %w", name, err)
+		}
+		all = append(all, i)
+	}
+	slices.SortFunc(all, func(x, y archiveImage) int { return strings.Compare(x.name, y.name) })
+	return all, nil
+}
+
+// resolve finds the manifest for this machine below d.
+func (a *archive) resolve(i *archiveImage, d ocispec.Descriptor) error {
+	switch d.MediaType {
+	case ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json":
+		var index ocispec.Index
+		if err := a.decode(d, &index); err != nil {
+			return err
+		}
+		i.ancestors = append(i.ancestors, d)
+		for _, m := range index.Manifests {
+			if m.Platform == nil || (m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH) {
+				return a.resolve(i, m)
+			}
+		}
+		return fmt.Errorf("nothing for linux/%s", runtime.GOARCH)
+	}
+	i.manifestD = d
+	if err := a.decode(d, &i.manifest); err != nil {
+		return err
+	}
+	if err := a.decode(i.manifest.Config, &i.config); err != nil {
+		return err
+	}
+	if len(i.config.RootFS.DiffIDs) != len(i.manifest.Layers) {
+		return fmt.Errorf("the config names %d layers, the manifest %d", len(i.config.RootFS.DiffIDs), len(i.manifest.Layers))
+	}
+	return nil
+}
+
+// byDigest is the reference of the same image by the digest of its manifest.
+func (i archiveImage) byDigest() string {
+	return repository(i.name) + "@" + i.target.Digest.String()
+}
+
+// repository is a reference without tag and digest.
+func repository(ref string) string {
+	ref, _, _ = strings.Cut(ref, "@")
+	if colon := strings.LastIndex(ref, ":"); colon > strings.LastIndex(ref, "/") {
+		ref = ref[:colon]
+	}
+	return ref
+}
+
+// pauseImage is the reference of the archive's image called pause, or "".
+func pauseImage(images []archiveImage) string {
+	for _, i := range images {
+		if path.Base(repository(i.name)) == "pause" {
+			return i.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// prepareContainer makes of an ordinary privileged container one that can run
+// other containers. It may be called again in a container that is prepared.
+// What the host does not allow and a node can live without is told to say.
+func prepareContainer(ctx context.Context, s settings, say func(string)) error {
+	if os.Geteuid() != 0 {
+		return errors.New("the node must run as root in a privileged container: start it with all root capabilities")
+	}
+	// Mounts that the kubelet makes must be seen by containers that share them.
+	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("share the mounts (the container must be privileged): %w", err)
+	}
+	if err := unmountBelow(s.Data); err != nil {
+		return err
+	}
+	// Sockets, pid files and network namespaces of an earlier start must not
+	// outlive it.
+	if err := mountTemp("/run"); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/run/containerd", "/run/netns", "/run/lock", runDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("make a run directory: %w", err)
+		}
+	}
+	if err := prepareCgroups(); err != nil {
+		return err
+	}
+	if err := prepareDevices(); err != nil {
+		return err
+	}
+	setSysctls(say)
+	return chooseIptables(ctx)
+}
+
+// mountTemp puts an empty tmpfs at dir unless there is one.
+func mountTemp(dir string) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err == nil && fs.Type == unix.TMPFS_MAGIC {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+		return fmt.Errorf("mount a tmpfs at %s: %w", dir, err)
+	}
+	return nil
+}
+
+// unmountBelow detaches every mount inside dir, innermost first.
+func unmountBelow(dir string) error {
+	// Asked again after each round, because mounts may be stacked.
+	for range 10 {
+		mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+			return !strings.HasPrefix(m.Mountpoint, strings.TrimSuffix(dir, "/")+"/"), false
+		})
+		if err != nil {
+			return fmt.Errorf("list the mounts below %s: %w", dir, err)
+		}
+		if len(mounts) == 0 {
+			return nil
+		}
+		for i := len(mounts) - 1; i >= 0; i-- {
+			if err := unix.Unmount(mounts[i].Mountpoint, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+				return fmt.Errorf("unmount %s: %w", mounts[i].Mountpoint, err)
+			}
+		}
+	}
+	return fmt.Errorf("unmount below %s: mounts keep appearing", dir)
+}
+
+// prepareCgroups lets controllers be delegated to pods. With cgroup v2 a group
+// that delegates may hold no process itself, so ours move to a leaf; with v1
+// there is nothing to do.
+func prepareCgroups() error {
+	const root = "/sys/fs/cgroup"
+	controllers, err := os.ReadFile(root + "/cgroup.controllers")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the cgroup controllers: %w", err)
+	}
+	// Read-only in some containers. Where this is not allowed, the writes below
+	// tell whether it was needed.
+	_ = unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_BIND, "")
+	leaf := filepath.Join(root, "node")
+	if err := os.MkdirAll(leaf, 0o755); err != nil {
+		return fmt.Errorf("make the node's cgroup: %w", err)
+	}
+	var last error
+	for range 20 {
+		procs, err := os.ReadFile(root + "/cgroup.procs")
+		if err != nil {
+			return fmt.Errorf("list the processes of the cgroup: %w", err)
+		}
+		for pid := range strings.FieldsSeq(string(procs)) {
+			// A process may have ended meanwhile, or live outside our pid namespace.
+			_ = os.WriteFile(leaf+"/cgroup.procs", []byte(pid), 0o644)
+		}
+		enable := "+" + strings.Join(strings.Fields(string(controllers)), " +")
+		if last = os.WriteFile(root+"/cgroup.subtree_control", []byte(enable), 0o644); last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("delegate the cgroup controllers: %w", last)
+}
+
+// prepareDevices adds /dev/kmsg, which the kubelet insists on.
+func prepareDevices() error {
+	if _, err := os.Stat("/dev/kmsg"); err == nil {
+		return nil
+	}
+	if err := unix.Mknod("/dev/kmsg", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 11))); err == nil {
+		return nil
+	}
+	if err := os.Symlink("/dev/null", "/dev/kmsg"); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make /dev/kmsg: %w", err)
+	}
+	return nil
+}
+
+// setSysctls sets what forwarding and many watches need. Values that the host
+// keeps read-only are told, not fatal: most hosts have them already.
+func setSysctls(say func(string)) {
+	for _, v := range []struct{ key, value string }{
+		{"net/ipv4/ip_forward", "1"},
+		{"net/ipv4/conf/all/rp_filter", "0"},
+		{"net/bridge/bridge-nf-call-iptables", "1"},
+		{"net/ipv4/conf/all/route_localnet", "0"},
+		{"net/netfilter/nf_conntrack_tcp_be_liberal", "1"},
+		{"fs/inotify/max_user_watches", "524288"},
+		{"fs/inotify/max_user_instances", "8192"},
+		{"vm/overcommit_memory", "1"},
+	} {
+		path := "/proc/sys/" + v.key
+		old, err := os.ReadFile(path)
+		if err != nil || string(bytes.TrimSpace(old)) == v.value {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(v.value), 0o644); err != nil {
+			say(fmt.Sprintf("cannot set %s to %s, it stays %s: %v", strings.ReplaceAll(v.key, "/", "."), v.value, bytes.TrimSpace(old), err))
+		}
+	}
+}
+
+// chooseIptables puts a variant of iptables that this kernel supports first on
+// the PATH of everything the node starts.
+func chooseIptables(ctx context.Context) error {
+	bin := filepath.Join(runDir, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("make a directory for links: %w", err)
+	}
+	var tried []string
+	for _, variant := range []string{"nft", "legacy"} {
+		path, err := exec.LookPath("iptables-" + variant)
+		if err != nil {
+			tried = append(tried, err.Error())
+			continue
+		}
+		out, err := exec.CommandContext(ctx, path, "-w", "5", "-t", "nat", "-S", "POSTROUTING").CombinedOutput()
+		if err != nil {
+			tried = append(tried, fmt.Sprintf("%s: %v: %s", path, err, bytes.TrimSpace(out)))
+			continue
+		}
+		for _, name := range []string{"iptables", "ip6tables"} {
+			for _, suffix := range []string{"", "-save", "-restore"} {
+				target, err := exec.LookPath(name + "-" + variant + suffix)
+				if err != nil {
+					continue
+				}
+				link := filepath.Join(bin, name+suffix)
+				_ = os.Remove(link)
+				if err := os.Symlink(target, link); err != nil {
+					return fmt.Errorf("link %s: %w", link, err)
+				}
+			}
+		}
+		return os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	}
+	return fmt.Errorf("find a working iptables: %s", strings.Join(tried, "; "))
+}

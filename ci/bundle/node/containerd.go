@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the node keeps what containerd reads.
+const (
+	containerdConfig = runDir + "/containerd.toml"
+	cniConfigDir     = runDir + "/cni"
+	registryDir      = runDir + "/registries"
+	snapshotNative   = "native"
+	snapshotOverlay  = "overlayfs"
+)
+
+// snapshotter is how images are unpacked in data: overlayfs, except where data
+// itself is on an overlay, which does not stack.
+func snapshotter(data string) (string, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(data, &fs); err != nil {
+		return "", fmt.Errorf("look at the file system of %s: %w", data, err)
+	}
+	if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return snapshotNative, nil
+	}
+	return snapshotOverlay, nil
+}
+
+// containerdTOML is the configuration of containerd 1.6.
+func containerdTOML(data, snapshotter, pauseImage string) string {
+	q := strconv.Quote
+	return strings.Join([]string{
+		`version = 2`,
+		`root = ` + q(filepath.Join(data, "containerd")),
+		`state = "/run/containerd"`,
+		`disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.internal.v1.restart", "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs", "io.containerd.tracing.processor.v1.otlp"]`,
+		``,
+		`[grpc]`,
+		`  address = ` + q(criSocket),
+		``,
+		`[plugins."io.containerd.grpc.v1.cri"]`,
+		`  sandbox_image = ` + q(pauseImage),
+		`  restrict_oom_score_adj = true`,
+		`  stream_server_address = "127.0.0.1"`,
+		``,
+		`[plugins."io.containerd.grpc.v1.cri".cni]`,
+		`  bin_dir = "/usr/lib/cni"`,
+		`  conf_dir = ` + q(cniConfigDir),
+		``,
+		`[plugins."io.containerd.grpc.v1.cri".registry]`,
+		`  config_path = ` + q(registryDir),
+		``,
+		`[plugins."io.containerd.grpc.v1.cri".containerd]`,
+		`  snapshotter = ` + q(snapshotter),
+		`  default_runtime_name = "runc"`,
+		``,
+		`[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]`,
+		`  runtime_type = "io.containerd.runc.v2"`,
+		``,
+		`[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]`,
+		`  SystemdCgroup = false`,
+		``,
+	}, "\n")
+}
+
+// cniConfig is the pods' network: each pod has its own link to the node, which
+// routes. Unlike a bridge, this needs no bridge netfilter module on the host for
+// Services to work between pods. Leases live in a tmpfs, because no pod network
+// survives the container.
+func cniConfig() ([]byte, error) {
+	type object = map[string]any
+	return json.MarshalIndent(object{
+		"cniVersion": "0.4.0",
+		"name":       "slipway",
+		"plugins": []object{
+			{
+				"type": "ptp",
+				"ipam": object{
+					"type":    "host-local",
+					"dataDir": "/run/cni/networks",
+					"ranges":  [][]object{{{"subnet": podCIDR}}},
+					"routes":  []object{{"dst": "0.0.0.0/0"}},
+				},
+			},
+			{"type": "portmap", "capabilities": object{"portMappings": true}},
+		},
+	}, "", "  ")
+}
+
+// hostsTOML sends requests for slipway.local to a plain HTTP registry.
+func hostsTOML(mirror string) string {
+	q := strconv.Quote("http://" + mirror)
+	return "server = " + q + "\n\n[host." + q + "]\n  capabilities = [\"pull\", \"resolve\"]\n"
+}
+
+// writeContainerdConfig writes what containerd and its plugins read and removes
+// what a kill left half done.
+func writeContainerdConfig(s settings, pauseImage string) (string, error) {
+	if err := os.MkdirAll(s.file("containerd"), 0o711); err != nil {
+		return "", fmt.Errorf("make containerd's directory: %w", err)
+	}
+	kind, err := snapshotter(s.Data)
+	if err != nil {
+		return "", err
+	}
+	// Unfinished downloads and temporary mounts of an earlier start.
+	for _, dir := range []string{"containerd/tmpmounts", "containerd/io.containerd.content.v1.content/ingest"} {
+		if err := os.RemoveAll(s.file(dir)); err != nil {
+			return "", fmt.Errorf("clean %s: %w", s.file(dir), err)
+		}
+	}
+	if err := writeFile(containerdConfig, []byte(containerdTOML(s.Data, kind, pauseImage)), 0o644); err != nil {
+		return "", err
+	}
+	network, err := cniConfig()
+	if err != nil {
+		return "", fmt.Errorf("encode the network configuration: %w", err)
+	}
+	if err := writeFile(filepath.Join(cniConfigDir, "10-slipway.conflist"), network, 0o644); err != nil {
+		return "", err
+	}
+	hosts := filepath.Join(registryDir, registryHost, "hosts.toml")
+	if s.RegistryMirror == "" {
+		if err := os.RemoveAll(hosts); err != nil {
+			return "", fmt.Errorf("remove the registry mirror: %w", err)
+		}
+		return kind, os.MkdirAll(registryDir, 0o755)
+	}
+	return kind, writeFile(hosts, []byte(hostsTOML(s.RegistryMirror)), 0o644)
+}

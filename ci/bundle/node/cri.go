@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// dialContainerd returns a connection to containerd whose calls wait until it
+// answers.
+func dialContainerd() (*grpc.ClientConn, error) {
+	c, err := grpc.NewClient("unix://"+criSocket,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(16<<20)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.2, MaxDelay: 200 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("connect to containerd: %w", err)
+	}
+	return c, nil
+}
+
+// awaitContainerd waits until the CRI is ready; it opens its services before
+// that and refuses calls.
+func awaitContainerd(ctx context.Context, c *grpc.ClientConn) error {
+	runtime := cri.NewRuntimeServiceClient(c)
+	var last error
+	err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) bool {
+		_, last = runtime.Version(ctx, &cri.VersionRequest{})
+		return last == nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for containerd: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// awaitImages waits until the CRI, which hears of images by events, answers for
+// every image by name and by digest.
+func awaitImages(ctx context.Context, c *grpc.ClientConn, images []archiveImage) error {
+	service := cri.NewImageServiceClient(c)
+	for _, i := range images {
+		for _, ref := range []string{i.name, i.byDigest()} {
+			var last error
+			err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) bool {
+				r, err := service.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: ref}})
+				last = err
+				return err == nil && r.Image != nil
+			})
+			if err != nil {
+				return fmt.Errorf("wait until the kubelet can see image %s: %w", ref, errors.Join(err, last))
+			}
+		}
+	}
+	return nil
+}
+
+// removeSandboxes removes all pods that containerd remembers. After a start none
+// of them has a process any more; the kubelet would take each down on its own,
+// one after the other, before it makes the pod anew.
+func removeSandboxes(ctx context.Context, c *grpc.ClientConn) error {
+	runtime := cri.NewRuntimeServiceClient(c)
+	list, err := runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
+	if err != nil {
+		return fmt.Errorf("list the pods of the last start: %w", err)
+	}
+	remove, ctx := errgroup.WithContext(ctx)
+	remove.SetLimit(8)
+	for _, sandbox := range list.Items {
+		remove.Go(func() error {
+			if _, err := runtime.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
+				return fmt.Errorf("take down pod %s/%s of the last start: %w", sandbox.Metadata.GetNamespace(), sandbox.Metadata.GetName(), err)
+			}
+			if _, err := runtime.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: sandbox.Id}); err != nil {
+				return fmt.Errorf("remove pod %s/%s of the last start: %w", sandbox.Metadata.GetNamespace(), sandbox.Metadata.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return remove.Wait()
+}
+
+// stopContainers asks every running container to end and kills it after grace.
+func stopContainers(ctx context.Context, c *grpc.ClientConn, grace time.Duration) error {
+	runtime := cri.NewRuntimeServiceClient(c)
+	list, err := runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
+		State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
+	}})
+	if err != nil {
+		return fmt.Errorf("list the containers: %w", err)
+	}
+	stop, ctx := errgroup.WithContext(ctx)
+	for _, container := range list.Containers {
+		stop.Go(func() error {
+			_, err := runtime.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: container.Id, Timeout: int64(grace / time.Second)})
+			if err != nil {
+				return fmt.Errorf("stop container %s: %w", container.Metadata.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return stop.Wait()
+}
+
+// poll calls done until it says true, every interval, up to limit.
+func poll(ctx context.Context, limit, interval time.Duration, done func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing after %s", limit))
+	defer cancel()
+	for {
+		if done(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(interval):
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// The parts of a node that must be ready before it is. A part's state is
+// "waiting", "ready" or "failed".
+const (
+	partAPI    = "api"
+	partNode   = "node"
+	partImages = "images"
+)
+
+// health collects the state of the node. Its methods may be called from any
+// goroutine.
+type health struct {
+	mu        sync.Mutex
+	started   time.Time
+	parts     map[string]status
+	processes map[string]*process
+}
+
+func newHealth(now time.Time) *health {
+	h := &health{started: now, parts: map[string]status{}, processes: map[string]*process{}}
+	for _, part := range []string{partAPI, partNode, partImages} {
+		h.parts[part] = status{State: "waiting", Since: now.UTC()}
+	}
+	return h
+}
+
+// set records the state of a part; the time is that of the change.
+func (h *health) set(part, state, detail string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.parts[part]
+	if p.State != state {
+		p.Since = time.Now().UTC()
+	}
+	p.State, p.Detail = state, detail
+	h.parts[part] = p
+}
+
+func (h *health) add(p *process) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.processes[p.name] = p
+}
+
+// report is the body of /readyz.
+type report struct {
+	Ready      bool              `json:"ready"`
+	Started    time.Time         `json:"started"`
+	Parts      map[string]status `json:"parts"`
+	Components map[string]status `json:"components"`
+}
+
+func (h *health) report() report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := report{Ready: true, Started: h.started.UTC(), Parts: map[string]status{}, Components: map[string]status{}}
+	for name, p := range h.parts {
+		r.Parts[name] = p
+		r.Ready = r.Ready && p.State == "ready"
+	}
+	for name, p := range h.processes {
+		r.Components[name] = p.status()
+	}
+	return r
+}
+
+// ServeHTTP answers /readyz: 200 when every part is ready, otherwise 503, with
+// the report as its body.
+func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/readyz" {
+		http.NotFound(w, r)
+		return
+	}
+	report := h.report()
+	w.Header().Set("Content-Type", "application/json")
+	if !report.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(report) // the client has gone
+}
+
+// serve answers on every address of the container until ctx ends.
+func (h *health) serve(ctx context.Context) error {
+	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", healthPort))
+	if err != nil {
+		return fmt.Errorf("open the health endpoint: %w", err)
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the health endpoint: %w", err)
+	}
+	return nil
+}

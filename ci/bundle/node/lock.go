@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lockData takes the data directory for this process alone: two etcds on one
+// volume would destroy it. It waits for another holder up to wait, telling say
+// who that is. The returned file is the lock; closing it, or the end of the
+// process, releases it.
+func lockData(ctx context.Context, data string, wait time.Duration, say func(string)) (*os.File, error) {
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	path := filepath.Join(data, "lock")
+	deadline := time.Now().Add(wait)
+	told := ""
+	for {
+		f, err := tryLock(path)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		holder := lockHolder(path)
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("lock %s: another node uses this volume: %s; waited %s: stop that session, then start again", path, holder, wait)
+		}
+		if told != holder {
+			told = holder
+			say("waiting for the data directory, held by " + holder)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the lock on %s: %w", path, context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// tryLock locks path and writes this process's id into it. The error is
+// syscall.EWOULDBLOCK when somebody else has it.
+func tryLock(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			f.Close()
+			return nil, err
+		}
+		// A wipe removes the file: a lock on a file that is not there excludes nobody.
+		if same(f, path) {
+			if err := writeHolder(f); err != nil {
+				f.Close()
+				return nil, err
+			}
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+func same(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+func writeHolder(f *os.File) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(fmt.Appendf(nil, "%s pid %d since %s\n", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)), 0)
+	return err
+}
+
+func lockHolder(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "an unknown holder"
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 512))
+	if holder := strings.TrimSpace(string(b)); err == nil && holder != "" {
+		return holder
+	}
+	return "an unknown holder"
+}

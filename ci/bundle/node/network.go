@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+)
+
+// prepareNetwork adds the node's stable address and lets pods reach the outside.
+// It returns the container's own address, by which other containers reach it.
+func prepareNetwork(ctx context.Context) (net.IP, error) {
+	outside, err := outsideAddress()
+	if err != nil {
+		return nil, err
+	}
+	if err := addStableAddress(); err != nil {
+		return nil, err
+	}
+	rule := []string{"POSTROUTING", "-s", podCIDR, "!", "-d", podCIDR, "-m", "comment", "--comment", "pods to the outside", "-j", "MASQUERADE"}
+	if exec.CommandContext(ctx, "iptables", append([]string{"-w", "5", "-t", "nat", "-C"}, rule...)...).Run() == nil {
+		return outside, nil
+	}
+	if out, err := exec.CommandContext(ctx, "iptables", append([]string{"-w", "5", "-t", "nat", "-A"}, rule...)...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("let pods reach the outside: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return outside, nil
+}
+
+// outsideAddress is the IPv4 address of the interface with the default route.
+func outsideAddress() (net.IP, error) {
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("list the routes: %w", err)
+	}
+	for _, r := range routes {
+		if r.LinkIndex == 0 || (r.Dst != nil && !r.Dst.IP.IsUnspecified()) {
+			continue
+		}
+		link, err := netlink.LinkByIndex(r.LinkIndex)
+		if err != nil {
+			return nil, fmt.Errorf("look up the interface of the default route: %w", err)
+		}
+		addresses, err := netlink.AddrList(link, netlink.FAMILY_V4)
+		if err != nil {
+			return nil, fmt.Errorf("list the addresses of %s: %w", link.Attrs().Name, err)
+		}
+		for _, a := range addresses {
+			if a.IP.IsGlobalUnicast() {
+				return a.IP, nil
+			}
+		}
+	}
+	return nil, errors.New("find the container's address: no interface with a default route and an IPv4 address")
+}
+
+// addStableAddress gives a dummy interface the node's address, or the loopback
+// interface where the kernel has no dummy ones.
+func addStableAddress() error {
+	const name = "slipway0"
+	var link netlink.Link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: name}}
+	if err := netlink.LinkAdd(link); err != nil && !errors.Is(err, syscall.EEXIST) {
+		loopback, lerr := netlink.LinkByName("lo")
+		if lerr != nil {
+			return fmt.Errorf("add the interface %s: %w", name, errors.Join(err, lerr))
+		}
+		link = loopback
+	} else if link, err = netlink.LinkByName(name); err != nil {
+		return fmt.Errorf("look up the interface %s: %w", name, err)
+	}
+	address, err := netlink.ParseAddr(nodeAddress + "/32")
+	if err != nil {
+		return fmt.Errorf("parse the node's address: %w", err)
+	}
+	if err := netlink.AddrReplace(link, address); err != nil {
+		return fmt.Errorf("set the node's address: %w", err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set the interface %s up: %w", link.Attrs().Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/grpclog"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+// node is a running node.
+type node struct {
+	settings
+	self    string // path of this program
+	started time.Time
+	address net.IP // of the container
+	health  *health
+	client  kubernetes.Interface
+	runtime *grpc.ClientConn // containerd
+	archive *archive         // nil without one
+	images  []archiveImage
+	kind    string // snapshotter
+
+	mu        sync.Mutex
+	processes map[string]*process
+	stopping  bool
+}
+
+// runNode starts the node and returns when ctx has ended and everything has been
+// stopped, or at once when the container cannot be prepared.
+func runNode(ctx context.Context, s settings) (err error) {
+	started := time.Now()
+	lock, err := lockData(ctx, s.Data, s.LockWait, say)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+
+	n := &node{settings: s, started: started, health: newHealth(started), processes: map[string]*process{}}
+	if n.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("find its own program: %w", err)
+	}
+	log, err := openLog(filepath.Join(s.LogDir, "slipway-node.log"), logLimit)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	logLibraries(log)
+
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group errgroup.Group
+	group.Go(func() error {
+		err := n.health.serve(work)
+		if err != nil {
+			stop(err)
+		}
+		return err
+	})
+	err = n.prepare(work)
+	if err == nil {
+		defer n.runtime.Close()
+		n.start(work, &group)
+		<-work.Done()
+		if cause := context.Cause(work); !errors.Is(cause, context.Canceled) {
+			say(cause.Error())
+		}
+		say("stops")
+	}
+	stop(nil)
+	return errors.Join(err, n.stop(), group.Wait())
+}
+
+// prepare does what must come before the first component.
+func (n *node) prepare(ctx context.Context) error {
+	if err := n.openImages(); err != nil {
+		return err
+	}
+	if err := prepareContainer(ctx, n.settings, say); err != nil {
+		return err
+	}
+	var err error
+	if n.address, err = prepareNetwork(ctx); err != nil {
+		return err
+	}
+	names := append([]string{
+		"cluster", "localhost", "127.0.0.1", nodeName, nodeAddress, apiServiceIP, n.address.String(),
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + clusterDomain,
+	}, n.ServerNames...)
+	if host, err := os.Hostname(); err == nil {
+		names = append(names, host)
+	}
+	keys, err := ensurePKI(n.pki(""), names, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := keys.writeKubeconfigs(n.settings); err != nil {
+		return err
+	}
+	if err := writeComponentConfigs(n.settings); err != nil {
+		return err
+	}
+	if n.kind, err = writeContainerdConfig(n.settings, n.PauseImage); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", n.pki("admin.kubeconfig"))
+	if err != nil {
+		return fmt.Errorf("read its own kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst, config.Timeout = -1, -1, 0
+	if n.client, err = kubernetes.NewForConfig(config); err != nil {
+		return fmt.Errorf("make a client of the API server: %w", err)
+	}
+	n.runtime, err = dialContainerd()
+	return err
+}
+
+// logLibraries sends to log what libraries in this process say; the container's
+// output is for the node's own lines.
+func logLibraries(log *logFile) {
+	klog.LogToStderr(false)
+	klog.SetOutput(log)
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
+}
+
+// openImages reads what the archive holds and settles the pause image.
+func (n *node) openImages() error {
+	a, err := openArchive(n.Images)
+	if errors.Is(err, fs.ErrNotExist) {
+		say("no image archive at " + n.Images + ": images must come from a registry")
+	} else if err != nil {
+		return err
+	} else {
+		n.archive = a
+		if n.images, err = a.images(); err != nil {
+			return err
+		}
+	}
+	if n.PauseImage == "" {
+		n.PauseImage = pauseImage(n.images)
+	}
+	if n.PauseImage == "" {
+		return fmt.Errorf("choose the pause image: there is none called pause in %s: name one with --pause-image", n.Images)
+	}
+	return nil
+}
+
+// start begins everything, each part as soon as what it needs is there. The
+// group's functions end with ctx; none returns an error, they report to the
+// health endpoint.
+func (n *node) start(ctx context.Context, group *errgroup.Group) {
+	n.supervise(etcdCommand(n.settings))
+	n.supervise(apiServerCommand(n.settings, n.self))
+	n.supervise(containerdCommand())
+
+	runtimeReady := make(chan struct{})
+	group.Go(func() error {
+		n.retry(ctx, partNode, func() error {
+			if err := awaitContainerd(ctx, n.runtime); err != nil {
+				return err
+			}
+			return removeSandboxes(ctx, n.runtime)
+		})
+		close(runtimeReady)
+		n.retry(ctx, partImages, func() error { return n.importImages(ctx) })
+		return nil
+	})
+	group.Go(func() error {
+		if !n.awaitAPI(ctx, "/readyz") {
+			return nil
+		}
+		say("the API server answers")
+		n.supervise(controllerManagerCommand(n.settings, n.self))
+		n.supervise(schedulerCommand(n.self))
+		n.supervise(proxyCommand(n.self))
+		group.Go(func() error {
+			n.retry(ctx, partAPI, func() error { return runBalancer(ctx, n.client, n.ClusterName, n.address) })
+			return nil
+		})
+		n.watchAPI(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		select {
+		case <-runtimeReady:
+		case <-ctx.Done():
+			return nil
+		}
+		if !n.awaitAPI(ctx, "/livez/ping") {
+			return nil
+		}
+		n.supervise(kubeletCommand(n.settings, n.self))
+		n.retry(ctx, partNode, func() error { return markPodsNotReady(ctx, n.client) })
+		n.watchNode(ctx)
+		return nil
+	})
+}
+
+func (n *node) importImages(ctx context.Context) error {
+	if n.archive != nil {
+		imported, err := importArchive(ctx, n.runtime, n.archive, n.images, n.kind, n.file("images.imported"))
+		if err != nil {
+			return err
+		}
+		if imported {
+			say(fmt.Sprintf("imported %d images", len(n.images)))
+		}
+	}
+	n.health.set(partImages, "ready", fmt.Sprintf("%d images", len(n.images)))
+	return nil
+}
+
+// supervise starts a component, except when the node stops.
+func (n *node) supervise(c command) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopping {
+		return
+	}
+	p, err := supervise(c, n.LogDir, defaultPacing, say)
+	if err != nil {
+		say(fmt.Sprintf("%s: %v", c.name, err))
+		return
+	}
+	n.processes[c.name] = p
+	n.health.add(p)
+}
+
+// retry calls f until it succeeds or ctx ends; what went wrong shows in the part.
+func (n *node) retry(ctx context.Context, part string, f func() error) {
+	for ctx.Err() == nil {
+		err := f()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		say(err.Error())
+		n.health.set(part, "failed", err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+// stop ends everything within 8 seconds: first what would start pods again, then
+// the pods, then what they ran on, etcd last.
+func (n *node) stop() error {
+	n.mu.Lock()
+	n.stopping = true
+	n.mu.Unlock()
+	n.end("kubelet", "kube-scheduler", "kube-controller-manager", "kube-proxy")
+	if _, ok := n.processes["containerd"]; ok {
+		ctx, cancel := context.WithTimeout(context.Background(), 3500*time.Millisecond)
+		if err := stopContainers(ctx, n.runtime, 2*time.Second); err != nil {
+			say(err.Error())
+		}
+		cancel()
+	}
+	n.end("kube-apiserver", "containerd")
+	n.end("etcd")
+	if n.archive != nil {
+		n.archive.Close()
+	}
+	return errors.Join(unmountBelow(n.Data), unmountBelow("/run/containerd"))
+}
+
+// end stops the named components at the same time.
+func (n *node) end(names ...string) {
+	var all sync.WaitGroup
+	for _, name := range names {
+		if p, ok := n.processes[name]; ok {
+			all.Go(p.end)
+		}
+	}
+	all.Wait()
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// What every node has in common. The addresses exist inside its container only,
+// so that no two nodes can disturb each other.
+const (
+	nodeName      = "slipway-node"
+	nodeAddress   = "10.99.0.1" // on a dummy interface: the same after each restart
+	serviceCIDR   = "10.96.0.0/16"
+	apiServiceIP  = "10.96.0.1"
+	dnsServiceIP  = "10.96.0.10"
+	podCIDR       = "10.244.0.0/16"
+	clusterDomain = "cluster.local"
+	apiPort       = 6443
+	healthPort    = 6444
+	runDir        = "/run/slipway-node"
+	criSocket     = "/run/containerd/containerd.sock"
+	etcdURL       = "https://127.0.0.1:2379"
+	localAPI      = "https://127.0.0.1:6443"
+	registryHost  = "slipway.local"
+)
+
+var errUsage = errors.New("wrong command line")
+
+// settings are the flags of run and wipe.
+type settings struct {
+	Data           string   // directory on a persistent volume
+	AccessFile     string   // where the admin kubeconfig is written
+	ServerNames    []string // more names or addresses for the API server's certificate
+	Images         string   // OCI archive to import; a missing file means none
+	PauseImage     string   // reference; empty means the archive's image called pause
+	ClusterName    string   // in the kubeconfig
+	RegistryMirror string   // host:port of a plain HTTP registry for slipway.local
+	LogDir         string
+	LockWait       time.Duration // how long to wait for another holder of the volume
+}
+
+func parseSettings(args []string) (settings, error) {
+	var s settings
+	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
+	f.StringVar(&s.Data, "data", env("SLIPWAY_NODE_DATA", "/var/lib/slipway-node"), "directory on a persistent volume; must not be on an overlay")
+	f.StringVar(&s.AccessFile, "access-file", env("SLIPWAY_NODE_ACCESS_FILE", "/slipway/state/secrets/kubeconfig"), "where to write the admin kubeconfig")
+	f.StringArrayVar(&s.ServerNames, "server-name", nil, "one more name or address of the API server, besides cluster and localhost (repeatable)")
+	f.StringVar(&s.Images, "images", env("SLIPWAY_NODE_IMAGES", "/slipway/images/workloads.tar"), "OCI archive of images to import; none if there is no such file")
+	f.StringVar(&s.PauseImage, "pause-image", env("SLIPWAY_NODE_PAUSE_IMAGE", ""), "image of the pod sandbox (default: the one called pause in the archive)")
+	f.StringVar(&s.ClusterName, "cluster-name", env("SLIPWAY_NODE_CLUSTER_NAME", "slipway"), "name of the cluster in the kubeconfig")
+	f.StringVar(&s.RegistryMirror, "registry-mirror", env("SLIPWAY_NODE_REGISTRY_MIRROR", ""), "host:port of a plain HTTP registry that serves slipway.local/…")
+	f.StringVar(&s.LogDir, "log-dir", env("SLIPWAY_NODE_LOG_DIR", ""), "directory of the components' logs (default: logs in the data directory)")
+	f.DurationVar(&s.LockWait, "lock-wait", 30*time.Second, "how long to wait until another node releases the data directory")
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return s, err
+		}
+		return s, fmt.Errorf("%w: %w; see slipway-node run --help", errUsage, err)
+	}
+	if f.NArg() > 0 {
+		return s, fmt.Errorf("%w: unexpected argument %q; see slipway-node run --help", errUsage, f.Arg(0))
+	}
+	if !filepath.IsAbs(s.Data) || filepath.Clean(s.Data) == "/" {
+		return s, fmt.Errorf("%w: --data must be an absolute path of a directory of its own, not %q", errUsage, s.Data)
+	}
+	if s.RegistryMirror != "" {
+		if _, _, err := net.SplitHostPort(s.RegistryMirror); err != nil {
+			return s, fmt.Errorf("%w: --registry-mirror must be host:port: %w", errUsage, err)
+		}
+	}
+	s.Data = filepath.Clean(s.Data)
+	if s.LogDir == "" {
+		s.LogDir = filepath.Join(s.Data, "logs")
+	}
+	return s, nil
+}
+
+func env(name, fallback string) string {
+	if v, ok := os.LookupEnv(name); ok {
+		return v
+	}
+	return fallback
+}
+
+// pki is the path of a file with keys or certificates.
+func (s settings) pki(name string) string { return filepath.Join(s.Data, "pki", name) }
+
+// file is a path in the data directory.
+func (s settings) file(name string) string { return filepath.Join(s.Data, name) }

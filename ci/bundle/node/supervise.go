@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// command is a program that the node keeps running.
+type command struct {
+	name    string
+	program string
+	args    []string
+	stop    time.Duration // from SIGTERM to SIGKILL
+}
+
+// pacing is the pause before a command that ended is started again: first,
+// doubled each time up to most; back to first after it has run for steady.
+type pacing struct {
+	first, most, steady time.Duration
+}
+
+var defaultPacing = pacing{first: 200 * time.Millisecond, most: 5 * time.Second, steady: 20 * time.Second}
+
+// after is the pause that follows one of length pause (0 at first), when the
+// command ran for ran.
+func (b pacing) after(pause, ran time.Duration) time.Duration {
+	if pause == 0 || ran >= b.steady {
+		return b.first
+	}
+	return min(pause*2, b.most)
+}
+
+// process is a command under supervision. Its methods may be called from any
+// goroutine.
+type process struct {
+	command
+	pacing pacing
+	log    *logFile
+	say    func(string)
+
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu       sync.Mutex
+	state    string // "starting", "running", "waiting to restart", "stopped"
+	since    time.Time
+	restarts int
+}
+
+// supervise starts c in a process group of its own, with its output in
+// <logDir>/<name>.log, and again whenever it ends, until stop.
+func supervise(c command, logDir string, b pacing, say func(string)) (*process, error) {
+	log, err := openLog(filepath.Join(logDir, c.name+".log"), logLimit)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{command: c, pacing: b, log: log, say: say, cancel: cancel, done: make(chan struct{})}
+	p.set("starting")
+	go p.run(ctx)
+	return p, nil
+}
+
+func (p *process) run(ctx context.Context) {
+	defer close(p.done)
+	defer p.log.Close()
+	defer p.set("stopped")
+	var pause time.Duration
+	for {
+		started := time.Now()
+		err := p.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		pause = p.pacing.after(pause, time.Since(started))
+		p.set("waiting to restart")
+		p.mu.Lock()
+		p.restarts++
+		p.mu.Unlock()
+		p.say(fmt.Sprintf("%s ended (%v), starts again in %s; its last line: %s", p.name, err, pause, p.log.Last()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// once runs the command to its end. When ctx ends, its process group gets
+// SIGTERM and, after p.stop, SIGKILL.
+func (p *process) once(ctx context.Context) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe for its output: %w", err)
+	}
+	cmd := exec.Command(p.program, p.args...)
+	cmd.Stdout, cmd.Stderr = w, w
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		r.Close()
+		return fmt.Errorf("start: %w", err)
+	}
+	p.set("running")
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		defer r.Close()
+		_, _ = io.Copy(p.log, r)
+	}()
+	// What it said last must be in the log before its end is told. Children that
+	// outlive it (containerd's shims) keep the pipe open, so this has a limit.
+	defer func() {
+		select {
+		case <-copied:
+		case <-time.After(200 * time.Millisecond):
+		}
+	}()
+
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		select {
+		case err = <-ended:
+		case <-time.After(p.stop):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			err = <-ended
+		}
+	}
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	return err
+}
+
+// end stops the command and returns when it has ended.
+func (p *process) end() {
+	p.cancel()
+	<-p.done
+}
+
+func (p *process) set(state string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != state {
+		p.state, p.since = state, time.Now()
+	}
+}
+
+// status is the state of one part of the node, as the health endpoint shows it.
+type status struct {
+	State    string    `json:"state"`
+	Since    time.Time `json:"since"`
+	Restarts int       `json:"restarts,omitempty"`
+	Detail   string    `json:"detail,omitempty"`
+}
+
+func (p *process) status() status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := status{State: p.state, Since: p.since.UTC(), Restarts: p.restarts}
+	if p.state != "running" || p.restarts > 0 {
+		s.Detail = p.log.Last()
+	}
+	return s
+}
