@@ -1,0 +1,40 @@
+// Package platform holds the releases of Slipway's reference platform, as they
+// are installed when a user names no platform of their own.
+package platform
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// CodeNoRelease is the code of a release that does not exist.
+const CodeNoRelease fault.Code = "PLT-006"
+
+//go:embed all:1.0.0
+var releases embed.FS
+
+// Release is the directory of a release: platform.yaml beside charts, manifests
+// and the GitOps tree. A version that is none of Versions is a fault PLT-006.
+func Release(version string) (fs.FS, error) {
+	if !slices.Contains(Versions(), version) {
+		return nil, &fault.Fault{
+			Code: CodeNoRelease, Class: fault.Usage, Op: "find the reference platform's release",
+			Fix: "set platform.release to one of " + strings.Join(Versions(), ", ") +
+				" or to the path of a platform release, then run slipway validate",
+			Err: fmt.Errorf("there is no release %q", version),
+		}
+	}
+	dir, err := fs.Sub(releases, version)
+	if err != nil {
+		return nil, fmt.Errorf("open release %s: %w", version, err)
+	}
+	return dir, nil
+}
+
+// Versions are those of the releases, oldest first.
+func Versions() []string { return []string{"1.0.0"} }
