@@ -1,0 +1,25 @@
+// Builds the bundle: the directory that a run uses in place of registries and
+// download sites.
+module github.com/slipway-sh/slipway/ci/bundle
+
+go 1.26.0
+
+replace (
+	github.com/slipway-sh/slipway => ../..
+	github.com/slipway-sh/slipway/ci/build => ../build
+)
+
+require (
+	github.com/google/go-containerregistry v0.22.1
+	github.com/slipway-sh/slipway v0.0.0-00010101000000-000000000000
+	github.com/slipway-sh/slipway/ci/build v0.0.0-00010101000000-000000000000
+)
+
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
+	go.yaml.in/yaml/v2 v2.4.3 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
+)

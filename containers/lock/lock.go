@@ -1,0 +1,257 @@
+// Package lock holds lock.yaml, the one list of the tools, images and manifests
+// that a run uses: versions and the origins each may come from. The package is
+// light; resolving origins over the network is in its sub-package update.
+package lock
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Format is the version of lock.yaml that this package reads.
+const Format = 1
+
+// CodeLock is the code of a lock that cannot be understood.
+const CodeLock fault.Code = "LCK-001"
+
+// Platforms are those that a lock may name.
+var platforms = []string{"linux/amd64", "linux/arm64"}
+
+//go:embed lock.yaml
+var embedded []byte
+
+// Lock is the content of lock.yaml.
+type Lock struct {
+	Version   int        `json:"version"` // Format
+	Suite     string     `json:"suite"`   // Debian release that the packages come from
+	Tools     []Tool     `json:"tools"`
+	Images    []Image    `json:"images"`
+	Manifests []Manifest `json:"manifests"`
+}
+
+// Tool is a program of the toolchain.
+type Tool struct {
+	Name    string             `json:"name"`
+	Version string             `json:"version"` // without leading v
+	Modules []Module           `json:"modules"`
+	Release map[string]Release `json:"release,omitempty"` // by platform
+}
+
+// Image is a container image.
+type Image struct {
+	Name     string              `json:"name"` // short name
+	Version  string              `json:"version"`
+	Workload bool                `json:"workload,omitempty"` // runs in the cluster
+	Modules  []Module            `json:"modules,omitempty"`
+	Debian   []string            `json:"debian,omitempty"`   // packages beyond Debian's minimum
+	Source   string              `json:"source,omitempty"`   // folder of this repository
+	Registry map[string]Registry `json:"registry,omitempty"` // by platform
+}
+
+// Manifest is a file of Kubernetes objects out of a module.
+type Manifest struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Modules []Module `json:"modules"`
+	File    string   `json:"file"` // path in the module
+	SHA256  string   `json:"sha256"`
+}
+
+// Module is a Go module as an origin.
+type Module struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
+	Sum     string `json:"sum"`               // "h1:…", as in go.sum
+	Package string `json:"package,omitempty"` // of the command, relative to the module
+}
+
+// Origin is how a bundle's index writes the module: "go:<path>@<version>" and
+// "#<package>" where the command is not at its root.
+func (m Module) Origin() string {
+	origin := "go:" + m.Path + "@" + m.Version
+	if m.Package != "" {
+		origin += "#" + m.Package
+	}
+	return origin
+}
+
+// Release is a file on a vendor's site.
+type Release struct {
+	URL     string   `json:"url"`
+	SHA256  string   `json:"sha256"`
+	Sources []string `json:"sources"` // two public places that say so
+}
+
+// Registry is an image in a registry.
+type Registry struct {
+	Ref     string   `json:"ref"`     // with tag, for people
+	Digest  string   `json:"digest"`  // "sha256:…" of the platform's manifest or of the index
+	Sources []string `json:"sources"` // two public places that say so
+}
+
+// Load reads the lock that this program was built with.
+func Load() (*Lock, error) { return Parse(embedded) }
+
+// Parse reads a lock and reports every problem at once.
+func Parse(data []byte) (*Lock, error) {
+	var l Lock
+	err := yaml.UnmarshalStrict(data, &l)
+	if err == nil {
+		err = l.Validate()
+	}
+	if err != nil {
+		return nil, &fault.Fault{
+			Code: CodeLock, Class: fault.Bug, Op: "read lock.yaml",
+			Fix: "restore it: git checkout containers/lock/lock.yaml", Err: err,
+		}
+	}
+	return &l, nil
+}
+
+// Tool is the tool of that name.
+func (l *Lock) Tool(name string) (Tool, bool) {
+	at := slices.IndexFunc(l.Tools, func(t Tool) bool { return t.Name == name })
+	if at < 0 {
+		return Tool{}, false
+	}
+	return l.Tools[at], true
+}
+
+// Image is the image of that short name.
+func (l *Lock) Image(name string) (Image, bool) {
+	at := slices.IndexFunc(l.Images, func(i Image) bool { return i.Name == name })
+	if at < 0 {
+		return Image{}, false
+	}
+	return l.Images[at], true
+}
+
+// Manifest is the manifest of that name.
+func (l *Lock) Manifest(name string) (Manifest, bool) {
+	at := slices.IndexFunc(l.Manifests, func(m Manifest) bool { return m.Name == name })
+	if at < 0 {
+		return Manifest{}, false
+	}
+	return l.Manifests[at], true
+}
+
+var (
+	name    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	version = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(-[a-z0-9.]+)?$`)
+)
+
+// Validate reports every problem at once: what is missing, malformed or listed
+// twice, and public origins that fewer than two sources confirm.
+func (l *Lock) Validate() error {
+	if l.Version != Format {
+		return fmt.Errorf("its version is %d, this Slipway reads version %d", l.Version, Format)
+	}
+	var p problems
+	if l.Suite == "" {
+		p.add("suite", "is required")
+	}
+	seen := map[string]bool{}
+	for _, t := range l.Tools {
+		at := "tool " + t.Name
+		p.header(at, t.Name, t.Version, seen)
+		p.modules(at, t.Modules, true)
+		for platform, r := range t.Release {
+			p.platform(at, platform)
+			if !strings.HasPrefix(r.URL, "https://") {
+				p.add(at, "release %s: the URL does not begin with https://", platform)
+			}
+			if !isSHA256(r.SHA256) {
+				p.add(at, "release %s: %q is no sha256", platform, r.SHA256)
+			}
+			p.sources(at, platform, r.Sources)
+		}
+	}
+	for _, i := range l.Images {
+		at := "image " + i.Name
+		p.header(at, i.Name, i.Version, seen)
+		p.modules(at, i.Modules, false)
+		if len(i.Modules) == 0 && len(i.Debian) == 0 && i.Source == "" {
+			p.add(at, "has no origin: modules, debian or source")
+		}
+		if !slices.IsSorted(i.Debian) {
+			p.add(at, "its Debian packages are not sorted")
+		}
+		for platform, r := range i.Registry {
+			p.platform(at, platform)
+			digest, found := strings.CutPrefix(r.Digest, "sha256:")
+			if r.Ref == "" || !found || !isSHA256(digest) {
+				p.add(at, "registry %s: ref and digest are required", platform)
+			}
+			p.sources(at, platform, r.Sources)
+		}
+	}
+	for _, m := range l.Manifests {
+		at := "manifest " + m.Name
+		p.header(at, m.Name, m.Version, seen)
+		p.modules(at, m.Modules, true)
+		if m.File == "" || !isSHA256(m.SHA256) {
+			p.add(at, "file and sha256 are required")
+		}
+	}
+	return errors.Join(p...)
+}
+
+type problems []error
+
+func (p *problems) add(at, format string, args ...any) {
+	*p = append(*p, fmt.Errorf(at+": "+format, args...))
+}
+
+func (p *problems) header(at, n, v string, seen map[string]bool) {
+	if !name.MatchString(n) {
+		p.add(at, "%q is no name", n)
+	}
+	if !version.MatchString(v) {
+		p.add(at, "%q is no version", v)
+	}
+	if seen[at] {
+		p.add(at, "is listed twice")
+	}
+	seen[at] = true
+}
+
+func (p *problems) modules(at string, modules []Module, required bool) {
+	if required && len(modules) == 0 {
+		p.add(at, "has no module")
+	}
+	for _, m := range modules {
+		sum, found := strings.CutPrefix(m.Sum, "h1:")
+		raw, err := base64.StdEncoding.DecodeString(sum)
+		if m.Path == "" || !strings.HasPrefix(m.Version, "v") || !found || err != nil || len(raw) != 32 {
+			p.add(at, "module %q: path, version and sum are required", m.Path)
+		}
+	}
+}
+
+func (p *problems) platform(at, platform string) {
+	if !slices.Contains(platforms, platform) {
+		p.add(at, "%q is none of the platforms %s", platform, strings.Join(platforms, ", "))
+	}
+}
+
+func (p *problems) sources(at, platform string, sources []string) {
+	distinct := slices.Compact(slices.Sorted(slices.Values(sources)))
+	if len(distinct) < 2 {
+		p.add(at, "origin for %s: two public sources that agree are required", platform)
+	}
+}
+
+func isSHA256(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && len(s) == 64
+}

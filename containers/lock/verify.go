@@ -1,0 +1,97 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Verify compares a bundle's index with the lock: every tool, image and manifest
+// of the lock is in the bundle, with its version, its origin and, where the lock
+// has one, its sha256. It fails with bundle.CodeLock and names every difference.
+// The files themselves are bundle.Verify's.
+func (l *Lock) Verify(b *bundle.Bundle) error {
+	var p problems
+	for _, t := range l.Tools {
+		if f, ok := b.Tool(t.Name); !ok {
+			p.add("tool "+t.Name, "is not in the bundle")
+		} else {
+			p.file("tool "+t.Name, f, t.Version, t.Modules)
+		}
+	}
+	for _, i := range l.Images {
+		at := slices.IndexFunc(b.Index.Images, func(have bundle.Image) bool { return have.Name == i.Name })
+		if at < 0 {
+			p.add("image "+i.Name, "is not in the bundle")
+			continue
+		}
+		want := bundle.Host + "/" + i.Name + ":" + i.Version
+		if have := b.Index.Images[at].Ref; have != want {
+			p.add("image "+i.Name, "the bundle has %s, the lock says %s", have, want)
+		}
+	}
+	for _, m := range l.Manifests {
+		at := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest && f.Name == m.Name })
+		if at < 0 {
+			p.add("manifest "+m.Name, "is not in the bundle")
+			continue
+		}
+		p.file("manifest "+m.Name, b.Files[at], m.Version, m.Modules)
+		if b.Files[at].SHA256 != m.SHA256 {
+			p.add("manifest "+m.Name, "its sha256 is %s, the lock says %s", b.Files[at].SHA256, m.SHA256)
+		}
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the bundle with the lock",
+		Fix: bundle.Fix, Err: errors.Join(p...),
+	}
+}
+
+// file compares version and origin of a file; the origin may go on after that of
+// the module with "#" and a path.
+func (p *problems) file(at string, f bundle.File, version string, modules []Module) {
+	if f.Version != version {
+		p.add(at, "the bundle has version %s, the lock says %s", f.Version, version)
+	}
+	if !slices.ContainsFunc(modules, func(m Module) bool {
+		return f.Origin == m.Origin() || strings.HasPrefix(f.Origin, m.Origin()+"#")
+	}) {
+		p.add(at, "the bundle has it from %s, the lock says %s", f.Origin, origins(modules))
+	}
+}
+
+func origins(modules []Module) string {
+	var all []string
+	for _, m := range modules {
+		all = append(all, m.Origin())
+	}
+	return fmt.Sprint(strings.Join(all, " or "))
+}
+
+// Modules lists every Go module of the lock once, sorted by path.
+func (l *Lock) Modules() []Module {
+	var all []Module
+	for _, t := range l.Tools {
+		all = append(all, t.Modules...)
+	}
+	for _, i := range l.Images {
+		all = append(all, i.Modules...)
+	}
+	for _, m := range l.Manifests {
+		all = append(all, m.Modules...)
+	}
+	for i := range all {
+		all[i].Package = ""
+	}
+	slices.SortFunc(all, func(a, b Module) int {
+		return strings.Compare(a.Path+"@"+a.Version, b.Path+"@"+b.Version)
+	})
+	return slices.Compact(all)
+}
