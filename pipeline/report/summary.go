@@ -1,0 +1,194 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// Summary writes the record as plain text for a terminal: the run in one line,
+// the steps, what failed, the apps, the addresses. Codes and remedies are left
+// to the caller, which shows them once.
+func (r *Run) Summary(w io.Writer) error {
+	var b bytes.Buffer
+	r.head(&b)
+	if len(r.Steps) > 0 {
+		b.WriteByte('\n')
+		table(&b, []string{"STEP", "STATUS", "TIME"}, r.stepRows())
+	}
+	for _, s := range r.Steps {
+		if s.Status == pipeline.Failed {
+			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(s.Error))
+			if s.Log != "" {
+				fmt.Fprintf(&b, "  log: %s\n", clean(s.Log))
+			}
+		}
+	}
+	if len(r.Apps) > 0 {
+		b.WriteByte('\n')
+		apps(&b, r.Apps)
+	}
+	r.tail(&b)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (r *Run) head(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s %s", r.Workflow, r.Deployment)
+	if r.Platform.Name != "" {
+		fmt.Fprintf(b, " (%s %s)", r.Platform.Name, r.Platform.Version)
+	}
+	fmt.Fprintf(b, ": %s", r.Outcome)
+	if d := r.Elapsed(); d > 0 {
+		fmt.Fprintf(b, " in %s", Took(d))
+	}
+	fmt.Fprintf(b, ", run %s\n", r.ID)
+}
+
+func (r *Run) stepRows() [][]string {
+	var rows [][]string
+	for _, s := range r.Steps {
+		status := string(s.Status)
+		if len(s.BlockedBy) > 0 {
+			status += " by " + strings.Join(s.BlockedBy, ", ")
+		}
+		if s.Attempt > 1 {
+			status += fmt.Sprintf(" (attempt %d)", s.Attempt)
+		}
+		took := "-"
+		if !s.Started.IsZero() {
+			took = Took(time.Duration(s.Seconds * float64(time.Second)))
+		}
+		rows = append(rows, []string{s.Stage + "/" + s.Step, status, took})
+	}
+	return rows
+}
+
+func (r *Run) tail(b *bytes.Buffer) {
+	if len(r.Links) > 0 {
+		b.WriteByte('\n')
+		rows := make([][]string, len(r.Links))
+		for i, l := range r.Links {
+			rows[i] = []string{l.Name, l.URL}
+		}
+		table(b, []string{"APP", "ADDRESS"}, rows)
+	}
+	if len(r.Commands) > 0 {
+		b.WriteString("\nNext:\n")
+		for _, c := range r.Commands {
+			b.WriteString("  " + clean(c) + "\n")
+		}
+	}
+}
+
+// Apps writes the table of the apps, and below it why those are not well that
+// have a cause.
+func Apps(w io.Writer, all []App) error {
+	var b bytes.Buffer
+	apps(&b, all)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func apps(b *bytes.Buffer, apps []App) {
+	rows := make([][]string, len(apps))
+	for i, a := range apps {
+		rows[i] = []string{a.Name, a.Namespace, fmt.Sprint(a.Wave), a.Sync, a.Health, short(a.Revision)}
+	}
+	table(b, []string{"NAME", "NAMESPACE", "WAVE", "SYNC", "HEALTH", "REVISION"}, rows)
+	for _, a := range apps {
+		if a.Cause != "" {
+			fmt.Fprintf(b, "\n%s: %s\n", clean(a.Name), indented(a.Cause))
+		}
+	}
+}
+
+// table writes rows in columns. Empty cells show as "-".
+func table(b *bytes.Buffer, head []string, rows [][]string) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(head, "\t"))
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			if cells[i] = strings.ReplaceAll(clean(c), "\n", " "); cells[i] == "" {
+				cells[i] = "-"
+			}
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_ = w.Flush() // a buffer takes everything
+}
+
+// Took writes a duration as people say it: "0.4s", "12s", "3m05s", "1h02m".
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-"
+	case d < 9950*time.Millisecond:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}
+
+// Line is an event as one line of progress: "infrastructure/terraform: failed
+// after 12s: apply: …".
+func Line(e pipeline.Event) string {
+	r := e.Result
+	line := r.Key.String() + ": " + string(e.Status)
+	if e.Status != pipeline.Running && !r.Started.IsZero() {
+		line += " after " + Took(r.Elapsed())
+	}
+	if r.Err != nil && e.Status != pipeline.Cancelled {
+		first, _, _ := strings.Cut(clean(r.Err.Error()), "\n")
+		if e.Status == pipeline.Blocked {
+			first = strings.TrimPrefix(first, "blocked ")
+			return line + " " + first
+		}
+		line += ": " + first
+	}
+	return line
+}
+
+// short is a commit as people write it.
+func short(revision string) string {
+	if len(revision) == 40 {
+		return revision[:10]
+	}
+	return revision
+}
+
+var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
+
+// indented is text whose lines after the first stand further in.
+func indented(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(clean(s), "\n"), "\n", "\n  ")
+}
+
+// clean removes what would move the cursor or change colours.
+func clean(s string) string {
+	s = escapes.ReplaceAllString(s, "")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			return r
+		case r == '\t':
+			return ' '
+		}
+		return -1
+	}, s)
+}
