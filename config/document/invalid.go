@@ -11,6 +11,9 @@ type Invalid struct {
 	Problems []Problem
 }
 
+// most is how many problems a message lists.
+const most = 100
+
 // Error lists the problems, one per line after the first.
 func (e *Invalid) Error() string {
 	var b strings.Builder
@@ -19,7 +22,11 @@ func (e *Invalid) Error() string {
 	} else {
 		fmt.Fprintf(&b, "%d problems:", len(e.Problems))
 	}
-	for _, p := range e.Problems {
+	for i, p := range e.Problems {
+		if i == most {
+			fmt.Fprintf(&b, "\n  … and %d more", len(e.Problems)-most)
+			break
+		}
 		b.WriteString("\n  " + p.String())
 	}
 	return b.String()
