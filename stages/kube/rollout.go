@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -162,15 +164,26 @@ func (c *Client) WaitJob(ctx context.Context, namespace, name string) error {
 // WaitPod waits until a pod is ready, or has succeeded. A pod that failed ends
 // the wait with CodeFailed.
 func (c *Client) WaitPod(ctx context.Context, namespace, name string) error {
-	err := c.WaitFor(ctx, fmt.Sprintf("Pod %s/%s to be ready or done", namespace, name), pollFast, func(ctx context.Context) (bool, string, error) {
+	return c.waitPod(ctx, namespace, name, "ready", podReady)
+}
+
+// WaitPodDone waits until a pod has succeeded. A pod that failed ends the wait
+// with CodeFailed.
+func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error {
+	return c.waitPod(ctx, namespace, name, "done", func(*corev1.Pod) bool { return false })
+}
+
+func (c *Client) waitPod(ctx context.Context, namespace, name, state string, reached func(*corev1.Pod) bool) error {
+	what := fmt.Sprintf("Pod %s/%s to be %s", namespace, name, state)
+	err := c.WaitFor(ctx, what, pollFast, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
 		}
 		if p.Status.Phase == corev1.PodFailed {
-			return false, "", failed(fmt.Errorf("%s %s", orElse(p.Status.Reason, "the pod failed"), p.Status.Message))
+			return false, "", failed(errors.New(strings.TrimSpace("it failed " + p.Status.Reason + " " + p.Status.Message)))
 		}
-		if p.Status.Phase == corev1.PodSucceeded || podReady(p) {
+		if p.Status.Phase == corev1.PodSucceeded || reached(p) {
 			return true, "", nil
 		}
 		return false, orElse(podCause(p), "phase "+string(p.Status.Phase)), nil
@@ -178,7 +191,7 @@ func (c *Client) WaitPod(ctx context.Context, namespace, name string) error {
 	if err == nil {
 		return nil
 	}
-	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), perCall)
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeLimit)
 	defer cancel()
 	p, getErr := c.Kubernetes.CoreV1().Pods(namespace).Get(look, name, metav1.GetOptions{})
 	if getErr != nil {

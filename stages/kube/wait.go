@@ -17,6 +17,8 @@ const (
 	reportEvery = 10 * time.Second
 	// noDeadline bounds a wait whose context has no deadline.
 	noDeadline = 10 * time.Minute
+	// causeLimit is how long the look for a cause may take.
+	causeLimit = 10 * time.Second
 )
 
 // WaitFor calls cond every interval until it is done or ctx ends; without a
@@ -91,7 +93,7 @@ func (c *Client) withCause(ctx context.Context, err error, namespace, selector s
 	if err == nil || selector == "" {
 		return err
 	}
-	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeLimit)
 	defer cancel()
 	return addCause(err, c.PodCause(look, namespace, selector))
 }

@@ -20,8 +20,9 @@ type Env struct {
 	TerraformDir string // the provider's Terraform root, read-only
 	Kubeconfig   string // may not exist yet
 
-	log    io.Writer // the step's log file, redacted
-	screen io.Writer // stderr, redacted
+	log    *lineWriter // the step's log file
+	tools  *lineWriter // the same file; a line that a tool has not ended yet stays whole
+	screen *lineWriter // stderr
 	secret *redactor
 }
 
@@ -35,13 +36,15 @@ type Dirs struct {
 // should see. Tests call steps with one of their own.
 func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	secret := &redactor{}
+	file := &shared{dst: log}
 	e := &Env{
 		Run: run, ID: id,
 		StateDir:     or(dirs.State, stages.StateDir),
 		PlatformDir:  or(dirs.Platform, stages.PlatformDir),
 		BundleDir:    or(dirs.Bundle, stages.BundleDir),
 		TerraformDir: or(dirs.Terraform, stages.TerraformDir),
-		log:          &lineWriter{r: secret, dst: log},
+		log:          &lineWriter{r: secret, dst: file},
+		tools:        &lineWriter{r: secret, dst: file},
 		screen:       &lineWriter{r: secret, dst: screen},
 		secret:       secret,
 	}
@@ -51,7 +54,7 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 }
 
 // Output is where the output of tools goes: the step's log file only.
-func (e *Env) Output() io.Writer { return e.log }
+func (e *Env) Output() io.Writer { return e.tools }
 
 // Progress tells the user in one line what goes on now.
 func (e *Env) Progress(format string, args ...any) {
@@ -64,10 +67,8 @@ func (e *Env) Progress(format string, args ...any) {
 func (e *Env) Redact(secret string) { e.secret.add(secret) }
 
 func (e *Env) flush() {
-	for _, w := range []io.Writer{e.log, e.screen} {
-		if l, ok := w.(*lineWriter); ok {
-			l.flush()
-		}
+	for _, w := range []*lineWriter{e.tools, e.log, e.screen} {
+		w.flush()
 	}
 }
 

@@ -160,9 +160,10 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		return stages.Reused, out, nil
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout), "digest", req.Digest)
+	started := time.Now().UTC()
 	out, err := guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secret.holds(out) {
-		return stages.Failed, nil, &fault.Fault{
+		err = &fault.Fault{
 			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errors.New("the output holds a secret"),
 			Fix: "report this with the step's log: slipway report",
 		}
@@ -173,9 +174,12 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		if msg := f.Err.Error(); env.secret.clean(msg) != msg {
 			f.Err = errors.New(env.secret.clean(msg))
 		}
+		if err := remember(env.StateDir, req, started, nil, f); err != nil {
+			env.Logger.Warn("the journal is behind", "error", err)
+		}
 		return stages.Failed, nil, f
 	}
-	if err := remember(env.StateDir, req, out); err != nil {
+	if err := remember(env.StateDir, req, started, out, nil); err != nil {
 		return stages.Failed, nil, badState("write the journal", err)
 	}
 	env.Logger.Info("step succeeded", "step", id)

@@ -100,3 +100,15 @@ func (w *lineWriter) flush() {
 }
 
 func (w *lineWriter) emit(b []byte) { _, _ = io.WriteString(w.dst, w.r.clean(string(b))) }
+
+// shared lets several writers use dst.
+type shared struct {
+	mu  sync.Mutex
+	dst io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dst.Write(p)
+}

@@ -35,10 +35,12 @@ type erased struct {
 	verify func(ctx context.Context, env *Env, in, out json.RawMessage) error
 }
 
-// Register adds s under stage/name. It panics when the name is taken or Run is
-// nil: both are mistakes in the composition root.
+// Register adds s under stage/name. It panics when the name is taken or is not
+// made of lower-case letters, digits and hyphens, or when Run is nil: mistakes in
+// the composition root.
 func Register[In, Out any](r *Registry, stage, name string, s Step[In, Out]) {
 	id := stage + "/" + name
+	_ = openJournal("").File(stage, name) // panics on a name that makes no file name
 	if s.Run == nil {
 		panic("step " + id + " has no Run")
 	}

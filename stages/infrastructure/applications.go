@@ -1,0 +1,213 @@
+package infrastructure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+const (
+	// cascade makes Argo CD remove what an Application owns before itself.
+	cascade = "resources-finalizer.argocd.argoproj.io"
+	// controllerPods runs the cascade.
+	controllerPods  = "app.kubernetes.io/name=argocd-application-controller"
+	controllerStart = time.Minute      // for its pods after the cluster was started
+	controllerGone  = 20 * time.Second // without a ready pod: it does not come back
+)
+
+func applications() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+}
+
+func applicationSets() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
+}
+
+// applications deletes all Applications with what they own. Those that no other
+// Application owns go first: Argo CD then takes their children in the reverse
+// order of the sync waves. What is left at the deadline, or when nobody runs the
+// cascade, loses its finalizers: its objects go with their namespaces.
+func (r *remover) applications(ctx context.Context, deadline time.Duration) error {
+	// A set would make its Applications again.
+	if err := r.applicationSets(ctx); err != nil {
+		return err
+	}
+	apps, err := r.client.List(ctx, applications(), "", "")
+	if err != nil || len(apps) == 0 {
+		return err
+	}
+	for _, a := range apps {
+		r.out.Applications = append(r.out.Applications, nameOf(a))
+	}
+	slices.Sort(r.out.Applications)
+	if !r.controllerRuns(ctx) {
+		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
+		deadline = 0
+	}
+	for _, a := range apps {
+		if deadline > 0 {
+			if err := r.addCascade(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range roots(apps) {
+		if err := r.client.Delete(ctx, applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	if deadline > 0 {
+		r.env.Progress("deleting %d applications", len(apps))
+		err := r.cascaded(ctx, deadline)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		r.env.Logger.Warn("Applications do not go by themselves", "error", err)
+	}
+	return r.forceApplications(ctx)
+}
+
+// cascaded waits until Argo CD has removed all Applications. Once the roots are
+// gone it deletes what they did not own.
+func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	lastSeen := time.Now()
+	return r.client.WaitFor(ctx, "Argo CD to remove the Applications", 500*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+		apps, err := r.client.List(ctx, applications(), "", "")
+		if err != nil || len(apps) == 0 {
+			return err == nil, "", err
+		}
+		if r.controllerReady(ctx) {
+			lastSeen = time.Now()
+		} else if time.Since(lastSeen) > controllerGone {
+			return false, "", fmt.Errorf("Argo CD's controller is gone, %s", kube.Left(apps))
+		}
+		for _, a := range roots(apps) {
+			if a.GetDeletionTimestamp() != nil {
+				continue
+			}
+			if err := r.client.Delete(ctx, applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
+				return false, "", err
+			}
+		}
+		return false, kube.Left(apps), nil
+	})
+}
+
+// forceApplications deletes every Application that is left and strips it.
+func (r *remover) forceApplications(ctx context.Context) error {
+	apps, err := r.client.List(ctx, applications(), "", "")
+	if err != nil {
+		return err
+	}
+	for _, a := range apps {
+		if err := r.client.Delete(ctx, applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	if apps, err = r.client.List(ctx, applications(), "", ""); err != nil {
+		return err
+	}
+	if err := r.strip(ctx, kube.StuckObjects(applications(), apps)); err != nil {
+		return err
+	}
+	return r.gone(ctx, applications(), "")
+}
+
+// applicationSets deletes the sets; what they made is deleted after them.
+func (r *remover) applicationSets(ctx context.Context) error {
+	sets, err := r.client.List(ctx, applicationSets(), "", "")
+	if err != nil || len(sets) == 0 {
+		return err
+	}
+	for _, s := range sets {
+		if err := r.client.Delete(ctx, applicationSets(), s.GetNamespace(), s.GetName(), metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	return r.gone(ctx, applicationSets(), "")
+}
+
+// roots are the Applications that no other one owns.
+func roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
+	owned := map[string]bool{}
+	for _, a := range apps {
+		resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")
+		for _, res := range resources {
+			m, ok := res.(map[string]any)
+			if !ok || m["kind"] != "Application" || m["group"] != "argoproj.io" {
+				continue
+			}
+			name := fmt.Sprintf("%v/%v", m["namespace"], m["name"])
+			if name != nameOf(a) {
+				owned[name] = true
+			}
+		}
+	}
+	free := slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return owned[nameOf(a)] })
+	if len(free) == 0 {
+		return apps // they own each other
+	}
+	return free
+}
+
+// addCascade gives an Application the finalizer that takes its objects along.
+func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) error {
+	has := slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, cascade) })
+	if has || a.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), cascade)}})
+	if err != nil {
+		return err
+	}
+	err = r.client.Retry(ctx, "prepare the deletion of Application "+nameOf(a), func(ctx context.Context) error {
+		_, err := r.client.Dynamic.Resource(applications()).Namespace(a.GetNamespace()).
+			Patch(ctx, a.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+	if notFound(err) {
+		return nil
+	}
+	return err
+}
+
+// controllerRuns tells whether Argo CD's controller runs, and gives it time to
+// start if there is one.
+func (r *remover) controllerRuns(ctx context.Context) bool {
+	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	list, err := r.client.List(ctx, sets, "", controllerPods)
+	if err != nil || len(list) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, controllerStart)
+	defer cancel()
+	err = r.client.WaitFor(ctx, "Argo CD's controller", pollChecks, func(ctx context.Context) (bool, string, error) {
+		return r.controllerReady(ctx), "its pod is not ready", nil
+	})
+	return err == nil
+}
+
+func (r *remover) controllerReady(ctx context.Context) bool {
+	pods, err := r.client.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: controllerPods})
+	if err != nil {
+		return kube.Transient(err) // an API that is away says nothing about the controller
+	}
+	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
+		return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	})
+}

@@ -1,0 +1,129 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const pollChecks = 250 * time.Millisecond
+
+// checker makes objects that verify something by using it, in a namespace that
+// stays, and removes them.
+type checker struct {
+	client *kube.Client
+	env    *step.Env
+	name   string // "storage"
+}
+
+// begin makes the namespace and removes what a run that was killed left.
+func (k checker) begin(ctx context.Context) error {
+	ns := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": checks, "labels": map[string]any{managedBy: manager}},
+	}}
+	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{Force: true}); err != nil {
+		return err
+	}
+	for _, gvr := range checkResources() {
+		if _, err := k.client.DeleteAll(ctx, gvr, checks, k.selector()); err != nil {
+			return fmt.Errorf("remove what an earlier check left: %w", err)
+		}
+	}
+	// Pods use the namespace's own account, which a controller makes.
+	return k.client.WaitFor(ctx, "the default service account of namespace "+checks, pollChecks, func(ctx context.Context) (bool, string, error) {
+		_, err := k.client.Kubernetes.CoreV1().ServiceAccounts(checks).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, "", err
+	})
+}
+
+// end removes the check's objects. What is left then goes with the platform, so
+// that a failure is only logged.
+func (k checker) end(ctx context.Context) {
+	k.removeObjects(ctx)
+}
+
+func (k checker) removeObjects(ctx context.Context) {
+	for _, gvr := range checkResources() {
+		list, err := k.client.List(ctx, gvr, checks, k.selector())
+		for _, o := range list {
+			if err == nil {
+				err = k.client.Delete(ctx, gvr, checks, o.GetName(), metav1.DeletePropagationBackground)
+			}
+		}
+		if err != nil {
+			k.env.Logger.Warn("remove the objects of a check", "check", k.name, "resource", gvr.Resource, "error", err)
+		}
+	}
+}
+
+func (k checker) selector() string { return checkLabel + "=" + k.name }
+
+// checkResources are the kinds that checks make, users before what they use.
+func checkResources() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{
+		{Group: "apps", Version: "v1", Resource: "deployments"},
+		{Version: "v1", Resource: "pods"},
+		{Version: "v1", Resource: "services"},
+		{Version: "v1", Resource: "persistentvolumeclaims"},
+	}
+}
+
+func (k checker) labels() map[string]string {
+	return map[string]string{checkLabel: k.name, managedBy: manager}
+}
+
+func (k checker) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: k.name + "-" + name, Namespace: checks, Labels: k.labels()}
+}
+
+// pod runs a shell command in a pod that has the claim at /data, waits until it
+// has succeeded and returns what it wrote.
+func (k checker) pod(ctx context.Context, name, image, claim, command string) (string, error) {
+	no, grace := false, int64(0)
+	pod := &corev1.Pod{
+		ObjectMeta: k.meta(name),
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			TerminationGracePeriodSeconds: &grace,
+			AutomountServiceAccountToken:  &no,
+			Containers: []corev1.Container{{
+				Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+				Command:      []string{"/bin/sh", "-c", command},
+				VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Mi")},
+				},
+			}},
+			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.name + "-" + claim},
+			}}},
+		},
+	}
+	err := k.client.Retry(ctx, "create pod "+pod.Name, func(ctx context.Context) error {
+		_, err := k.client.Kubernetes.CoreV1().Pods(checks).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // the answer to the first attempt was lost
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := k.client.WaitPodDone(ctx, checks, pod.Name); err != nil {
+		return "", err
+	}
+	return k.client.Logs(ctx, checks, pod.Name, kube.LogOptions{})
+}
+
+func notFound(err error) bool { return apierrors.IsNotFound(err) }

@@ -1,0 +1,118 @@
+package infrastructure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	// clusterLimit is how long the API and the nodes may take.
+	clusterLimit = 5 * time.Minute
+	clusterPoll  = 250 * time.Millisecond
+	// alive is how old the sign of life of a node may be: kubelets give one every
+	// ten seconds. A node that was Ready before its machine was started again has
+	// an older one.
+	alive = 15 * time.Second
+)
+
+// cluster waits until the API answers and every node is Ready.
+func cluster(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, clusterLimit)
+	defer cancel()
+	endpoint := in.Infrastructure.APIEndpoint
+	env.Progress("waiting for %s", endpoint)
+	var out stages.Cluster
+	start := time.Now()
+	what := fmt.Sprintf("the API at %s to answer with Ready nodes", endpoint)
+	err := kube.WaitFor(ctx, what, clusterPoll, func(ctx context.Context) (bool, string, error) {
+		var err error
+		out, err = look(ctx, env.Kubeconfig)
+		if err != nil {
+			return false, err.Error(), nil // access file and certificates may still change
+		}
+		return true, "", nil
+	})
+	if err != nil {
+		if f, ok := errors.AsType[*fault.Fault](err); ok {
+			return out, &fault.Fault{
+				Code: CodeAPI, Class: f.Class, Op: f.Op,
+				Fix: "look at the last lines of the cluster's node, then run again: slipway install", Err: f.Err,
+			}
+		}
+		return out, err
+	}
+	env.Progress("Kubernetes %s with %s after %s", out.Version, strings.Join(out.Nodes, ", "), time.Since(start).Round(100*time.Millisecond))
+	return out, nil
+}
+
+// look asks the cluster once. The error says what is missing.
+func look(ctx context.Context, kubeconfig string) (stages.Cluster, error) {
+	var out stages.Cluster
+	if _, err := os.Stat(kubeconfig); err != nil {
+		return out, fmt.Errorf("the cluster has not written its access file yet: %w", err)
+	}
+	c, err := kube.Connect(kubeconfig)
+	if err != nil {
+		return out, err
+	}
+	if err := c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return out, fmt.Errorf("GET %s/readyz: %w", c.Endpoint(), err)
+	}
+	version, err := c.Kubernetes.Discovery().ServerVersion()
+	if err != nil {
+		return out, fmt.Errorf("GET %s/version: %w", c.Endpoint(), err)
+	}
+	nodes, err := c.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return out, fmt.Errorf("list the nodes: %w", err)
+	}
+	if len(nodes.Items) == 0 {
+		return out, errors.New("the API answers, but there is no node yet")
+	}
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		if err := ready(n); err != nil {
+			return out, err
+		}
+		lease, err := c.Kubernetes.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return out, fmt.Errorf("node %s has given no sign of life yet", n.Name)
+		}
+		if err != nil {
+			return out, fmt.Errorf("read the lease of node %s: %w", n.Name, err)
+		}
+		if lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > alive {
+			return out, fmt.Errorf("node %s gave its last sign of life before it was started", n.Name)
+		}
+		out.Nodes = append(out.Nodes, n.Name)
+	}
+	slices.Sort(out.Nodes)
+	out.Version = version.GitVersion
+	return out, nil
+}
+
+func ready(n *corev1.Node) error {
+	for _, cond := range n.Status.Conditions {
+		if cond.Type == corev1.NodeReady {
+			if cond.Status == corev1.ConditionTrue {
+				return nil
+			}
+			return fmt.Errorf("node %s is not ready: %s: %s", n.Name, cond.Reason, cond.Message)
+		}
+	}
+	return fmt.Errorf("node %s has not reported yet", n.Name)
+}

@@ -1,0 +1,90 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+// take fills in what the cluster holds.
+func take(ctx context.Context, c *kube.Client, out *stages.Inventory) error {
+	for _, part := range []struct {
+		gvr      schema.GroupVersionResource
+		selector string
+		into     *[]string
+		keep     func(o unstructured.Unstructured) bool
+	}{
+		{schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", &out.Namespaces, func(o unstructured.Unstructured) bool {
+			return !systemNamespace(o.GetName())
+		}},
+		{applications(), "", &out.Applications, nil},
+		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}, "", &out.PersistentVolumes, nil},
+		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, "", &out.PersistentVolumeClaims, nil},
+		{schema.GroupVersionResource{Version: "v1", Resource: "services"}, "", &out.LoadBalancers, func(o unstructured.Unstructured) bool {
+			kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
+			return kind == "LoadBalancer"
+		}},
+		{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "owner=helm", &out.HelmReleases, func(o unstructured.Unstructured) bool {
+			kind, _, _ := unstructured.NestedString(o.Object, "type")
+			return kind == "helm.sh/release.v1"
+		}},
+	} {
+		objs, err := c.List(ctx, part.gvr, "", part.selector)
+		if err != nil {
+			return err
+		}
+		for _, o := range objs {
+			if part.keep == nil || part.keep(o) {
+				*part.into = append(*part.into, nameOf(o))
+			}
+		}
+		slices.Sort(*part.into)
+	}
+	// A release has a Secret per revision; its name is a label.
+	out.HelmReleases = slices.Compact(out.HelmReleases)
+	return nil
+}
+
+func nameOf(o unstructured.Unstructured) string {
+	name := o.GetName()
+	if o.GetKind() == "Secret" {
+		name = o.GetLabels()["name"]
+	}
+	if ns := o.GetNamespace(); ns != "" {
+		return ns + "/" + name
+	}
+	return name
+}
+
+func systemNamespace(name string) bool {
+	return name == "default" || strings.HasPrefix(name, "kube-")
+}
+
+// left names what is left, for people.
+func left(i stages.Inventory) string {
+	var out []string
+	for _, part := range []struct {
+		what  string
+		names []string
+	}{
+		{"namespaces", i.Namespaces},
+		{"applications", i.Applications},
+		{"volumes", i.PersistentVolumes},
+		{"volume claims", i.PersistentVolumeClaims},
+		{"load balancers", i.LoadBalancers},
+		{"Helm releases", i.HelmReleases},
+		{"Terraform resources", i.TerraformResources},
+	} {
+		if len(part.names) > 0 {
+			out = append(out, fmt.Sprintf("%s %s", part.what, strings.Join(part.names, ", ")))
+		}
+	}
+	return "left: " + strings.Join(out, "; ")
+}

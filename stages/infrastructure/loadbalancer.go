@@ -1,0 +1,196 @@
+package infrastructure
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// checkPort is the port of the Service that verifies the load balancer; no
+// platform may use it.
+const checkPort = 18080
+
+// loadBalancer puts a web server behind a Service of type LoadBalancer and
+// fetches a page from here.
+func loadBalancer(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.LoadBalancerCheck, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	c, err := connect(env)
+	if err != nil {
+		return stages.LoadBalancerCheck{}, err
+	}
+	check := checker{client: c, env: env, name: "loadbalancer"}
+	if err := check.begin(ctx); err != nil {
+		return stages.LoadBalancerCheck{}, badLoadBalancer(err)
+	}
+	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
+	address, err := useLoadBalancer(ctx, check, in.Common.Images["busybox"])
+	if err != nil {
+		return stages.LoadBalancerCheck{}, badLoadBalancer(err)
+	}
+	env.Progress("a Service of type LoadBalancer answers at %s", address)
+	return stages.LoadBalancerCheck{Address: address}, nil
+}
+
+func useLoadBalancer(ctx context.Context, check checker, image string) (string, error) {
+	token := rand.Text()
+	c := check.client
+	err := c.Retry(ctx, "create the web server", func(ctx context.Context) error {
+		_, err := c.Kubernetes.AppsV1().Deployments(checks).Create(ctx, webServer(check, image, token), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	service := &corev1.Service{
+		ObjectMeta: check.meta("web"),
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Selector: check.labels(),
+			Ports: []corev1.ServicePort{{Name: "http", Port: checkPort, TargetPort: intstr.FromInt32(8080)}},
+		},
+	}
+	err = c.Retry(ctx, "create the Service", func(ctx context.Context) error {
+		_, err := c.Kubernetes.CoreV1().Services(checks).Create(ctx, service, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := c.WaitRollout(ctx, "Deployment", checks, service.Name); err != nil {
+		return "", err
+	}
+	address := ""
+	err = c.WaitFor(ctx, "an address for Service "+checks+"/"+service.Name, pollChecks, func(ctx context.Context) (bool, string, error) {
+		s, err := c.Kubernetes.CoreV1().Services(checks).Get(ctx, service.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		host := ingress(s)
+		address = net.JoinHostPort(host, strconv.Itoa(checkPort))
+		return host != "", "no address in its status", nil
+	})
+	if err != nil {
+		return "", err
+	}
+	// No proxy: the address is the cluster's.
+	web := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	return address, c.WaitFor(ctx, "http://"+address+"/ to answer with the check's page", pollChecks, func(ctx context.Context) (bool, string, error) {
+		got, err := fetch(ctx, web, "http://"+address+"/")
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		return got == token, fmt.Sprintf("another page: %.40q", got), nil
+	})
+}
+
+func fetch(ctx context.Context, web *http.Client, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := web.Do(req)
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	_ = resp.Body.Close()
+	if err != nil {
+		return "", err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("status %s", resp.Status)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// webServer serves token as its only page.
+func webServer(check checker, image, token string) *appsv1.Deployment {
+	no, grace := false, int64(0)
+	return &appsv1.Deployment{
+		ObjectMeta: check.meta("web"),
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: check.labels()},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: check.labels()},
+				Spec: corev1.PodSpec{
+					TerminationGracePeriodSeconds: &grace,
+					AutomountServiceAccountToken:  &no,
+					Containers: []corev1.Container{{
+						Name: "web", Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+						Command: []string{
+							"/bin/sh", "-c",
+							"busybox echo " + token + " > /www/index.html && exec busybox httpd -f -p 8080 -h /www",
+						},
+						Ports:        []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
+						VolumeMounts: []corev1.VolumeMount{{Name: "www", MountPath: "/www"}},
+						Resources: corev1.ResourceRequirements{
+							Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Mi")},
+						},
+					}},
+					Volumes: []corev1.Volume{{Name: "www", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+				},
+			},
+		},
+	}
+}
+
+// ingress is the address that a Service's load balancer gave it, "" when none.
+func ingress(s *corev1.Service) string {
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if i.IP != "" {
+			return i.IP
+		}
+		if i.Hostname != "" {
+			return i.Hostname
+		}
+	}
+	return ""
+}
+
+// verifyLoadBalancer tells whether every Service of type LoadBalancer has an
+// address.
+func verifyLoadBalancer(ctx context.Context, env *step.Env, _ stages.ClusterInput, _ stages.LoadBalancerCheck) error {
+	c, err := connect(env)
+	if err != nil {
+		return err
+	}
+	return c.Retry(ctx, "look at the load balancers", func(ctx context.Context) error {
+		list, err := c.Kubernetes.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			s := &list.Items[i]
+			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && ingress(s) == "" {
+				return fmt.Errorf("the Service %s/%s has no address", s.Namespace, s.Name)
+			}
+		}
+		return nil
+	})
+}
+
+func badLoadBalancer(err error) error {
+	return checkFault(CodeLoadBalancer, "use the load balancer", "see that port "+strconv.Itoa(checkPort)+" of the load balancer is free, then run again: slipway install", err)
+}

@@ -1,0 +1,136 @@
+package infrastructure
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// machine is what preflight saw.
+type machine struct {
+	memory      int64 // bytes, limited by the container's cgroup
+	disk        int64 // bytes free on the state volume
+	cpus        int
+	filesystems []string
+	netfilter   bool
+}
+
+// observe looks at the machine whose /proc and /sys are below root, and at the
+// volume that holds state.
+func observe(root, state string) (machine, error) {
+	m := machine{cpus: runtime.NumCPU()}
+	meminfo, err := os.ReadFile(filepath.Join(root, "proc/meminfo"))
+	if err != nil {
+		return m, err
+	}
+	if m.memory, err = memTotal(meminfo); err != nil {
+		return m, err
+	}
+	for _, file := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		// A file that is not there or says "max" limits nothing.
+		b, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && limit < m.memory {
+			m.memory = limit
+		}
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(state, &fs); err != nil {
+		return m, fmt.Errorf("free space of %s: %w", state, err)
+	}
+	m.disk = int64(fs.Bavail) * fs.Bsize //nolint:unconvert // the types differ between architectures
+	b, err := os.ReadFile(filepath.Join(root, "proc/filesystems"))
+	if err != nil {
+		return m, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 0 {
+			m.filesystems = append(m.filesystems, f[len(f)-1])
+		}
+	}
+	m.netfilter = netfilter(root)
+	return m, nil
+}
+
+// netfilter tells whether the kernel filters packets: by the tables of iptables,
+// or because it opens a netlink socket to nf_tables.
+func netfilter(root string) bool {
+	if _, err := os.Stat(filepath.Join(root, "proc/net/ip_tables_names")); err == nil {
+		return true
+	}
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+// memTotal reads MemTotal, in bytes.
+func memTotal(meminfo []byte) (int64, error) {
+	s := bufio.NewScanner(bytes.NewReader(meminfo))
+	for s.Scan() {
+		f := strings.Fields(s.Text())
+		if len(f) == 3 && f[0] == "MemTotal:" && f[2] == "kB" {
+			kib, err := strconv.ParseInt(f[1], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/meminfo has no MemTotal")
+}
+
+// judge compares what was seen with what is required.
+func judge(m machine, r providers.Requirements) []problem {
+	var out []problem
+	// Firmware and kernel keep a part of the memory that a machine is sold with.
+	if r.MemoryBytes > 0 && m.memory < r.MemoryBytes*15/16 {
+		out = append(out, problem{
+			fmt.Sprintf("memory is %s, %s are needed", size(m.memory), size(r.MemoryBytes)),
+			"use a machine with more memory for the Dagger engine",
+		})
+	}
+	if m.disk < r.DiskBytes {
+		out = append(out, problem{
+			fmt.Sprintf("free disk of the Dagger engine is %s, %s are needed", size(m.disk), size(r.DiskBytes)),
+			"free space, for instance with: dagger core engine local-cache prune",
+		})
+	}
+	if m.cpus < r.CPUs {
+		out = append(out, problem{
+			fmt.Sprintf("there are %d CPUs, %d are needed", m.cpus, r.CPUs), "give the Dagger engine more CPUs",
+		})
+	}
+	for _, fs := range r.Filesystems {
+		if !slices.Contains(m.filesystems, fs) {
+			out = append(out, problem{
+				fmt.Sprintf("the kernel has no filesystem %s", fs), fmt.Sprintf("load it on the Dagger engine's machine: modprobe %s", fs),
+			})
+		}
+	}
+	if r.Netfilter && !m.netfilter {
+		out = append(out, problem{
+			"the kernel has neither iptables nor nf_tables", "load one on the Dagger engine's machine: modprobe nf_tables",
+		})
+	}
+	return out
+}
+
+// size is n bytes for people: "3.9 GiB".
+func size(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}

@@ -1,0 +1,129 @@
+package infrastructure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// preflight checks machine and tools and reports everything that is missing at
+// once.
+func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.PreflightInput) (stages.Preflight, error) {
+	seen, err := observe("/", env.StateDir)
+	if err != nil {
+		return stages.Preflight{}, fmt.Errorf("look at the machine: %w", err)
+	}
+	problems := judge(seen, in.Requirements)
+	out := stages.Preflight{
+		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Tools: map[string]string{},
+	}
+	for _, tool := range slices.Sorted(maps.Keys(in.Tools)) {
+		version, err := t.version(ctx, tool)
+		if err != nil {
+			problems = append(problems, problem{fmt.Sprintf("%s does not run: %v", tool, err), "build the bundle again: make bundle"})
+			continue
+		}
+		out.Tools[tool] = version
+		if want := strings.TrimPrefix(in.Tools[tool], "v"); version != want {
+			problems = append(problems, problem{
+				fmt.Sprintf("%s is version %s instead of %s", tool, version, want), "build the bundle again: make bundle",
+			})
+		}
+	}
+	if len(problems) > 0 {
+		return stages.Preflight{}, unmet(problems)
+	}
+	env.Progress("%s memory, %s free disk, %d CPUs, %d tools as pinned", size(seen.memory), size(seen.disk), seen.cpus, len(out.Tools))
+	return out, nil
+}
+
+// problem is one requirement that is not met.
+type problem struct {
+	what   string
+	remedy string
+}
+
+// unmet is the one fault for all problems.
+func unmet(problems []problem) error {
+	var b strings.Builder
+	if len(problems) == 1 {
+		b.WriteString("1 requirement is not met:")
+	} else {
+		fmt.Fprintf(&b, "%d requirements are not met:", len(problems))
+	}
+	for _, p := range problems {
+		b.WriteString("\n  " + p.what + "; " + p.remedy)
+	}
+	return &fault.Fault{
+		Code: CodePreflight, Class: fault.Preflight, Op: "check the machine",
+		Fix: "correct each of them, then run again: slipway install", Err: fmt.Errorf("%s", b.String()),
+	}
+}
+
+// version asks a tool for its version, without a leading v.
+func (t toolchain) version(ctx context.Context, tool string) (string, error) {
+	argv, ok := versionArgs()[tool]
+	if !ok {
+		return "", fmt.Errorf("nobody knows how to ask it for its version")
+	}
+	path := filepath.Join(t.dir, tool)
+	out, err := exec.CommandContext(ctx, path, argv...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", path, strings.Join(argv, " "), err)
+	}
+	version, err := parseVersion(tool, out)
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", path, strings.Join(argv, " "), err)
+	}
+	return version, nil
+}
+
+// versionArgs are the arguments that make a tool print its version.
+func versionArgs() map[string][]string {
+	return map[string][]string{
+		"terraform": {"version", "-json"},
+		"helm":      {"version", "--template", "{{.Version}}"},
+		"kubectl":   {"version", "--client", "-o", "json"},
+	}
+}
+
+// parseVersion reads what versionArgs made a tool print.
+func parseVersion(tool string, out []byte) (string, error) {
+	var v string
+	switch tool {
+	case "terraform":
+		var doc struct {
+			Version string `json:"terraform_version"`
+		}
+		if err := json.Unmarshal(out, &doc); err != nil {
+			return "", err
+		}
+		v = doc.Version
+	case "kubectl":
+		var doc struct {
+			Client struct {
+				Version string `json:"gitVersion"`
+			} `json:"clientVersion"`
+		}
+		if err := json.Unmarshal(out, &doc); err != nil {
+			return "", err
+		}
+		v = doc.Client.Version
+	default:
+		v = strings.TrimSpace(string(out))
+	}
+	v, _, _ = strings.Cut(strings.TrimPrefix(v, "v"), "+") // build metadata is no other version
+	if v == "" {
+		return "", fmt.Errorf("it prints no version: %q", out)
+	}
+	return v, nil
+}

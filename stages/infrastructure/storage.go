@@ -1,0 +1,151 @@
+package infrastructure
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	checkLimit   = 4 * time.Minute // of one check by use
+	cleanupLimit = time.Minute
+	defaultClass = "storageclass.kubernetes.io/is-default-class"
+)
+
+// storage writes a file into a volume of the default StorageClass from one pod
+// and reads it back from another, and then sees the volume removed.
+func storage(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.StorageCheck, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	c, err := connect(env)
+	if err != nil {
+		return stages.StorageCheck{}, err
+	}
+	out, err := defaultStorage(ctx, c, in.Infrastructure.StorageClass)
+	if err != nil {
+		return out, badStorage(err)
+	}
+	check := checker{client: c, env: env, name: "storage"}
+	if err := check.begin(ctx); err != nil {
+		return out, badStorage(err)
+	}
+	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
+	if err := useStorage(ctx, check, in.Common.Images["busybox"], out.Class); err != nil {
+		return out, badStorage(err)
+	}
+	env.Progress("a volume of class %s keeps what is written to it", out.Class)
+	return out, nil
+}
+
+func useStorage(ctx context.Context, check checker, image, class string) error {
+	token := rand.Text()
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: check.meta("data"),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: &class,
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
+		},
+	}
+	err := check.client.Retry(ctx, "create the claim", func(ctx context.Context) error {
+		_, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(checks).Create(ctx, claim, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := check.pod(ctx, "write", image, "data", "busybox echo "+token+" > /data/probe && busybox sync"); err != nil {
+		return fmt.Errorf("write to the volume: %w", err)
+	}
+	got, err := check.pod(ctx, "read", image, "data", "busybox cat /data/probe")
+	if err != nil {
+		return fmt.Errorf("read from the volume: %w", err)
+	}
+	if strings.TrimSpace(got) != token {
+		return fmt.Errorf("a second pod read %q from the volume instead of what was written", strings.TrimSpace(got))
+	}
+	bound, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(checks).Get(ctx, claim.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the claim: %w", err)
+	}
+	check.removeObjects(ctx)
+	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", pollChecks, func(ctx context.Context) (bool, string, error) {
+		pv, err := check.client.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
+		if notFound(err) {
+			return true, "", nil
+		}
+		if err != nil {
+			return false, "", err
+		}
+		return false, strings.TrimSpace(fmt.Sprintf("phase %s %s", pv.Status.Phase, pv.Status.Message)), nil
+	})
+}
+
+// defaultStorage checks that the StorageClass want is there and the default.
+func defaultStorage(ctx context.Context, c *kube.Client, want string) (stages.StorageCheck, error) {
+	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
+	classes, err := c.List(ctx, gvr, "", "")
+	if err != nil {
+		return stages.StorageCheck{}, err
+	}
+	var names []string
+	for _, sc := range classes {
+		names = append(names, sc.GetName())
+		if sc.GetName() != want {
+			continue
+		}
+		if sc.GetAnnotations()[defaultClass] != "true" {
+			return stages.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
+		}
+		provisioner, _ := sc.Object["provisioner"].(string)
+		return stages.StorageCheck{Class: want, Provisioner: provisioner}, nil
+	}
+	if len(names) == 0 {
+		return stages.StorageCheck{}, errors.New("the cluster has no StorageClass")
+	}
+	return stages.StorageCheck{}, fmt.Errorf("the cluster has no StorageClass %s, but %s", want, strings.Join(names, ", "))
+}
+
+// verifyStorage tells whether the class is still there and the default.
+func verifyStorage(ctx context.Context, env *step.Env, in stages.ClusterInput, out stages.StorageCheck) error {
+	c, err := connect(env)
+	if err != nil {
+		return err
+	}
+	now, err := defaultStorage(ctx, c, in.Infrastructure.StorageClass)
+	if err != nil {
+		return err
+	}
+	if now != out {
+		return fmt.Errorf("the default StorageClass is %s of %s now", now.Class, now.Provisioner)
+	}
+	return nil
+}
+
+func badStorage(err error) error {
+	return checkFault(CodeStorage, "use the storage", "see that the storage class works, then run again: slipway install", err)
+}
+
+// checkFault gives err a code of this package, and keeps its class if it has one.
+func checkFault(code fault.Code, op, fix string, err error) error {
+	class := fault.Step
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		class = f.Class
+	} else if errors.Is(err, context.Canceled) {
+		class = fault.Cancelled
+	}
+	return &fault.Fault{Code: code, Class: class, Op: op, Fix: fix, Err: err}
+}

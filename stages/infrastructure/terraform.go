@@ -1,0 +1,324 @@
+package infrastructure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	lockTimeout = "60s"
+	// stopDelay is how long Terraform may take to finish what it does after
+	// SIGINT, before it is killed.
+	stopDelay = 25 * time.Second
+	varFile   = "slipway.auto.tfvars.json"
+	planFile  = "slipway.plan"
+)
+
+// terraform brings the provider's root to what its variables say. A plan without
+// changes is not applied, so that the state's serial stays.
+func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.TerraformInput) (stages.Infrastructure, error) {
+	var out stages.Infrastructure
+	tf, done, err := t.open(ctx, env, in)
+	if err != nil {
+		return out, err
+	}
+	defer done()
+	env.Progress("terraform plan")
+	changes, err := tf.Plan(ctx, tfexec.Out(planFile), tfexec.LockTimeout(lockTimeout))
+	if err != nil {
+		return out, badTerraform(CodePlan, "plan the Terraform root", err)
+	}
+	if changes {
+		env.Progress("terraform apply")
+		if err := tf.Apply(ctx, tfexec.DirOrPlan(planFile), tfexec.LockTimeout(lockTimeout)); err != nil {
+			return out, badTerraform(CodeApply, "apply the Terraform root", err)
+		}
+	}
+	values, err := tf.Output(ctx)
+	if err != nil {
+		return out, badTerraform(CodeOutput, "read the Terraform outputs", err)
+	}
+	if out, err = outputs(values); err != nil {
+		return out, &fault.Fault{
+			Code: CodeOutput, Class: fault.Step, Op: "read the Terraform outputs",
+			Fix: "give the provider's Terraform root the six outputs that docs/providers.md lists, then run: slipway install",
+			Err: err,
+		}
+	}
+	state, err := readState(statePath(env))
+	if err != nil {
+		return out, badState(err)
+	}
+	out.TerraformSerial = state.Serial
+	if changes {
+		env.Progress("applied, serial %d, %d resources", state.Serial, len(state.Resources))
+	} else {
+		env.Progress("no changes, serial %d", state.Serial)
+	}
+	return out, nil
+}
+
+// verifyTerraform tells whether the state is still the one that the outputs came
+// from.
+func verifyTerraform(_ context.Context, env *step.Env, _ stages.TerraformInput, out stages.Infrastructure) error {
+	state, err := readState(statePath(env))
+	if err != nil {
+		return err
+	}
+	if state.Serial != out.TerraformSerial {
+		return fmt.Errorf("the Terraform state has serial %d instead of %d", state.Serial, out.TerraformSerial)
+	}
+	if len(state.Resources) == 0 {
+		return errors.New("the Terraform state is empty")
+	}
+	return nil
+}
+
+// terraformDestroy removes what the root made. Without state there is nothing to
+// do.
+func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in stages.TerraformInput) (stages.TerraformDestroyed, error) {
+	var out stages.TerraformDestroyed
+	before, err := readState(statePath(env))
+	if errors.Is(err, fs.ErrNotExist) {
+		env.Progress("there is no Terraform state: nothing to destroy")
+		return out, nil
+	}
+	if err != nil {
+		return out, badState(err)
+	}
+	out.Serial = before.Serial
+	if len(before.Resources) == 0 {
+		env.Progress("the Terraform state is empty: nothing to destroy")
+		return out, nil
+	}
+	tf, done, err := t.open(ctx, env, in)
+	if err != nil {
+		return out, err
+	}
+	defer done()
+	env.Progress("terraform destroy")
+	if err := tf.Destroy(ctx, tfexec.LockTimeout(lockTimeout)); err != nil {
+		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", err)
+	}
+	after, err := readState(statePath(env))
+	if err != nil {
+		return out, badState(err)
+	}
+	if n := len(after.Resources); n > 0 {
+		return out, &fault.Fault{
+			Code: CodeDestroy, Class: fault.Step, Op: "destroy what the Terraform root made",
+			Fix: "look at the step's log, then run again: slipway destroy",
+			Err: fmt.Errorf("%d resources are left: %s", n, strings.Join(after.addresses(), ", ")),
+		}
+	}
+	return stages.TerraformDestroyed{Serial: after.Serial, Changed: true}, nil
+}
+
+// open copies the root to a directory of its own, initialises it on the
+// deployment's state, and returns Terraform for it. done removes the directory.
+func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformInput) (tf *tfexec.Terraform, done func(), err error) {
+	dir, err := os.MkdirTemp("", "slipway-terraform-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a directory for Terraform: %w", err)
+	}
+	done = func() {
+		if err := os.RemoveAll(dir); err != nil {
+			env.Logger.Warn("remove Terraform's directory", "error", err)
+		}
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	if err := prepare(dir, env.TerraformDir, in.Vars); err != nil {
+		return nil, nil, fmt.Errorf("prepare the Terraform root: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(statePath(env)), 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the directory of the Terraform state: %w", err)
+	}
+	tf, err = tfexec.NewTerraform(dir, t.path("terraform"))
+	if err != nil {
+		return nil, nil, badTerraform(CodeInit, "start Terraform", err)
+	}
+	tf.SetStdout(env.Output())
+	tf.SetStderr(env.Output())
+	if err := errors.Join(tf.SetEnv(environment(os.Environ(), dir)), tf.SetWaitDelay(stopDelay)); err != nil {
+		return nil, nil, badTerraform(CodeInit, "start Terraform", err)
+	}
+	env.Progress("terraform init")
+	if err := tf.Init(ctx, tfexec.BackendConfig("path="+statePath(env)), tfexec.Reconfigure(true)); err != nil {
+		return nil, nil, badTerraform(CodeInit, "initialise the Terraform root", err)
+	}
+	return tf, done, nil
+}
+
+// prepare copies the root's files and writes the variables beside them.
+func prepare(dir, root string, vars map[string]any) error {
+	names, err := filepath.Glob(filepath.Join(root, "*.tf"))
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s holds no *.tf", root)
+	}
+	for _, name := range names {
+		if err := copyFile(filepath.Join(dir, filepath.Base(name)), name); err != nil {
+			return err
+		}
+	}
+	if vars == nil {
+		vars = map[string]any{}
+	}
+	b, err := json.MarshalIndent(vars, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, varFile), b, 0o600)
+}
+
+func copyFile(to, from string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
+}
+
+// environment is the environment for Terraform: the step's without whatever
+// would make it behave differently here and there.
+func environment(environ []string, dir string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range environ {
+		k, v, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(k, "TF_") {
+			out[k] = v
+		}
+	}
+	out["CHECKPOINT_DISABLE"] = "1"
+	out["HOME"] = dir // no settings of a user
+	return out
+}
+
+func statePath(env *step.Env) string {
+	return filepath.Join(env.StateDir, "terraform", "terraform.tfstate")
+}
+
+// outputs reads the six outputs that every provider's root has.
+func outputs(values map[string]tfexec.OutputMeta) (stages.Infrastructure, error) {
+	var out stages.Infrastructure
+	var cluster, class struct {
+		Name string `json:"name"`
+	}
+	var api struct {
+		URL string `json:"url"`
+	}
+	var errs []error
+	for name, into := range map[string]any{
+		"cluster_name": &cluster, "api_endpoint": &api, "storage_class": &class,
+		"load_balancer": &out.LoadBalancer, "object_store": &out.ObjectStore, "database": &out.Database,
+	} {
+		v, ok := values[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("output %s is missing", name))
+			continue
+		}
+		if err := json.Unmarshal(v.Value, into); err != nil {
+			errs = append(errs, fmt.Errorf("output %s: %w", name, err))
+		}
+	}
+	out.ClusterName, out.APIEndpoint, out.StorageClass = cluster.Name, api.URL, class.Name
+	for name, v := range map[string]string{
+		"cluster_name.name": out.ClusterName, "api_endpoint.url": out.APIEndpoint, "storage_class.name": out.StorageClass,
+		"load_balancer.kind": out.LoadBalancer.Kind, "object_store.kind": out.ObjectStore.Kind, "database.kind": out.Database.Kind,
+	} {
+		if v == "" && len(errs) == 0 {
+			errs = append(errs, fmt.Errorf("output %s is empty", name))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// badTerraform is the fault for an error of the program; the full text is in the
+// step's log.
+func badTerraform(code fault.Code, op string, err error) error {
+	text := err.Error()
+	if strings.Contains(text, "Error acquiring the state lock") {
+		return &fault.Fault{
+			Code: CodeStateLocked, Class: fault.Locked, Op: op,
+			Fix: "wait for the other run to end, then run again: slipway status",
+			Err: fmt.Errorf("the Terraform state is locked for more than %s%s", lockTimeout, lockHolder(text)),
+		}
+	}
+	cause := err
+	if lines := headlines(text); lines != "" {
+		cause = &terraformError{message: lines, err: err}
+	}
+	return &fault.Fault{
+		Code: code, Class: fault.Step, Op: op,
+		Fix: "look at the step's log, then run again: slipway install", Err: cause,
+	}
+}
+
+// terraformError shows what Terraform says in short, and keeps the whole.
+type terraformError struct {
+	message string
+	err     error
+}
+
+func (e *terraformError) Error() string { return e.message }
+func (e *terraformError) Unwrap() error { return e.err }
+
+// headlines are the lines of Terraform's output that start with "Error:".
+func headlines(text string) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "│╷╵"))
+		if rest, ok := strings.CutPrefix(line, "Error: "); ok {
+			out = append(out, rest)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// lockHolder is " by root@host since 2026-…" out of Terraform's message.
+func lockHolder(text string) string {
+	var who, since string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "│"))
+		if v, ok := strings.CutPrefix(line, "Who:"); ok {
+			who = " by " + strings.TrimSpace(v)
+		}
+		if v, ok := strings.CutPrefix(line, "Created:"); ok {
+			since = " since " + strings.TrimSpace(v)
+		}
+	}
+	return who + since
+}
+
+func badState(err error) error {
+	return &fault.Fault{
+		Code: CodeState, Class: fault.Step, Op: "read the Terraform state",
+		Fix: "restore terraform/terraform.tfstate from its backup beside it, then run again: slipway install", Err: err,
+	}
+}

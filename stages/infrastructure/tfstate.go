@@ -1,0 +1,54 @@
+package infrastructure
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// tfstate is what this package reads of a Terraform state file, version 4.
+type tfstate struct {
+	Version   int          `json:"version"`
+	Serial    int64        `json:"serial"`
+	Resources []tfresource `json:"resources"`
+}
+
+type tfresource struct {
+	Module string `json:"module"`
+	Mode   string `json:"mode"`
+	Type   string `json:"type"`
+	Name   string `json:"name"`
+}
+
+// readState reads a state file. An empty file is an empty state: Terraform makes
+// one when it takes the lock for the first time.
+func readState(path string) (tfstate, error) {
+	var s tfstate
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) == 0 {
+		return s, err
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	if s.Version != 4 {
+		return s, fmt.Errorf("%s: version %d of the state is unknown", path, s.Version)
+	}
+	return s, nil
+}
+
+// addresses are the resources' addresses.
+func (s tfstate) addresses() []string {
+	var out []string
+	for _, r := range s.Resources {
+		a := r.Type + "." + r.Name
+		if r.Mode == "data" {
+			a = "data." + a
+		}
+		if r.Module != "" {
+			a = r.Module + "." + a
+		}
+		out = append(out, a)
+	}
+	return out
+}

@@ -1,0 +1,337 @@
+package step_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+type in struct {
+	Text string `json:"text"`
+}
+
+type out struct {
+	Length int `json:"length"`
+}
+
+// bench runs one step of the registry as the container does.
+type bench struct {
+	t     *testing.T
+	dir   string
+	reg   step.Registry
+	calls int
+	err   error // what the step returns
+	stale error // what its Verify returns
+	do    func(ctx context.Context, env *step.Env)
+	shown bytes.Buffer
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, dir: t.TempDir()}
+	step.Register(&b.reg, "stage", "measure", step.Step[in, out]{
+		Run: func(ctx context.Context, env *step.Env, in in) (out, error) {
+			b.calls++
+			if b.do != nil {
+				b.do(ctx, env)
+			}
+			return out{Length: len(in.Text)}, b.err
+		},
+		Verify: func(_ context.Context, _ *step.Env, in in, earlier out) error {
+			require.Equal(t, len(in.Text), earlier.Length)
+			return b.stale
+		},
+	})
+	step.Register(&b.reg, "stage", "always", step.Step[in, out]{Run: func(context.Context, *step.Env, in) (out, error) {
+		b.calls++
+		return out{}, nil
+	}})
+	return b
+}
+
+func (b *bench) run(r stages.Request) (int, stages.Result) {
+	b.t.Helper()
+	if r.Run == "" {
+		r.Run = "r1"
+	}
+	if r.Stage == "" {
+		r.Stage, r.Step = "stage", "measure"
+	}
+	if r.Input == nil {
+		r.Input = json.RawMessage(`{"text":"four"}`)
+	}
+	raw, err := json.Marshal(r)
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(b.path("request.json"), raw, 0o600))
+	return b.main(b.t.Context(), r.Stage+"/"+r.Step)
+}
+
+func (b *bench) main(ctx context.Context, args ...string) (int, stages.Result) {
+	b.t.Helper()
+	args = append(args, "--request", b.path("request.json"), "--result", b.path("result.json"), "--state", b.path("state"))
+	code := step.Main(ctx, &b.reg, args, &bytes.Buffer{}, &b.shown)
+	var res stages.Result
+	raw, err := os.ReadFile(b.path("result.json"))
+	if err == nil {
+		require.NoError(b.t, json.Unmarshal(raw, &res))
+	}
+	return code, res
+}
+
+func (b *bench) path(parts ...string) string {
+	return filepath.Join(append([]string{b.dir}, parts...)...)
+}
+
+func (b *bench) log() string {
+	raw, err := os.ReadFile(b.path("state", "runs", "r1", "steps", "stage.measure", "log.txt"))
+	require.NoError(b.t, err)
+	return string(raw)
+}
+
+func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
+	b := newBench(t)
+	b.do = func(_ context.Context, env *step.Env) {
+		env.Progress("half of %d", 2)
+		fmt.Fprint(env.Output(), "raw output\nits end")
+	}
+	code, res := b.run(stages.Request{Digest: "d1"})
+	require.Zero(t, code)
+	require.Equal(t, stages.Succeeded, res.Status)
+	require.JSONEq(t, `{"length":4}`, string(res.Output))
+	require.False(t, res.Started.IsZero())
+	require.False(t, res.Finished.Before(res.Started))
+
+	kept, err := os.ReadFile(b.path("state", "runs", "r1", "steps", "stage.measure", "result.json"))
+	require.NoError(t, err)
+	handed, err := os.ReadFile(b.path("result.json"))
+	require.NoError(t, err)
+	require.Equal(t, handed, kept)
+	require.FileExists(t, b.path("state", "runs", "r1", "steps", "stage.measure", "request.json"))
+	require.FileExists(t, b.path("state", "journal", "stage.measure.json"))
+
+	require.Contains(t, b.log(), "slipway: stage/measure: half of 2\n")
+	require.Contains(t, b.log(), "raw output\n")
+	require.Contains(t, b.log(), "its end\n", "a last line without its end is not lost")
+	require.Contains(t, b.shown.String(), "slipway: stage/measure: half of 2\n")
+	require.NotContains(t, b.shown.String(), "raw output", "the output of tools is for the log")
+}
+
+func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
+	b := newBench(t)
+	b.run(stages.Request{Digest: "d1"})
+	code, res := b.run(stages.Request{Digest: "d1", Run: "r2"})
+	require.Zero(t, code)
+	require.Equal(t, stages.Reused, res.Status)
+	require.JSONEq(t, `{"length":4}`, string(res.Output))
+	require.Equal(t, 1, b.calls)
+
+	b.stale = errors.New("somebody deleted it")
+	_, res = b.run(stages.Request{Digest: "d1"})
+	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, 2, b.calls, "Verify said that it does not hold")
+	require.Contains(t, b.log(), "somebody deleted it")
+
+	b.stale = nil
+	b.run(stages.Request{Digest: "d2"})
+	require.Equal(t, 3, b.calls, "another digest")
+	b.run(stages.Request{})
+	b.run(stages.Request{})
+	require.Equal(t, 5, b.calls, "no digest, no reuse")
+}
+
+func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
+	b := newBench(t)
+	for range 2 {
+		_, res := b.run(stages.Request{Stage: "stage", Step: "always", Digest: "d1"})
+		require.Equal(t, stages.Succeeded, res.Status)
+	}
+	require.Equal(t, 2, b.calls)
+}
+
+func TestDamagedJournalIsNoResult(t *testing.T) {
+	b := newBench(t)
+	b.run(stages.Request{Digest: "d1"})
+	require.NoError(t, os.WriteFile(b.path("state", "journal", "stage.measure.json"), []byte(`{"ver`), 0o600))
+	_, res := b.run(stages.Request{Digest: "d1"})
+	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, 2, b.calls)
+}
+
+func TestFailureIsRunAgain(t *testing.T) {
+	b := newBench(t)
+	b.err = &fault.Fault{Code: "ABC-001", Class: fault.Step, Op: "do it", Fix: "do it better", Err: errors.New("broken")}
+	code, res := b.run(stages.Request{Digest: "d1"})
+	require.Equal(t, 4, code)
+	require.Equal(t, stages.Failed, res.Status)
+	require.Equal(t, fault.Code("ABC-001"), res.Fault.Code)
+	require.Equal(t, "do it: broken", res.Fault.Error())
+	require.Equal(t, "steps/stage.measure/log.txt", res.Fault.Log)
+
+	b.err = nil
+	code, res = b.run(stages.Request{Digest: "d1"})
+	require.Zero(t, code)
+	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, 2, b.calls)
+}
+
+func TestErrorsGetACode(t *testing.T) {
+	wrapped := fmt.Errorf("step three: %w", &fault.Fault{Code: "ABC-002", Class: fault.Locked, Op: "lock", Fix: "wait", Err: errors.New("held")})
+	for name, c := range map[string]struct {
+		err   error
+		code  fault.Code
+		class fault.Class
+		text  string
+	}{
+		"plain":   {errors.New("broken"), "STP-001", fault.Step, "run stage/measure: broken"},
+		"wrapped": {wrapped, "ABC-002", fault.Locked, "step three: lock: held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.err = c.err
+			code, res := b.run(stages.Request{})
+			require.Equal(t, int(c.class), code)
+			require.Equal(t, c.code, res.Fault.Code)
+			require.Equal(t, c.text, res.Fault.Error())
+			require.NotEmpty(t, res.Fault.Fix)
+		})
+	}
+}
+
+func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
+	b := newBench(t)
+	b.do = func(ctx context.Context, _ *step.Env) {
+		<-ctx.Done()
+		b.err = fmt.Errorf("waited for the moon: %w", ctx.Err())
+	}
+	code, res := b.run(stages.Request{Timeout: stages.Duration(20 * time.Millisecond)})
+	require.Equal(t, 5, code)
+	require.Equal(t, fault.Code("STP-002"), res.Fault.Code)
+	require.Contains(t, res.Fault.Error(), "not finished within 20ms: waited for the moon")
+}
+
+func TestCancellationIsNoFailureOfTheStep(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.do = func(ctx context.Context, _ *step.Env) {
+		cancel()
+		<-ctx.Done()
+		b.err = ctx.Err()
+	}
+	raw := `{"run":"r1","stage":"stage","step":"measure","timeout":"1m","digest":"d","input":{"text":"four"}}`
+	require.NoError(t, os.WriteFile(b.path("request.json"), []byte(raw), 0o600))
+	code, res := b.main(ctx, "stage/measure")
+	require.Equal(t, 7, code)
+	require.Equal(t, fault.Code("STP-003"), res.Fault.Code)
+}
+
+func TestPanicIsABugWithTheStackInTheLogOnly(t *testing.T) {
+	b := newBench(t)
+	b.do = func(context.Context, *step.Env) { panic("no way") }
+	code, res := b.run(stages.Request{})
+	require.Equal(t, 1, code)
+	require.Equal(t, fault.Code("STP-004"), res.Fault.Code)
+	require.Contains(t, res.Fault.Error(), "panic: no way")
+	require.Contains(t, b.log(), "step_test.go")
+	require.NotContains(t, b.shown.String(), "step_test.go")
+}
+
+func TestSecretsAreRedactedEverywhere(t *testing.T) {
+	secret := "correct horse\"battery"
+	key := "-----BEGIN KEY-----\nMIIabcdefgh0123456789\nshort\n-----END KEY-----\n"
+	b := newBench(t)
+	b.do = func(_ context.Context, env *step.Env) {
+		env.Redact(secret)
+		env.Redact(key)
+		env.Progress("the password is %s", secret)
+		env.Logger.Info("settings", "password", secret, "key", key)
+		for _, c := range secret + "\n" + key + base64.StdEncoding.EncodeToString([]byte(secret)) {
+			fmt.Fprint(env.Output(), string(c)) // one character at a time
+		}
+		b.err = fmt.Errorf("login with %s", secret)
+	}
+	_, res := b.run(stages.Request{})
+	require.Equal(t, "run stage/measure: login with ***", res.Fault.Error())
+	journal, err := os.ReadFile(b.path("state", "journal", "stage.measure.json"))
+	require.NoError(t, err)
+	for _, text := range []string{b.log(), b.shown.String(), string(journal)} {
+		require.NotContains(t, text, "correct horse")
+		require.NotContains(t, text, "MIIabcdefgh0123456789")
+		require.NotContains(t, text, base64.StdEncoding.EncodeToString([]byte(secret)))
+	}
+	require.Contains(t, b.log(), "the password is ***")
+}
+
+func TestSecretInTheOutputIsABug(t *testing.T) {
+	b := newBench(t)
+	b.do = func(_ context.Context, env *step.Env) { env.Redact("length") }
+	code, res := b.run(stages.Request{})
+	require.Equal(t, 1, code)
+	require.Equal(t, fault.Code("STP-007"), res.Fault.Code)
+	require.Empty(t, res.Output)
+}
+
+func TestRequestsThatDoNotFit(t *testing.T) {
+	for name, c := range map[string]struct{ raw, text string }{
+		"other step":    {`{"run":"r1","stage":"stage","step":"always"}`, "is for step stage/always"},
+		"unknown field": {`{"run":"r1","stage":"stage","step":"measure","force":true}`, `unknown field "force"`},
+		"run id":        {`{"run":"../r1","stage":"stage","step":"measure"}`, "is not a file name"},
+		"no JSON":       {`{`, "unexpected EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			require.NoError(t, os.WriteFile(b.path("request.json"), []byte(c.raw), 0o600))
+			code, res := b.main(t.Context(), "stage/measure")
+			require.Equal(t, 1, code)
+			require.Equal(t, fault.Code("STP-005"), res.Fault.Code)
+			require.Contains(t, res.Fault.Error(), c.text)
+			require.Zero(t, b.calls)
+		})
+	}
+	t.Run("unknown input field", func(t *testing.T) {
+		b := newBench(t)
+		code, res := b.run(stages.Request{Input: json.RawMessage(`{"txet":"x"}`)})
+		require.Equal(t, 1, code)
+		require.Contains(t, res.Fault.Error(), `unknown field "txet"`)
+	})
+	t.Run("unknown step", func(t *testing.T) {
+		b := newBench(t)
+		code, res := b.main(t.Context(), "stage/nothing")
+		require.Equal(t, 1, code)
+		require.Contains(t, res.Fault.Error(), `step "stage/nothing" does not exist; there are stage/always, stage/measure`)
+	})
+	t.Run("no step", func(t *testing.T) {
+		b := newBench(t)
+		code, _ := b.main(t.Context())
+		require.Equal(t, 2, code)
+	})
+}
+
+func TestStateThatCannotBeWritten(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, os.WriteFile(b.path("state"), nil, 0o600)) // a file where the volume should be
+	code, res := b.run(stages.Request{})
+	require.Equal(t, 4, code)
+	require.Equal(t, fault.Code("STP-006"), res.Fault.Code)
+	require.Zero(t, b.calls)
+}
+
+func TestRegisterTwicePanics(t *testing.T) {
+	var reg step.Registry
+	s := step.Step[in, out]{Run: func(context.Context, *step.Env, in) (out, error) { return out{}, nil }}
+	step.Register(&reg, "a", "b", s)
+	require.PanicsWithValue(t, "step a/b is registered twice", func() { step.Register(&reg, "a", "b", s) })
+	require.PanicsWithValue(t, "step a/c has no Run", func() { step.Register(&reg, "a", "c", step.Step[in, out]{}) })
+	require.Panics(t, func() { step.Register(&reg, "a", "B_", s) })
+}
