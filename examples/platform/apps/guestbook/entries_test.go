@@ -57,7 +57,7 @@ func postgres(t *testing.T) server {
 	if s.bin == "" {
 		t.Skipf("%s is not set", postgresVar)
 	}
-	dir, err := os.MkdirTemp("/tmp", "guestbook") // short and passable: it is handed to another user
+	dir, err := os.MkdirTemp("", "guestbook") // not t.TempDir: it is handed to another user
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root

@@ -1,0 +1,240 @@
+package platform_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	releases "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestVersions(t *testing.T) {
+	for _, version := range releases.Versions() {
+		dir, err := releases.Release(version)
+		require.NoError(t, err)
+		release, err := platform.Load(dir)
+		require.NoError(t, err)
+		require.Equal(t, version, release.Version, "the folder is named after the version")
+		require.Equal(t, "reference", release.Name)
+	}
+	_, err := releases.Release("9.9.9")
+	require.ErrorIs(t, err, &fault.Fault{Code: releases.CodeNoRelease})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, `there is no release "9.9.9"`)
+}
+
+func TestDefaultConfigNamesARelease(t *testing.T) {
+	require.Contains(t, releases.Versions(), config.Default().Platform.Release)
+}
+
+// TestApplications holds the root app against platform.yaml.
+func TestApplications(t *testing.T) {
+	dir, release := open(t)
+	for name, choices := range map[string]map[string]bool{
+		"default": nil, "with the toolbox": {"toolbox": true}, "without the guestbook": {"guestbook": false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			off, err := release.Off(choices)
+			require.NoError(t, err)
+			want, err := release.Apps(off)
+			require.NoError(t, err)
+			wanted := map[string]platform.Component{}
+			for _, c := range want {
+				wanted[c.Name] = c
+			}
+			got := renderAll(t, dir, "small", choices)["root-app"].objects
+			require.Len(t, got, len(wanted))
+			for _, app := range got {
+				c, ok := wanted[app.GetName()]
+				require.True(t, ok, app.GetName())
+				require.Equal(t, "argoproj.io/v1alpha1 Application", app.GetAPIVersion()+" "+app.GetKind())
+				require.Equal(t, "argocd", app.GetNamespace())
+				require.Equal(t, strconv.Itoa(c.Wave), app.GetAnnotations()["argocd.argoproj.io/sync-wave"])
+				require.Equal(t, []string{"resources-finalizer.argocd.argoproj.io"}, app.GetFinalizers())
+				at := func(fields ...string) string {
+					value, _, err := unstructured.NestedString(app.Object, fields...)
+					require.NoError(t, err)
+					return value
+				}
+				require.Equal(t, c.Namespace, at("spec", "destination", "namespace"))
+				require.Equal(t, "https://kubernetes.default.svc", at("spec", "destination", "server"))
+				require.Equal(t, c.Path, release.GitOps+"/"+at("spec", "source", "path"))
+				require.Equal(t, "0123456789abcdef0123456789abcdef01234567", at("spec", "source", "targetRevision"))
+				for _, field := range []string{"prune", "selfHeal"} {
+					on, _, err := unstructured.NestedBool(app.Object, "spec", "syncPolicy", "automated", field)
+					require.NoError(t, err)
+					require.True(t, on, field)
+				}
+				given, _, err := unstructured.NestedStringMap(app.Object, "spec", "source", "helm", "valuesObject", "images")
+				require.NoError(t, err)
+				require.Len(t, given, len(c.Images), "an app gets its own images only")
+			}
+		})
+	}
+	waves := map[int]bool{}
+	for _, c := range release.Components {
+		if c.Kind == platform.App && c.Enabled {
+			waves[c.Wave] = true
+		}
+	}
+	require.Len(t, waves, 3)
+}
+
+// TestProject holds what the apps render against what their AppProject allows.
+func TestProject(t *testing.T) {
+	dir, _ := open(t)
+	data, err := fs.ReadFile(dir, "argocd/project.yaml")
+	require.NoError(t, err)
+	var project struct {
+		Metadata struct{ Name string }
+		Spec     struct {
+			SourceRepos  []string
+			Destinations []struct{ Server, Namespace string }
+			Cluster      []struct{ Group, Kind string } `json:"clusterResourceWhitelist"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(data, &project))
+	var namespaces, kinds []string
+	for _, d := range project.Spec.Destinations {
+		namespaces = append(namespaces, d.Namespace)
+	}
+	for _, k := range project.Spec.Cluster {
+		kinds = append(kinds, k.Group+" "+k.Kind)
+	}
+	parts := renderAll(t, dir, "small", map[string]bool{"toolbox": true})
+	for name, p := range parts {
+		for _, o := range p.objects {
+			if name == "root-app" {
+				used, _, err := unstructured.NestedString(o.Object, "spec", "project")
+				require.NoError(t, err)
+				require.Equal(t, project.Metadata.Name, used)
+				continue
+			}
+			require.Empty(t, o.GetNamespace(), "%s %s: the release's namespace, not one of its own", o.GetKind(), o.GetName())
+			if o.GetKind() == "PriorityClass" {
+				require.Contains(t, kinds, "scheduling.k8s.io PriorityClass")
+			}
+		}
+		if p.component.Kind == platform.App {
+			require.Contains(t, namespaces, p.component.Namespace)
+		}
+	}
+}
+
+// TestArgoCDChanges checks that the documents are objects, each once.
+func TestArgoCDChanges(t *testing.T) {
+	dir, _ := open(t)
+	files, err := fs.Glob(dir, "argocd/*.yaml")
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		data, err := fs.ReadFile(dir, file)
+		require.NoError(t, err)
+		for _, o := range objects(t, string(data)) {
+			names = append(names, o.GetKind()+" "+o.GetName())
+		}
+		require.NotRegexp(t, regexp.MustCompile(`(?m)^\s*image:`), string(data), "images are Slipway's")
+	}
+	slices.Sort(names)
+	require.Equal(t, []string{
+		"AppProject platform", "ConfigMap argocd-cm", "ConfigMap argocd-cmd-params-cm", "Deployment argocd-applicationset-controller",
+		"Deployment argocd-redis", "Deployment argocd-repo-server", "StatefulSet argocd-application-controller",
+	}, names)
+}
+
+// TestJobNameFollowsItsContent: a Job cannot be changed, so one that does
+// something else must have another name.
+func TestJobNameFollowsItsContent(t *testing.T) {
+	dir, _ := open(t)
+	job := func(values map[string]any) string {
+		text, err := manifest(load(t, dir, "gitops/apps/database"), "database", "database", values)
+		require.NoError(t, err)
+		for _, o := range objects(t, text) {
+			if o.GetKind() == "Job" {
+				require.Equal(t, "1", o.GetAnnotations()["argocd.argoproj.io/sync-wave"])
+				return o.GetName()
+			}
+		}
+		t.Fatal("there is no Job")
+		return ""
+	}
+	first := job(map[string]any{"images": images("postgresql"), "scale": "small"})
+	require.Equal(t, first, job(map[string]any{"images": images("postgresql"), "scale": "large"}), "it does the same at each scale")
+	other := map[string]any{"postgresql": images("other")["other"]}
+	require.NotEqual(t, first, job(map[string]any{"images": other, "scale": "small"}))
+}
+
+func TestStorageClass(t *testing.T) {
+	dir, _ := open(t)
+	values := giteaValues("small")
+	values["storageClass"] = "fast"
+	text, err := manifest(load(t, dir, "charts/gitea"), "gitea", "gitea", values)
+	require.NoError(t, err)
+	require.Contains(t, text, "storageClassName: fast")
+
+	root := rootValues("small", nil)
+	root["storageClass"] = "fast"
+	text, err = manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", root)
+	require.NoError(t, err)
+	require.Contains(t, text, `storageClass: "fast"`)
+}
+
+// TestGoldens shows a change of what is installed in a review.
+func TestGoldens(t *testing.T) {
+	dir, release := open(t)
+	for _, scale := range []string{"small", "large"} {
+		parts := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
+		again := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
+		for name, p := range parts {
+			require.Equal(t, p.manifest, again[name].manifest, "rendering is deterministic")
+			golden := filepath.Join("testdata", release.Version, fmt.Sprintf("%s-%s.yaml", name, scale))
+			got := []byte(p.manifest)
+			if *update {
+				require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+				require.NoError(t, os.WriteFile(golden, got, 0o644))
+				continue
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got), "%s differs; run go test ./examples/platform -update and look at the change", golden)
+		}
+	}
+}
+
+func TestExampleConfigs(t *testing.T) {
+	data, err := os.ReadFile("../config/local.yaml")
+	require.NoError(t, err)
+	cfg, err := config.Load(data, config.Options{Providers: []string{"local"}})
+	require.NoError(t, err)
+	defaults, err := config.Load([]byte("version: 1\nplatform: {components: {toolbox: {enabled: false}}}\n"), config.Options{})
+	require.NoError(t, err)
+	require.Equal(t, string(defaults.Canonical()), string(cfg.Canonical()), "the values in the file are the defaults")
+
+	data, err = os.ReadFile("../config/invalid-three-faults.yaml")
+	require.NoError(t, err)
+	_, err = config.Load(data, config.Options{Providers: []string{"local"}})
+	var invalid *config.Invalid
+	require.ErrorAs(t, err, &invalid)
+	var fields []string
+	for _, p := range invalid.Problems {
+		fields = append(fields, p.Field)
+	}
+	slices.Sort(fields)
+	require.Equal(t, []string{"adminEmail", "name", "provider"}, fields)
+}
