@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"dagger/slipway/internal/dagger"
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
 )
 
 // conductor is a container in which Slipway's program drives this session.

@@ -14,7 +14,7 @@ import (
 	"context"
 	"strconv"
 
-	"dagger/slipway/internal/dagger"
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
 )
 
 // Slipway is the module's only object.

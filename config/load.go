@@ -38,6 +38,9 @@ func (e *Newer) Error() string {
 type Options struct {
 	// File names the file in messages; "the configuration" when empty.
 	File string
+	// Name replaces the deployment's name unless it is empty; it is validated
+	// like the one in the file.
+	Name string
 	// Providers are the names of the providers that can be chosen; the known
 	// names when empty.
 	Providers []string
@@ -90,6 +93,9 @@ func Load(data []byte, opts Options) (*Config, error) {
 	c := Default()
 	sections, more := doc.Decode(c, slices.Compact(slices.Sorted(slices.Values(append(Known(), providers...))))...)
 	c.sections = sections
+	if opts.Name != "" {
+		c.Name = opts.Name
+	}
 	problems = append(problems, more...)
 	if c.AdminEmail == "" {
 		c.AdminEmail = "admin@" + c.Domain

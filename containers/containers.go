@@ -9,15 +9,14 @@ package containers
 import (
 	"context"
 	"crypto/rand"
-	"log/slog"
 
 	"dagger.io/dagger"
 )
 
 // Paths that every container of a deployment agrees on.
 const (
-	stateDir  = "/slipway/state"           // the state volume
-	nodeDir   = "/var/lib/slipway-node"    // the node's volume
+	stateDir  = "/slipway/state"        // the state volume
+	nodeDir   = "/var/lib/slipway-node" // the node's volume
 	archive   = "/slipway/images/workloads.tar"
 	binDir    = "/usr/local/bin"
 	nonceName = "SLIPWAY_NONCE"
@@ -50,21 +49,16 @@ type Deployment struct {
 	name   string
 	client *dagger.Client
 	images *Images
-	log    *slog.Logger
 	state  *dagger.CacheVolume
 	data   *dagger.CacheVolume
 }
 
-// Open is the deployment of that name; log may be nil.
-func Open(client *dagger.Client, name string, images *Images, log *slog.Logger) *Deployment {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+// Open is the deployment of that name.
+func Open(client *dagger.Client, name string, images *Images) *Deployment {
 	return &Deployment{
 		name:   name,
 		client: client,
 		images: images,
-		log:    log,
 		state:  client.CacheVolume("slipway-state-" + name),
 		data:   client.CacheVolume("slipway-node-" + name),
 	}
@@ -83,15 +77,6 @@ func (d *Deployment) Toolchain(cluster *dagger.Service) *dagger.Container {
 // fresh makes what follows run again however often it ran before.
 func fresh(ctr *dagger.Container) *dagger.Container {
 	return ctr.WithEnvVariable(nonceName, rand.Text())
-}
-
-// State copies a path of the state volume, relative to its root, into a
-// directory; a path that is not there gives an empty one. Files named secrets
-// are never copied.
-func (d *Deployment) State(path string) *dagger.Directory {
-	return fresh(d.Toolchain(nil)).
-		WithExec([]string{"slipway", "state", "copy", path, "/slipway/out"}).
-		Directory("/slipway/out")
 }
 
 // Run executes a command in the toolchain with the state volume and returns its

@@ -38,6 +38,21 @@ type Outcome struct {
 // error; an error means that the engine could not run the command or that the
 // command was killed before it could leave a result.
 func (d *Deployment) Exec(ctx context.Context, e Exec) (Outcome, error) {
+	out, _, err := d.exec(ctx, e)
+	return out, err
+}
+
+// ExecDirectory is Exec; it also returns the directory that the command left at
+// path.
+func (d *Deployment) ExecDirectory(ctx context.Context, e Exec, path string) (Outcome, *dagger.Directory, error) {
+	out, done, err := d.exec(ctx, e)
+	if err != nil {
+		return out, nil, err
+	}
+	return out, done.Directory(path), nil
+}
+
+func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Container, error) {
 	ctr := d.Toolchain(e.Cluster)
 	for path, dir := range e.Directories {
 		ctr = ctr.WithMountedDirectory(path, dir)
@@ -52,23 +67,23 @@ func (d *Deployment) Exec(ctx context.Context, e Exec) (Outcome, error) {
 	code, err := done.ExitCode(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			return Outcome{}, context.Cause(ctx)
+			return Outcome{}, nil, context.Cause(ctx)
 		}
-		return Outcome{}, lost(e, err)
+		return Outcome{}, nil, lost(e, err)
 	}
 	out := Outcome{ExitCode: code}
 	text, err := done.File(e.Result).Contents(ctx)
 	if err == nil {
 		out.Result = []byte(text)
-		return out, nil
+		return out, done, nil
 	}
 	if ctx.Err() != nil {
-		return out, context.Cause(ctx)
+		return out, nil, context.Cause(ctx)
 	}
 	if out.Stderr, err = done.Stderr(ctx); err != nil {
-		return out, lost(e, err)
+		return out, nil, lost(e, err)
 	}
-	return out, nil
+	return out, done, nil
 }
 
 // lost is the fault of an execution whose file system the engine threw away,
@@ -93,4 +108,9 @@ func tail(s string, n int) string {
 		return s
 	}
 	return "…" + s[len(s)-n:]
+}
+
+// Output runs args in ctr, uncached, and returns its standard output.
+func Output(ctx context.Context, ctr *dagger.Container, args []string) (string, error) {
+	return fresh(ctr).WithExec(args).Stdout(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 )
 
 // Paths inside a step's container.
@@ -14,6 +15,7 @@ const (
 	BundleDir      = "/slipway/bundle"   // the bundle's manifests, read-only
 	RequestFile    = "/slipway/request.json"
 	ResultFile     = "/slipway/result.json"
+	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate
 	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600
 )
 
@@ -37,14 +39,13 @@ type Result struct {
 }
 
 // Status is how a step ended.
-type Status string
+type Status = pipeline.Status
 
-// The statuses of a step.
+// The statuses that a step reports of itself.
 const (
-	Succeeded Status = "succeeded"
-	Reused    Status = "reused" // an earlier result still holds
-	Failed    Status = "failed"
-	Blocked   Status = "blocked" // something it needs did not succeed
+	Succeeded = pipeline.Succeeded
+	Reused    = pipeline.Reused // an earlier result still holds
+	Failed    = pipeline.Failed
 )
 
 // Duration is a time.Duration that is written as "1m30s".

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// commands are Slipway's commands by name; `step` is beside them.
+func commands() map[string]command {
+	return map[string]command{
+		"install":    {short: "Brings a platform up; again: converges, and changes nothing that holds", flags: installCommand},
+		"destroy":    {short: "Removes the platform and its cluster and proves that nothing is left", flags: destroyCommand},
+		"status":     {short: "Shows the deployment's steps and applications", flags: statusCommand},
+		"report":     {short: "Copies the directory of a run: summary, logs, runtime state", flags: reportCommand},
+		"kubeconfig": {short: "Prints the administrator's access to the cluster", flags: kubeconfigCommand},
+		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports until interrupted", flags: clusterCommand},
+		"toolchain":  {short: "Opens a shell in the container in which every step runs", flags: toolchainCommand},
+		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
+		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
+		"bundle":     {short: "Checks a bundle: every file against its index", args: "verify DIR", flags: bundleCommand},
+		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
+		"version":    {short: "Prints the version", flags: versionCommand},
+		"state":      {flags: stateCommand, hidden: true},
+	}
+}
+
+func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	platformFlags(set, t)
+	tlsKey := set.String("tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	parallel := set.Int("parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		if *parallel < 0 {
+			return errUsage{fmt.Errorf("--parallel is %d; give 0 or more", *parallel)}
+		}
+		return t.conduct(ctx, io, func(c *stages.Options) error {
+			c.Parallel = *parallel
+			return t.tlsKey(c, *tlsKey)
+		}, func(ctx context.Context, c *stages.Conductor) error {
+			record, err := c.Install(ctx)
+			return finish(io, record, err)
+		})
+	}
+}
+
+func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	platformFlags(set, t)
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			record, err := c.Destroy(ctx)
+			return finish(io, record, err)
+		})
+	}
+}
+
+// finish prints a run's summary on standard output, whatever its outcome.
+func finish(io streams, record *report.Run, err error) error {
+	if record == nil {
+		return err
+	}
+	return errors.Join(err, record.Summary(io.out))
+}
+
+func statusCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	output := set.StringP("output", "o", "text", `format: "text" or "json"`)
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		if *output != "text" && *output != "json" {
+			return errUsage{fmt.Errorf("--output is %q; give text or json", *output)}
+		}
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			status, err := c.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if *output == "json" {
+				return printJSON(io.out, status)
+			}
+			return status.Text(io.out)
+		})
+	}
+}
+
+func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	output := set.StringP("output", "o", "report", "directory to write; made if it does not exist")
+	run := set.String("run", "", "id of the run; the last one if not given")
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			id, err := c.Report(ctx, *run, *output)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(io.out, "%s: run %s\n", *output, id)
+			return nil
+		})
+	}
+}
+
+func kubeconfigCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	output := set.StringP("output", "o", "-", "file to write with mode 0600; - is standard output")
+	server := set.String("server", "", "server URL to write into it, such as https://127.0.0.1:6443")
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			text, err := c.Kubeconfig(ctx, *server)
+			if err != nil {
+				return err
+			}
+			if *output == "-" {
+				_, err = fmt.Fprint(io.out, text)
+				return err
+			}
+			return os.WriteFile(*output, []byte(text), 0o600)
+		})
+	}
+}
+
+func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	id := set.String("id", "", "write the service's Dagger id to this file instead of running it")
+	_ = set.MarkHidden("id")
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			if *id != "" {
+				text, err := c.ClusterID(ctx)
+				return writeID(*id, text, err)
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() { // the first interrupt ends it
+				select {
+				case <-io.stop:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			return c.Up(ctx)
+		})
+	}
+}
+
+func toolchainCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	id := set.String("id", "", "write the container's Dagger id to this file instead of opening a shell")
+	_ = set.MarkHidden("id")
+	return func(ctx context.Context, io streams, args []string) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			if *id != "" {
+				text, err := c.ToolchainID(ctx)
+				return writeID(*id, text, err)
+			}
+			text, err := c.Shell(ctx, args)
+			fmt.Fprint(io.out, text)
+			return err
+		})
+	}
+}
+
+func writeID(file, text string, err error) error {
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o600)
+}
+
+func validateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := &target{}
+	set.StringVarP(&t.config, "config", "c", "", "the deployment's configuration, YAML; - is standard input")
+	return func(_ context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		cfg, err := t.load(io.in)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(io.out, "valid: deployment %s on %s, platform %s\n", cfg.Name, cfg.Provider, cfg.Platform.Release)
+		return nil
+	}
+}
+
+func schemaCommand(*pflag.FlagSet) func(context.Context, streams, []string) error {
+	return func(_ context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		text, err := config.Schema()
+		if err == nil {
+			_, err = io.out.Write(text)
+		}
+		return err
+	}
+}
+
+func bundleCommand(*pflag.FlagSet) func(context.Context, streams, []string) error {
+	return func(ctx context.Context, io streams, args []string) error {
+		if len(args) != 2 || args[0] != "verify" {
+			return errUsage{errors.New("give: verify DIR")}
+		}
+		if err := bundle.Verify(ctx, args[1]); err != nil {
+			return err
+		}
+		fmt.Fprintln(io.out, "every file is the one that bundle.json names")
+		return nil
+	}
+}
+
+func versionCommand(*pflag.FlagSet) func(context.Context, streams, []string) error {
+	return func(_ context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		fmt.Fprintln(io.out, "slipway "+version)
+		return nil
+	}
+}
+
+func noArgs(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return errUsage{fmt.Errorf("unexpected argument %q", args[0])}
+}
+
+func printJSON(w io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	_, err = fmt.Fprintln(w, string(text))
+	return err
+}
+
+// printer shows a run's events, a line each.
+func printer(w io.Writer) func(pipeline.Event) {
+	return func(e pipeline.Event) { fmt.Fprintln(w, report.Line(e)) }
+}

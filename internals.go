@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/state"
+)
+
+// stateCommand is `slipway state`, which the conductor runs in containers that
+// have the state volume.
+func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	root := set.String("root", stages.StateDir, "the state volume")
+	return func(_ context.Context, io streams, args []string) error {
+		if len(args) == 0 {
+			return errUsage{errors.New("give: keep FILE, show, report DIR [RUN], or purge")}
+		}
+		switch rest := args[1:]; {
+		case args[0] == "keep" && len(rest) == 1:
+			return keepState(*root, rest[0])
+		case args[0] == "show" && len(rest) == 0:
+			stored, err := showState(*root)
+			if err != nil {
+				return err
+			}
+			return printJSON(io.out, stored)
+		case args[0] == "report" && (len(rest) == 1 || len(rest) == 2):
+			run, err := state.Report(*root, append(rest, "")[1], rest[0])
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(rest[0]+".id", []byte(run), 0o644)
+		case args[0] == "purge" && len(rest) == 0:
+			return state.Purge(*root)
+		}
+		return errUsage{fmt.Errorf("there is no state command %q", args)}
+	}
+}
+
+// keepState writes what a run left to be kept.
+func keepState(root, file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read what is to be kept: %w", err)
+	}
+	var kept stages.Kept
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return fmt.Errorf("decode what is to be kept: %w", err)
+	}
+	files := map[string][]byte{}
+	for name, text := range kept.Files {
+		files[name] = []byte(text)
+	}
+	if err := state.Keep(root, kept.Run, files); err != nil {
+		return fmt.Errorf("keep run %s: %w", kept.Run, err)
+	}
+	if kept.Runtime == "" {
+		return nil
+	}
+	if err := state.KeepRuntime(root, []byte(kept.Runtime)); err != nil {
+		return fmt.Errorf("keep the runtime state: %w", err)
+	}
+	return nil
+}
+
+// showState reads what is known of the deployment.
+func showState(root string) (*stages.Stored, error) {
+	out := &stages.Stored{}
+	run, err := state.Latest(root)
+	switch {
+	case errors.Is(err, state.ErrNoRun):
+	case err != nil:
+		return nil, fmt.Errorf("find the last run: %w", err)
+	default:
+		data, err := os.ReadFile(filepath.Join(root, "runs", run, "run.json"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read run %s: %w", run, err)
+		}
+		// A run that was killed left its steps but no record of its own.
+		out.Record = &report.Run{ID: run, Outcome: report.Running}
+		if err == nil {
+			if out.Record, err = report.Decode(data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(root, "state.yaml"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("read the runtime state: %w", err)
+	default:
+		out.Runtime = &stages.RuntimeState{}
+		if err := yaml.UnmarshalStrict(data, out.Runtime); err != nil {
+			return nil, fmt.Errorf("decode the runtime state: %w", err)
+		}
+	}
+	_, err = os.Stat(filepath.Join(root, "secrets", "kubeconfig"))
+	out.Cluster = err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
+	}
+	return out, nil
+}

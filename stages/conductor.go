@@ -1,0 +1,231 @@
+package stages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// The codes of the conductor's own faults.
+const (
+	codeNoResult  fault.Code = "ENG-004" // a step ended without a result
+	codeNotThere  fault.Code = "DEP-001" // nothing is installed under that name
+	codeNoCluster fault.Code = "DEP-002" // the provider runs no cluster of its own
+)
+
+// Options say what a conductor works on. Client, Images, Config and Provider are
+// required; Release, ReleaseDir and ReleaseDigest where a platform is installed.
+type Options struct {
+	Client        *dagger.Client
+	Images        *containers.Images
+	Config        *config.Config
+	Provider      providers.Provider
+	Release       *platform.Release
+	ReleaseDir    *dagger.Directory
+	ReleaseDigest string // identifies the release's content
+	// Tools maps each tool of the toolchain to the version that it must have,
+	// without a leading v.
+	Tools map[string]string
+	// Version of Slipway, for the run's record.
+	Version string
+	// TLSKey is the private key of a given certificate.
+	TLSKey *dagger.Secret
+	// Parallel limits the steps that run at the same time; 0 is no limit.
+	Parallel int
+	// Observe is told when a step starts and ends; it may be nil.
+	Observe func(pipeline.Event)
+	// Stop, when closed, lets no further step start.
+	Stop <-chan struct{}
+}
+
+// Conductor drives runs on one deployment, one at a time.
+type Conductor struct {
+	opts       Options
+	place      providers.Deployment
+	deployment *containers.Deployment
+	cluster    *containers.Cluster // nil unless the provider's cluster is a service
+	run        string              // id of the run
+}
+
+// New is a conductor for a deployment. It touches nothing.
+func New(opts Options) *Conductor {
+	c := &Conductor{
+		opts: opts,
+		place: providers.Deployment{
+			Name: opts.Config.Name, Scale: opts.Config.Scale, Section: opts.Config.Section(opts.Config.Provider),
+		},
+		deployment: containers.Open(opts.Client, opts.Config.Name, opts.Images),
+	}
+	if server, ok := opts.Provider.(providers.ClusterServer); ok {
+		c.cluster = c.deployment.Cluster(server.Node(c.place).Ports...)
+	}
+	return c
+}
+
+// common is what every step gets.
+func (c *Conductor) common() Common {
+	cfg := c.opts.Config
+	common := Common{
+		Deployment: cfg.Name,
+		Provider:   cfg.Provider,
+		Domain:     cfg.Domain,
+		AdminEmail: cfg.AdminEmail,
+		Scale:      cfg.Scale,
+		Images:     c.opts.Images.Refs,
+		Proxy:      Proxy{HTTP: cfg.Proxy.HTTP, HTTPS: cfg.Proxy.HTTPS, NoProxy: cfg.Proxy.NoProxy},
+	}
+	if c.opts.Release != nil {
+		common.Platform = c.opts.Release.Version
+	}
+	return common
+}
+
+// step names a step and what its container gets besides its input.
+type step struct {
+	stage, name string
+	offline     bool // not bound to the cluster's service
+	terraform   bool // gets the provider's Terraform root
+	platform    bool // gets the platform release
+	manifests   bool // gets the bundle's manifests
+	tlsKey      bool // gets the private key of a given certificate
+	timeout     time.Duration
+}
+
+func (s step) key() pipeline.Key { return pipeline.Key{Stage: s.stage, Name: s.name} }
+
+// add puts a step that runs in a container into the graph. input is called once
+// everything that the step needs has succeeded.
+func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
+	return pipeline.Add(p, s.key(), func(ctx context.Context) (Out, error) {
+		var out Out
+		status, err := c.exec(ctx, s, input(), &out)
+		pipeline.Describe(ctx, pipeline.Detail{
+			Reused: status == Reused,
+			Log:    path.Join("steps", s.stage+"."+s.name, "log.txt"),
+		})
+		return out, err
+	}, needs...)
+}
+
+// exec runs one step in its container and decodes its output into out.
+func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, error) {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return "", fmt.Errorf("encode the input of %s: %w", s.key(), err)
+	}
+	timeout := s.timeout
+	if timeout == 0 {
+		timeout = time.Duration(c.opts.Config.Timeouts.Step)
+	}
+	request, err := json.Marshal(Request{
+		Run: c.run, Stage: s.stage, Step: s.name, Timeout: Duration(timeout),
+		Digest: c.digest(s.key().String(), input), Input: input,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)
+	}
+	e := containers.Exec{
+		Args:        []string{"slipway", "step", s.key().String()},
+		Files:       map[string]string{RequestFile: string(request)},
+		Directories: map[string]*dagger.Directory{},
+		Secrets:     map[string]*dagger.Secret{},
+		Result:      ResultFile,
+	}
+	if !s.offline && c.cluster != nil {
+		e.Cluster = c.cluster.Service()
+	}
+	if s.platform {
+		e.Directories[PlatformDir] = c.opts.ReleaseDir
+	}
+	if s.manifests {
+		e.Directories[BundleDir+"/manifests"] = c.opts.Images.Manifests
+	}
+	if s.terraform {
+		if e.Directories[TerraformDir], err = c.terraformRoot(); err != nil {
+			return "", err
+		}
+	}
+	if s.tlsKey && c.opts.TLSKey != nil {
+		e.Secrets[TLSKeyFile] = c.opts.TLSKey
+	}
+	done, err := c.deployment.Exec(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	return decodeResult(s.key().String(), done, out)
+}
+
+// decodeResult reads what a step left behind.
+func decodeResult(id string, done containers.Outcome, out any) (Status, error) {
+	if done.Result == nil {
+		return "", &fault.Fault{
+			Code: codeNoResult, Class: fault.Bug, Op: "run " + id,
+			Fix: "report this together with the output above",
+			Err: fmt.Errorf("exit status %d without a result: %s", done.ExitCode, lastLine(done.Stderr)),
+		}
+	}
+	var result Result
+	if err := json.Unmarshal(done.Result, &result); err != nil {
+		return "", fmt.Errorf("decode the result of %s: %w", id, err)
+	}
+	if result.Fault != nil {
+		return result.Status, result.Fault
+	}
+	if err := json.Unmarshal(result.Output, out); err != nil {
+		return "", fmt.Errorf("decode the output of %s: %w", id, err)
+	}
+	return result.Status, nil
+}
+
+// digest is the journal's key of a step: its name, its input and all that is
+// pinned for the run.
+func (c *Conductor) digest(id string, input []byte) string {
+	h := sha256.New()
+	for _, part := range []string{id, string(input), c.opts.Images.Digest, c.opts.ReleaseDigest} {
+		fmt.Fprintf(h, "%d:%s\n", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// terraformRoot is the provider's root as a directory of the engine.
+func (c *Conductor) terraformRoot() (*dagger.Directory, error) {
+	root, err := c.opts.Provider.Terraform(c.place)
+	if err != nil {
+		return nil, err
+	}
+	dir := c.opts.Client.Directory()
+	err = fs.WalkDir(root.Files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root.Files, name)
+		if err == nil {
+			dir = dir.WithNewFile(name, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the Terraform root: %w", err)
+	}
+	return dir, nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

@@ -1,0 +1,56 @@
+package stages
+
+import (
+	"context"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// destroy wires the steps of a removal: the reverse order of an install.
+//
+// A cluster that Slipway runs itself goes as a whole, with everything in it. Of
+// any other one, the platform is taken out first, object by object.
+func (c *Conductor) destroy(p *pipeline.Pipeline) error {
+	root, err := c.opts.Provider.Terraform(c.place)
+	if err != nil {
+		return err
+	}
+	common := c.common()
+	var gone []pipeline.Dep
+	if c.cluster == nil {
+		remove := add[RemoveInput, Removed](c, p, step{stage: infrastructure, name: "platform-remove"},
+			func() RemoveInput { return RemoveInput{Common: common} })
+		left := add[InventoryInput, Inventory](c, p, step{stage: infrastructure, name: "platform-inventory"},
+			func() InventoryInput { return InventoryInput{Common: common, MustBeEmpty: true} }, remove)
+		gone = append(gone, left)
+	} else {
+		gone = append(gone, pipeline.Add(p, pipeline.Key{Stage: infrastructure, Name: "node-remove"},
+			func(ctx context.Context) (struct{}, error) { return struct{}{}, c.deployment.Wipe(ctx) }))
+	}
+	terraform := add[TerraformInput, TerraformDestroyed](c, p, step{stage: infrastructure, name: "terraform-destroy", offline: true, terraform: true},
+		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, gone...)
+	// The last look: at what would outlive the deployment.
+	add[InventoryInput, Inventory](c, p, step{stage: infrastructure, name: "inventory", offline: true},
+		func() InventoryInput {
+			return InventoryInput{Common: common, MustBeEmpty: true, SkipUnreachable: true}
+		}, terraform)
+	return nil
+}
+
+// Destroy removes the deployment and proves that nothing is left; one that is
+// not there is no error. The records of its runs are kept.
+func (c *Conductor) Destroy(ctx context.Context) (*report.Run, error) {
+	c.run = report.NewID(time.Now())
+	var p pipeline.Pipeline
+	if err := c.destroy(&p); err != nil {
+		return nil, err
+	}
+	record, err := c.conduct(ctx, "destroy", &p)
+	if err == nil {
+		// Nothing may be reused after this: journal, credentials, Terraform state.
+		_, err = c.deployment.Run(ctx, "slipway", "state", "purge")
+	}
+	return record, c.keep(ctx, record, nil, err)
+}

@@ -1,0 +1,170 @@
+package stages
+
+import (
+	"context"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// The stages that change something. Configuring, the first one, happens before a
+// run exists.
+const (
+	infrastructure   = "infrastructure"
+	preOrchestrator  = "preorchestrator"
+	orchestrator     = "orchestrator"
+	postOrchestrator = "postorchestrator"
+)
+
+// installation is the graph of an install: the steps whose outputs are wanted at
+// its end.
+type installation struct {
+	infrastructure *pipeline.Step[Infrastructure]
+	publication    *pipeline.Step[Publication]
+	apps           *pipeline.Step[Apps]
+	access         *pipeline.Step[Access]
+}
+
+// install wires the steps of an install, in the order in which a person would
+// tell them. Whatever does not need each other runs in parallel.
+func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
+	cfg := c.opts.Config
+	root, err := c.opts.Provider.Terraform(c.place)
+	if err != nil {
+		return nil, err
+	}
+	common := c.common()
+	if common.Disabled, err = c.opts.Release.Off(cfg.Choices()); err != nil {
+		return nil, err
+	}
+	expected, err := c.opts.Release.Apps(common.Disabled)
+	if err != nil {
+		return nil, err
+	}
+	apps := make([]string, len(expected))
+	for i, a := range expected {
+		apps[i] = a.Name
+	}
+
+	// Infrastructure: a cluster that answers, with storage and load balancer.
+	preflight := add[PreflightInput, Preflight](c, p, step{stage: infrastructure, name: "preflight", offline: true},
+		func() PreflightInput {
+			in := PreflightInput{Common: common, Tools: c.opts.Tools}
+			if r, ok := c.opts.Provider.(providers.Requirer); ok {
+				in.Requirements = r.Requirements(c.place)
+			}
+			return in
+		})
+	terraform := add[TerraformInput, Infrastructure](c, p, step{stage: infrastructure, name: "terraform", offline: true, terraform: true},
+		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, preflight)
+	// A cluster that Slipway runs itself can start while Terraform still works;
+	// one that Terraform makes cannot.
+	reachable := []pipeline.Dep{terraform}
+	if c.cluster != nil {
+		reachable = append(reachable, c.addNode(p, preflight))
+	}
+	clusterInput := func() ClusterInput { return ClusterInput{Common: common, Infrastructure: terraform.Value()} }
+	cluster := add[ClusterInput, Cluster](c, p, step{stage: infrastructure, name: "cluster"}, clusterInput, reachable...)
+	ready := []pipeline.Dep{cluster}
+	if a, ok := c.opts.Provider.(providers.AddonsStep); ok {
+		extra := a.Addons()
+		ready = append(ready, add[ClusterInput, Addons](c, p, step{stage: extra.Stage, name: extra.Step}, clusterInput, cluster))
+	}
+	storage := add[ClusterInput, StorageCheck](c, p, step{stage: infrastructure, name: "storage"}, clusterInput, ready...)
+	balancer := add[ClusterInput, LoadBalancerCheck](c, p, step{stage: infrastructure, name: "loadbalancer"}, clusterInput, ready...)
+
+	// Pre-orchestrator: what must be there before Argo CD can take over.
+	platformInput := func() PlatformInput { return PlatformInput{Common: common} }
+	namespaces := add[PlatformInput, Namespaces](c, p, step{stage: preOrchestrator, name: "namespaces", platform: true}, platformInput, cluster)
+	secrets := add[PlatformInput, Secrets](c, p, step{stage: preOrchestrator, name: "secrets", platform: true}, platformInput, namespaces)
+	tls := add[TLSInput, TLS](c, p, step{stage: preOrchestrator, name: "tls", platform: true, tlsKey: true},
+		func() TLSInput {
+			in := TLSInput{Common: common, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
+			if c.opts.TLSKey != nil {
+				in.KeyFile = TLSKeyFile
+			}
+			return in
+		}, namespaces)
+	gitea := add[GiteaInput, Gitea](c, p, step{stage: preOrchestrator, name: "gitea", platform: true},
+		func() GiteaInput {
+			return GiteaInput{Common: common, Infrastructure: terraform.Value(), TLS: tls.Value()}
+		},
+		append(ready, secrets, tls)...)
+	argocd := add[ArgoCDInput, ArgoCD](c, p, step{stage: preOrchestrator, name: "argocd", platform: true, manifests: true},
+		func() ArgoCDInput { return ArgoCDInput{Common: common, TLS: tls.Value()} },
+		append(ready, secrets, tls)...)
+	push := add[GiteaPushInput, GiteaPush](c, p, step{stage: preOrchestrator, name: "gitea-push"},
+		func() GiteaPushInput { return GiteaPushInput{Common: common, Gitea: gitea.Value()} }, gitea)
+	reconcile := add[ReconcileInput, Reconcile](c, p, step{stage: preOrchestrator, name: "argocd-reconcile"},
+		func() ReconcileInput { return ReconcileInput{Common: common, Gitea: gitea.Value(), Push: push.Value()} }, push, argocd)
+
+	// Orchestrator: the GitOps tree goes to Gitea, Argo CD brings the apps up.
+	out := &installation{infrastructure: terraform}
+	out.publication = add[PublishInput, Publication](c, p, step{stage: orchestrator, name: "publish", platform: true},
+		func() PublishInput {
+			return PublishInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value()}
+		}, gitea)
+	deadline := time.Duration(cfg.Timeouts.App)
+	out.apps = add[AppsInput, Apps](c, p, step{stage: orchestrator, name: "sync", platform: true, timeout: c.syncTimeout(len(apps))},
+		func() AppsInput {
+			return AppsInput{Common: common, Gitea: gitea.Value(), Revision: out.publication.Value().Revision,
+				Apps: apps, Deadline: int(deadline / time.Second)}
+		}, out.publication, reconcile, storage, balancer)
+
+	// Post-orchestrator: how people get in.
+	out.access = add[AccessInput, Access](c, p, step{stage: postOrchestrator, name: "access", platform: true},
+		func() AccessInput {
+			return AccessInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value()}
+		}, out.apps)
+	return out, nil
+}
+
+// addNode starts the cluster's service; it runs until the end of the run.
+func (c *Conductor) addNode(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[struct{}] {
+	return pipeline.Add(p, pipeline.Key{Stage: infrastructure, Name: "node"}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.cluster.Start(ctx)
+	}, needs...)
+}
+
+// syncTimeout bounds the step that waits for n apps: each has its own deadline,
+// and with waves they may come one after the other.
+func (c *Conductor) syncTimeout(n int) time.Duration {
+	return max(time.Duration(c.opts.Config.Timeouts.Step), time.Duration(n+1)*time.Duration(c.opts.Config.Timeouts.App))
+}
+
+// Install brings the platform up, or makes sure that it is. The record is there
+// whatever the outcome, unless the graph could not be built.
+func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
+	c.run = report.NewID(time.Now())
+	var p pipeline.Pipeline
+	graph, err := c.install(&p)
+	if err != nil {
+		return nil, err
+	}
+	record, err := c.conduct(ctx, "install", &p)
+	state := &RuntimeState{
+		Version: 1, Deployment: c.opts.Config.Name, Provider: c.opts.Config.Provider,
+		Platform: c.opts.Release.Version, Run: c.run,
+	}
+	if r, ok := graph.infrastructure.Result(); ok && r.Status.OK() {
+		v := graph.infrastructure.Value()
+		state.Infrastructure = &v
+	}
+	if r, ok := graph.publication.Result(); ok && r.Status.OK() {
+		state.Revision = graph.publication.Value().Revision
+	}
+	if r, ok := graph.apps.Result(); ok && r.Status.OK() {
+		record.Apps = appsOf(graph.apps.Value())
+	}
+	if r, ok := graph.access.Result(); ok && r.Status.OK() {
+		v := graph.access.Value()
+		state.Access = &v
+		for _, l := range v.URLs {
+			record.Links = append(record.Links, report.Link(l))
+		}
+		record.Commands = v.Commands
+	}
+	return record, c.keep(ctx, record, state, err)
+}

@@ -1,0 +1,219 @@
+package stages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"dagger.io/dagger"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// DeploymentStatus is what `slipway status` shows.
+type DeploymentStatus struct {
+	Deployment string         `json:"deployment"`
+	Provider   string         `json:"provider"`
+	Platform   string         `json:"platform"` // version of the release
+	Run        string         `json:"run"`      // id of the last run
+	Workflow   string         `json:"workflow"` // of the last run
+	Outcome    report.Outcome `json:"outcome"`  // of the last run
+	Steps      []report.Step  `json:"steps"`    // of the last run
+	Apps       []report.App   `json:"apps"`     // as they are now
+	Links      []report.Link  `json:"links,omitempty"`
+}
+
+// Text writes the status for a terminal.
+func (s *DeploymentStatus) Text(w io.Writer) error {
+	run := report.Run{
+		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
+		Platform: report.Platform{Version: s.Platform}, Steps: s.Steps, Apps: s.Apps, Links: s.Links,
+	}
+	return run.Summary(w)
+}
+
+// Stored is what `slipway state show` prints: what the state volume knows.
+type Stored struct {
+	Record  *report.Run   `json:"record,omitempty"` // of the last run
+	Runtime *RuntimeState `json:"runtime,omitempty"`
+	Cluster bool          `json:"cluster"` // there are credentials of a cluster
+}
+
+// stored reads the state volume.
+func (c *Conductor) stored(ctx context.Context) (*Stored, error) {
+	text, err := c.deployment.Run(ctx, "slipway", "state", "show")
+	if err != nil {
+		return nil, fmt.Errorf("read the deployment's state: %w", err)
+	}
+	var s Stored
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, fmt.Errorf("decode the deployment's state: %w", err)
+	}
+	return &s, nil
+}
+
+// notThere is the fault of a question about a deployment that does not exist.
+func (c *Conductor) notThere(what string) error {
+	return &fault.Fault{
+		Code: codeNotThere, Class: fault.Usage, Op: what,
+		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
+		Err: fmt.Errorf("deployment %s is not installed", c.opts.Config.Name),
+	}
+}
+
+// Status shows the last run and the applications as they are now. A deployment
+// that is not there is a fault of class Usage.
+func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
+	s, err := c.stored(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.Record == nil || !s.Cluster {
+		return nil, c.notThere("show the status")
+	}
+	out := &DeploymentStatus{
+		Deployment: c.opts.Config.Name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
+		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
+		Apps: []report.App{}, Links: s.Record.Links,
+	}
+	c.run = s.Record.ID
+	err = c.withCluster(ctx, func(ctx context.Context) error {
+		var apps Apps
+		if _, err := c.exec(ctx, step{stage: orchestrator, name: "status"}, PlatformInput{Common: c.common()}, &apps); err != nil {
+			return err
+		}
+		out.Apps = appsOf(apps)
+		return nil
+	})
+	return out, err
+}
+
+// withCluster calls do while the cluster's service runs.
+func (c *Conductor) withCluster(ctx context.Context, do func(context.Context) error) error {
+	if c.cluster == nil {
+		return do(ctx)
+	}
+	if err := c.cluster.Start(ctx); err != nil {
+		return err
+	}
+	return errors.Join(do(ctx), c.cluster.Stop(context.WithoutCancel(ctx)))
+}
+
+// Report copies the directory of a run, the last one if run is empty, to the
+// directory out of this machine and returns the run's id.
+func (c *Conductor) Report(ctx context.Context, run, out string) (string, error) {
+	const at = "/slipway/report"
+	e := containers.Exec{Args: []string{"slipway", "state", "report", at, run}, Result: at + ".id"}
+	done, dir, err := c.deployment.ExecDirectory(ctx, e, at)
+	if err != nil {
+		return "", err
+	}
+	if done.ExitCode != 0 {
+		return "", &fault.Fault{Code: codeNotThere, Class: fault.Usage, Op: "read the run's record",
+			Fix: "run something first, or name another deployment with --name", Err: errors.New(lastLine(done.Stderr))}
+	}
+	if _, err := dir.Export(ctx, out, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
+	}
+	return strings.TrimSpace(string(done.Result)), nil
+}
+
+// Kubeconfig is the administrator's access to the cluster; server replaces the
+// API's URL in it unless it is empty.
+func (c *Conductor) Kubeconfig(ctx context.Context, server string) (string, error) {
+	s, err := c.stored(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !s.Cluster {
+		return "", c.notThere("read the kubeconfig")
+	}
+	text, err := c.deployment.Run(ctx, "cat", KubeconfigFile)
+	if err != nil || server == "" {
+		return text, err
+	}
+	return withServer(text, server)
+}
+
+// withServer replaces the server of every cluster in a kubeconfig.
+func withServer(kubeconfig, server string) (string, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(kubeconfig), &doc); err != nil {
+		return "", fmt.Errorf("decode the kubeconfig: %w", err)
+	}
+	clusters, _ := doc["clusters"].([]any)
+	for _, entry := range clusters {
+		named, _ := entry.(map[string]any)
+		if cluster, ok := named["cluster"].(map[string]any); ok {
+			cluster["server"] = server
+		}
+	}
+	b, err := yaml.Marshal(doc)
+	return string(b), err
+}
+
+// service is the cluster's, or the fault of a provider that runs none.
+func (c *Conductor) service() (*dagger.Service, error) {
+	if c.cluster == nil {
+		return nil, &fault.Fault{Code: codeNoCluster, Class: fault.Usage, Op: "run the cluster",
+			Fix: "use slipway kubeconfig to reach the cluster of this provider",
+			Err: fmt.Errorf("the cluster of provider %s is not a service of Slipway", c.opts.Config.Provider)}
+	}
+	return c.cluster.Service(), nil
+}
+
+// ClusterID is the Dagger id of the cluster's service.
+func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
+	s, err := c.service()
+	if err != nil {
+		return "", err
+	}
+	id, err := s.ID(ctx)
+	return string(id), err
+}
+
+// Up runs the cluster's service and publishes its ports on this machine until
+// ctx ends.
+func (c *Conductor) Up(ctx context.Context) error {
+	s, err := c.service()
+	if err != nil {
+		return err
+	}
+	err = s.Up(ctx)
+	if ctx.Err() != nil {
+		return nil // that is how it ends
+	}
+	return err
+}
+
+// toolchain is the container in which every step runs, with access to the
+// cluster.
+func (c *Conductor) toolchain() *dagger.Container {
+	var s *dagger.Service
+	if c.cluster != nil {
+		s = c.cluster.Service()
+	}
+	return c.deployment.Toolchain(s).WithEnvVariable("KUBECONFIG", KubeconfigFile)
+}
+
+// ToolchainID is the Dagger id of the toolchain container.
+func (c *Conductor) ToolchainID(ctx context.Context) (string, error) {
+	id, err := c.toolchain().ID(ctx)
+	return string(id), err
+}
+
+// Shell runs a command in the toolchain, or an interactive shell where there is
+// none, and returns what the command printed.
+func (c *Conductor) Shell(ctx context.Context, args []string) (string, error) {
+	if len(args) == 0 {
+		_, err := c.toolchain().Terminal().Sync(ctx)
+		return "", err
+	}
+	return containers.Output(ctx, c.toolchain(), args)
+}

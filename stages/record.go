@@ -1,0 +1,112 @@
+package stages
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// keepLimit is how long writing a run's record may take; it is written after a
+// cancelled run too.
+const keepLimit = 2 * time.Minute
+
+// conduct runs a graph and returns the run's record, whatever the outcome.
+func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pipeline) (*report.Run, error) {
+	record := &report.Run{
+		ID: c.run, Workflow: workflow, Deployment: c.opts.Config.Name, Provider: c.opts.Config.Provider,
+		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
+	}
+	if r := c.opts.Release; r != nil {
+		record.Platform = report.Platform{Name: r.Name, Version: r.Version, Digest: c.opts.ReleaseDigest}
+	}
+	results, err := p.Run(ctx, pipeline.Options{Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: c.opts.Observe})
+	record.Finish(results, err, time.Now())
+	return record, err
+}
+
+// RuntimeState is what a deployment's steps found out: state.yaml. It holds no
+// secret.
+type RuntimeState struct {
+	Version        int             `json:"version"` // 1
+	Deployment     string          `json:"deployment"`
+	Provider       string          `json:"provider"`
+	Platform       string          `json:"platform"` // version of the release
+	Run            string          `json:"run"`      // that wrote this
+	Infrastructure *Infrastructure `json:"infrastructure,omitempty"`
+	Revision       string          `json:"revision,omitempty"` // commit of the GitOps tree
+	Access         *Access         `json:"access,omitempty"`
+}
+
+// keepFile is where the container that keeps a record finds it.
+const keepFile = "/slipway/keep.json"
+
+// Kept is what `slipway state keep` writes into the state volume.
+type Kept struct {
+	Run     string            `json:"run"`
+	Files   map[string]string `json:"files"`             // of the run's directory, by name
+	Runtime string            `json:"runtime,omitempty"` // state.yaml; empty: left as it is
+}
+
+// keep writes the record into the state volume and stops the cluster's service.
+// It returns err, joined by what went wrong here.
+func (c *Conductor) keep(ctx context.Context, record *report.Run, state *RuntimeState, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
+	defer cancel()
+	var summary bytes.Buffer
+	text, encErr := record.Encode()
+	encErr = errors.Join(encErr, record.Summary(&summary))
+	kept := Kept{Run: record.ID, Files: map[string]string{
+		"run.json": string(text), "summary.txt": summary.String(), "config.yaml": c.configYAML(),
+	}}
+	if state != nil {
+		b, yamlErr := yaml.Marshal(state)
+		encErr = errors.Join(encErr, yamlErr)
+		kept.Runtime = string(b)
+	}
+	data, jsonErr := json.Marshal(kept)
+	if e := errors.Join(encErr, jsonErr); e != nil {
+		return errors.Join(err, fmt.Errorf("encode the run's record: %w", e))
+	}
+	done, keepErr := c.deployment.Exec(ctx, containers.Exec{
+		Args: []string{"slipway", "state", "keep", keepFile}, Files: map[string]string{keepFile: string(data)}, Result: keepFile,
+	})
+	if keepErr == nil && done.ExitCode != 0 {
+		keepErr = fmt.Errorf("exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
+	}
+	if keepErr != nil {
+		err = errors.Join(err, fmt.Errorf("keep the run's record: %w", keepErr))
+	}
+	if c.cluster != nil {
+		if stopErr := c.cluster.Stop(ctx); stopErr != nil {
+			err = errors.Join(err, fmt.Errorf("stop the cluster's node: %w", stopErr))
+		}
+	}
+	return err
+}
+
+// configYAML is the configuration as it was understood, for the run's record.
+func (c *Conductor) configYAML() string {
+	b, err := yaml.JSONToYAML(c.opts.Config.Canonical())
+	if err != nil {
+		return "# " + err.Error() + "\n"
+	}
+	return string(b)
+}
+
+// appsOf converts for the record.
+func appsOf(apps Apps) []report.App {
+	out := make([]report.App, len(apps.Apps))
+	for i, a := range apps.Apps {
+		out[i] = report.App(a)
+	}
+	return out
+}

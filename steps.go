@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+	localsteps "github.com/slipway-sh/slipway/providers/local/steps"
+	"github.com/slipway-sh/slipway/stages/infrastructure"
+	"github.com/slipway-sh/slipway/stages/orchestrator"
+	"github.com/slipway-sh/slipway/stages/postorchestrator"
+	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// providerRegistry holds the providers of this program.
+func providerRegistry() *providers.Registry { return providers.NewRegistry(local.Provider{}) }
+
+// runStep is `slipway step`: one step, in its container.
+func runStep(args []string, out, errw io.Writer) int {
+	var reg step.Registry
+	infrastructure.Register(&reg)
+	localsteps.Register(&reg)
+	preorchestrator.Register(&reg)
+	orchestrator.Register(&reg)
+	postorchestrator.Register(&reg)
+	return step.Main(context.Background(), &reg, args, out, errw) //nolint:forbidigo // the composition root
+}
+
+// pinnedTools are the versions that the toolchain must have.
+func pinnedTools() (map[string]string, error) {
+	pins, err := lock.Load()
+	if err != nil {
+		return nil, fmt.Errorf("read the lock: %w", err)
+	}
+	tools := map[string]string{}
+	for _, t := range pins.Tools {
+		tools[t.Name] = t.Version
+	}
+	return tools, nil
+}

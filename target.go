@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dagger.io/dagger"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// target is what a command works on, as its flags say.
+type target struct {
+	config   string // path, "-" or ""
+	name     string
+	bundle   string
+	platform string
+	verbose  bool
+
+	// Ids of objects of this Dagger session, in files: how the Dagger module
+	// hands its arguments on.
+	bundleID, platformID string
+
+	cfg *config.Config
+}
+
+// targetFlags declares the flags that every command on a deployment has.
+func targetFlags(set *pflag.FlagSet) *target {
+	t := &target{}
+	set.StringVarP(&t.config, "config", "c", "", "the deployment's configuration, YAML; - is standard input; every setting has a default")
+	set.StringVar(&t.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	set.StringVarP(&t.name, "name", "n", "", "name of the deployment; replaces the one in the configuration")
+	set.BoolVarP(&t.verbose, "verbose", "v", false, "show everything the engine reports")
+	set.StringVar(&t.bundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
+	set.StringVar(&t.platformID, "platform-id", "", "file with the Dagger id of the platform release's directory")
+	_ = set.MarkHidden("bundle-id")
+	_ = set.MarkHidden("platform-id")
+	return t
+}
+
+// platformFlags declares the flags of commands that need the platform release.
+func platformFlags(set *pflag.FlagSet, t *target) {
+	set.StringVar(&t.platform, "platform", "", "directory of the platform release; replaces platform.release of the configuration")
+}
+
+// load reads and validates the configuration.
+func (t *target) load(in io.Reader) (*config.Config, error) {
+	var data []byte
+	var err error
+	opts := config.Options{File: t.config, Name: t.name}
+	registry := providerRegistry()
+	opts.Providers = registry.Names()
+	opts.Section = registry.Validate
+	switch t.config {
+	case "":
+	case "-":
+		opts.File = "standard input"
+		data, err = io.ReadAll(io.LimitReader(in, 2<<20))
+	default:
+		data, err = os.ReadFile(t.config)
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: "CFG-003", Class: fault.Usage, Op: "read the configuration",
+			Fix: "give the path of a file that exists: --config slipway.yaml", Err: err}
+	}
+	return config.Load(data, opts)
+}
+
+// conduct connects to the engine and calls do with a conductor. What can be
+// checked without the engine is checked first, so that a wrong configuration
+// starts nothing.
+func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Options) error, do func(context.Context, *stages.Conductor) error) error {
+	cfg, err := t.load(io.in)
+	if err != nil {
+		return err
+	}
+	t.cfg = cfg
+	provider, err := providerRegistry().Get(cfg.Provider)
+	if err != nil {
+		return err
+	}
+	if t.bundle == "" && t.bundleID == "" {
+		return &fault.Fault{Code: "BUN-006", Class: fault.Usage, Op: "choose where images come from",
+			Fix: "give --bundle DIR, or set SLIPWAY_BUNDLE; make bundle builds one",
+			Err: errors.New("no bundle was given")}
+	}
+	client, err := dagger.Connect(ctx, dagger.WithLogOutput(engineLog(io.err, t.verbose)))
+	if err != nil {
+		return &fault.Fault{Code: "ENG-001", Class: fault.Preflight, Op: "connect to the Dagger engine",
+			Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
+	}
+	defer client.Close()
+
+	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Observe: printer(io.err), Stop: io.stop}
+	if opts.Tools, err = pinnedTools(); err != nil {
+		return err
+	}
+	dir, err := t.directory(client, t.bundle, t.bundleID)
+	if err != nil {
+		return err
+	}
+	if opts.Images, err = containers.FromBundle(ctx, client, dir); err != nil {
+		return err
+	}
+	if err := t.release(ctx, client, &opts); err != nil {
+		return err
+	}
+	if more != nil {
+		if err := more(&opts); err != nil {
+			return err
+		}
+	}
+	return do(ctx, stages.New(opts))
+}
+
+// directory is a directory of this machine, or the one whose id is in idFile.
+func (t *target) directory(client *dagger.Client, path, idFile string) (*dagger.Directory, error) {
+	if idFile != "" {
+		id, err := os.ReadFile(idFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the directory's id: %w", err)
+		}
+		return client.LoadDirectoryFromID(dagger.DirectoryID(id)), nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", path, err)
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return nil, &fault.Fault{Code: "CFG-004", Class: fault.Usage, Op: "open " + path,
+			Fix: "give the path of a directory that exists", Err: errors.New("not a directory")}
+	}
+	return client.Host().Directory(abs), nil
+}
+
+// release loads the platform release and hands it to the engine.
+func (t *target) release(ctx context.Context, client *dagger.Client, opts *stages.Options) error {
+	var fsys fs.FS
+	var err error
+	path := t.platform
+	if path == "" && t.cfg.ReleaseIsPath() {
+		path = t.cfg.Platform.Release
+		if t.config != "" && t.config != "-" && !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(t.config), path)
+		}
+	}
+	switch {
+	case t.platformID != "" || path != "":
+		if opts.ReleaseDir, err = t.directory(client, path, t.platformID); err != nil {
+			return err
+		}
+		tmp, err := os.MkdirTemp("", "slipway-platform-")
+		if err != nil {
+			return fmt.Errorf("make a directory for the platform release: %w", err)
+		}
+		defer os.RemoveAll(tmp)
+		if _, err := opts.ReleaseDir.Export(ctx, tmp); err != nil {
+			return fmt.Errorf("read the platform release: %w", err)
+		}
+		fsys = os.DirFS(tmp)
+		opts.Release, err = platform.Load(fsys)
+		if err != nil {
+			return err
+		}
+	default:
+		if fsys, err = reference.Release(t.cfg.Platform.Release); err != nil {
+			return err
+		}
+		if opts.Release, err = platform.Load(fsys); err != nil {
+			return err
+		}
+		tmp, err := os.MkdirTemp("", "slipway-platform-")
+		if err != nil {
+			return fmt.Errorf("make a directory for the platform release: %w", err)
+		}
+		if err := os.CopyFS(tmp, fsys); err != nil {
+			return fmt.Errorf("unpack the platform release: %w", err)
+		}
+		if opts.ReleaseDir, err = client.Host().Directory(tmp).Sync(ctx); err != nil {
+			return fmt.Errorf("hand the platform release to the engine: %w", err)
+		}
+		if err := os.RemoveAll(tmp); err != nil {
+			return fmt.Errorf("clean up the platform release: %w", err)
+		}
+	}
+	opts.ReleaseDigest, err = platform.Digest(fsys)
+	return err
+}
+
+// tlsKey hands the private key of a given certificate to the run: from file, or
+// from where the configuration says.
+func (t *target) tlsKey(opts *stages.Options, file string) error {
+	if t.cfg.TLS.Mode != config.Given {
+		if file != "" {
+			return errUsage{errors.New("--tls-key goes with tls.mode given in the configuration")}
+		}
+		return nil
+	}
+	if file != "" {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return fmt.Errorf("find %s: %w", file, err)
+		}
+		opts.TLSKey = opts.Client.Secret("file://" + abs)
+		return nil
+	}
+	opts.TLSKey = opts.Client.Secret(t.cfg.TLS.Key.URI())
+	return nil
+}
+
+// engineLog shows the engine's log when it is wanted, else only the lines in
+// which a step tells what goes on.
+func engineLog(w io.Writer, verbose bool) io.Writer {
+	if verbose {
+		return w
+	}
+	return &progressLines{w: w}
+}
+
+// progressLines passes the part of each line from "slipway: " on.
+type progressLines struct {
+	w    io.Writer
+	rest []byte
+}
+
+func (p *progressLines) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		line, rest, ok := strings.Cut(string(p.rest), "\n")
+		if !ok {
+			return len(b), nil
+		}
+		p.rest = []byte(rest)
+		if at := strings.Index(line, "slipway: "); at >= 0 && strings.Contains(line[at:], "/") {
+			if _, err := fmt.Fprintln(p.w, "     "+line[at+len("slipway: "):]); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
