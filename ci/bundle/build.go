@@ -101,7 +101,7 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 		task.Done(outcome(layer.Reused()))
 		return nil
 	}
-	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx) }); err != nil {
+	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, perl) }); err != nil {
 		return err
 	}
 	for _, a := range b.additions() {

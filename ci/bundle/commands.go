@@ -92,7 +92,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 		{Name: guestbook, Module: filepath.Join(source, "examples/platform/apps/guestbook"), Package: ".", LDFlags: strip},
 		{
 			Name: pause, Module: filepath.Join(source, "ci/bundle"), Package: "./pause", LDFlags: strip,
-			Sources: func(path string) bool { return path == "go.mod" || strings.HasPrefix(path, "pause/") },
+			Sources: func(path string) bool { return strings.HasPrefix(path, "pause/") },
 		},
 	}
 	if !slices.Contains(without, slipway) {

@@ -32,9 +32,23 @@ const (
 // Packages that more than one image has: one layer serves them all.
 var shared = []string{"ca-certificates", "curl", "git", "openssh-client"}
 
-// perl leaves out Perl's library beyond its base: git and PostgreSQL bring it
-// for commands that no image runs.
+// perl leaves out Perl's library beyond its base: Debian's set-up scripts, git
+// and PostgreSQL bring it for commands that no image runs.
 var perl = []string{"usr/share/perl", "usr/share/perl5", "usr/lib/*-linux-gnu/perl", "usr/lib/*-linux-gnu/libperl.so*"}
+
+// gitTrim leaves out what only developers' machines run.
+var gitTrim = append([]string{
+	"usr/bin/scalar", "usr/lib/git-core/scalar", "usr/lib/git-core/git-imap-send", "usr/lib/git-core/git-http-push",
+	"usr/lib/git-core/git-daemon", "usr/share/gitweb",
+}, perl...)
+
+// nodeTrim leaves out the runtimes that containerd no longer uses and the network
+// plugins that the node's network has no use for.
+var nodeTrim = append([]string{
+	"usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1",
+	"usr/lib/cni/dhcp", "usr/lib/cni/macvlan", "usr/lib/cni/ipvlan", "usr/lib/cni/vlan", "usr/lib/cni/vrf",
+	"usr/lib/cni/sbr", "usr/lib/cni/static", "usr/lib/cni/host-device", "usr/lib/cni/ptp",
+}, perl...)
 
 // additions are the Debian layers on the base, by name. A layer named after an
 // image holds the packages that the lock gives it, without those of "git" where
@@ -53,8 +67,8 @@ func (b *builder) additions() []addition {
 			id, name, id, id, home, name)
 	}
 	return []addition{
-		{on: "base", Addition: rootfs.Addition{Name: "git", Packages: shared, Trim: perl}},
-		{on: "base", Addition: rootfs.Addition{Name: "node", Packages: all("node"), Trim: perl}},
+		{on: "base", Addition: rootfs.Addition{Name: "git", Packages: shared, Trim: gitTrim}},
+		{on: "base", Addition: rootfs.Addition{Name: "node", Packages: all("node"), Trim: nodeTrim}},
 		{on: "git", Addition: rootfs.Addition{
 			Name: "argocd", Packages: own("argocd"), Before: user("argocd", argocdID, "/home/argocd"),
 		}},
@@ -67,7 +81,7 @@ func (b *builder) additions() []addition {
 			// Just-in-time compilation would bring all of LLVM.
 			Trim: append([]string{
 				"usr/lib/*-linux-gnu/libLLVM*", "usr/lib/llvm-*", "usr/lib/postgresql/*/lib/bitcode", "usr/lib/postgresql/*/lib/llvmjit*",
-				"usr/lib/*-linux-gnu/libz3.so*",
+				"usr/lib/*-linux-gnu/libz3.so*", "usr/share/i18n",
 			}, perl...),
 		}},
 		{on: "base", Addition: rootfs.Addition{

@@ -49,4 +49,7 @@ if [ ! -e "$PGDATA/PG_VERSION" ]; then
 	mv "$new" "$PGDATA"
 	sync
 fi
-exec postgres -D "$PGDATA" -c listen_addresses='*' -c unix_socket_directories=/run/postgresql "$@"
+# Where clients look first; a pod with a read-only root may not have it.
+sockets=/run/postgresql
+mkdir -p "$sockets" 2>/dev/null && [ -w "$sockets" ] || sockets=/tmp
+exec postgres -D "$PGDATA" -c listen_addresses='*' -c unix_socket_directories="$sockets" "$@"

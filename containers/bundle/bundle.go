@@ -116,7 +116,9 @@ func Read(dir string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.dir = dir
+	if b.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, fmt.Errorf("read the bundle: %w", err)
+	}
 	return b, nil
 }
 
@@ -170,7 +172,8 @@ func (b *Bundle) Images() map[string]string {
 	return refs
 }
 
-// Dir is the directory that the bundle was read from, empty for a parsed one.
+// Dir is the directory that the bundle was read from, links resolved; empty for a
+// parsed one.
 func (b *Bundle) Dir() string { return b.dir }
 
 // Path is where a file of the bundle is, given its path in the index.

@@ -55,6 +55,10 @@ func TestAnIntactBundleVerifies(t *testing.T) {
 	helm, ok := b.Tool("helm")
 	require.True(t, ok)
 	require.FileExists(t, b.Path(helm.Path))
+
+	link := filepath.Join(t.TempDir(), "current")
+	require.NoError(t, os.Symlink(dir, link))
+	require.NoError(t, Verify(t.Context(), link))
 }
 
 func TestVerifyNamesEveryWrongFile(t *testing.T) {

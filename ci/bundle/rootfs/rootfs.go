@@ -83,13 +83,14 @@ func (l *Layer) Versions() (map[string]string, error) {
 	return versions, nil
 }
 
-// Base builds Debian's minimum without documentation.
-func (b *Builder) Base(ctx context.Context) (*Layer, error) {
+// Base builds Debian's minimum without documentation and without what trim leaves
+// out of the layer.
+func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 	root := debian.Root{Name: "bundle-root", Release: b.Release}
 	key := store.NewInputs("bundle-base").
 		String("root", root.Key().Digest).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
-		Strings("skip", skipped).
+		Strings("trim", trim).Strings("skip", skipped).
 		Key()
 	dir, hit, err := b.Store.Do(ctx, key, func(ctx context.Context, dir string) error {
 		built, _, err := root.Build(ctx, b.Store)
@@ -112,7 +113,7 @@ func (b *Builder) Base(ctx context.Context) (*Layer, error) {
 		if err := os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644); err != nil {
 			return err
 		}
-		_, err = oci.WriteLayer(dir, []oci.Tree{{Root: files, Skip: skip(nil)}}, nil)
+		_, err = oci.WriteLayer(dir, []oci.Tree{{Root: files, Skip: skip(trim)}}, nil)
 		return err
 	})
 	return open(dir, key, nil, hit, err)
