@@ -52,6 +52,12 @@ func (a Application) Explain(pods string) string {
 	return fmt.Sprintf("sync %s, health %s", orElse(a.Sync, "not known"), orElse(a.Health, "not known"))
 }
 
+// Failed tells whether something about a went wrong, rather than is slow.
+func (a Application) Failed() bool {
+	return a.GivenUp() || len(a.Operation.Failed) > 0 || a.Health == "Degraded" ||
+		slices.ContainsFunc(a.Conditions, func(c Condition) bool { return strings.HasSuffix(c.Type, "Error") })
+}
+
 // Workloads are the objects of a whose pods may tell why it is not Healthy:
 // those that are not Healthy themselves and hooks that run or failed.
 func (a Application) Workloads() []Resource {

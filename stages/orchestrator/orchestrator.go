@@ -1,0 +1,54 @@
+// Package orchestrator holds the steps that bring the apps up: the GitOps tree
+// goes to the git server, the root Application to Argo CD, and then every app is
+// waited for until it is Synced and Healthy at the commit that was pushed.
+package orchestrator
+
+import (
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// Stage is the name of this stage.
+const Stage = "orchestrator"
+
+// The codes of this package's faults.
+const (
+	CodeTree    fault.Code = "ORC-001" // the GitOps tree cannot be read or completed
+	CodePublish fault.Code = "ORC-002" // the GitOps tree cannot be pushed
+	CodeSet     fault.Code = "ORC-003" // the Applications are not the expected ones
+	CodeLate    fault.Code = "ORC-004" // an app was not Synced and Healthy in time and nothing says why
+	CodeFailed  fault.Code = "ORC-005" // an app was not Synced and Healthy in time, for a known cause
+	CodeStale   fault.Code = "ORC-006" // Argo CD does not look at an Application
+)
+
+const (
+	// RootApp is the name of the Application that brings all others, in Argo CD's
+	// namespace.
+	RootApp = "root"
+	// Project is the AppProject of the root and of its apps; the platform release
+	// declares it.
+	Project = "platform"
+
+	branch     = "main"
+	rootChart  = "root-app"     // folder of the GitOps tree
+	valuesFile = "slipway.yaml" // in rootChart: what Slipway fills in
+)
+
+// Register adds the stage's steps to reg.
+func Register(reg *step.Registry) {
+	step.Register(reg, Stage, "publish", step.Step[stages.PublishInput, stages.Publication]{Run: runPublish})
+	step.Register(reg, Stage, "sync", step.Step[stages.AppsInput, stages.Apps]{Run: runSync})
+	step.Register(reg, Stage, "status", step.Step[stages.PlatformInput, stages.Apps]{Run: runStatus})
+}
+
+// connect opens the cluster; its waits report to the step's progress.
+func connect(env *step.Env) (*kube.Client, error) {
+	c, err := kube.Connect(env.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c.Progress = env.Progress
+	return c, nil
+}

@@ -1,0 +1,186 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
+	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+func runPublish(ctx context.Context, env *step.Env, in stages.PublishInput) (stages.Publication, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return stages.Publication{}, err
+	}
+	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps))), r, in)
+	if err != nil {
+		return stages.Publication{}, err
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.Publication{}, err
+	}
+	user, err := preorchestrator.Account(ctx, c, in.Gitea, preorchestrator.GiteaUser)
+	if err != nil {
+		return stages.Publication{}, err
+	}
+	env.Redact(string(user.Password))
+	return publish(ctx, env, user, tree, r, in)
+}
+
+// publish pushes tree unless the branch holds it already.
+func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in stages.PublishInput) (stages.Publication, error) {
+	revision, changed, err := user.Push(ctx, in.Gitea.Repository, branch, tree, gitserver.Commit{
+		Author: "Slipway", Email: "slipway@" + in.Common.Domain, When: time.Now(),
+		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, in.Common.Deployment),
+	})
+	if err != nil {
+		return stages.Publication{}, &fault.Fault{
+			Code: CodePublish, Class: fault.Step, Op: "push the GitOps tree", Err: err,
+			Fix: "look at the git server: kubectl logs -n " + preorchestrator.GiteaNamespace + " deploy/" + preorchestrator.GiteaService,
+		}
+	}
+	verb := "is already at"
+	if changed {
+		verb = "is now at"
+	}
+	env.Progress("%s %s %s, %d files", in.Gitea.Repository, verb, argo.Short(revision), len(tree))
+	return stages.Publication{Revision: revision, Changed: changed}, nil
+}
+
+// buildTree reads the release's GitOps folder and adds what Slipway fills in.
+func buildTree(fsys fs.FS, r *platform.Release, in stages.PublishInput) (gitserver.Tree, error) {
+	tree := gitserver.Tree{}
+	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(fsys, p)
+		if err != nil {
+			return err
+		}
+		tree[p] = b
+		return nil
+	})
+	if err != nil {
+		return nil, badTree(err)
+	}
+	if _, ok := tree[rootChart+"/Chart.yaml"]; !ok {
+		return nil, badTree(fmt.Errorf("folder %s holds no chart %s", r.GitOps, rootChart))
+	}
+	generated := rootChart + "/" + valuesFile
+	if _, taken := tree[generated]; taken {
+		return nil, badTree(fmt.Errorf("%s is Slipway's to write", generated))
+	}
+	values, err := rootValues(r, in)
+	if err != nil {
+		return nil, err
+	}
+	b, err := yaml.Marshal(values)
+	if err != nil {
+		return nil, badTree(fmt.Errorf("encode the values of %s: %w", rootChart, err))
+	}
+	tree[generated] = append([]byte("# Written by Slipway; a change made here is undone by the next run.\n"), b...)
+	return tree, nil
+}
+
+func badTree(err error) error {
+	return &fault.Fault{
+		Code: CodeTree, Class: fault.Step, Op: "build the GitOps tree", Err: err,
+		Fix: "correct the platform release, then run again: slipway install",
+	}
+}
+
+// values is what the root app's chart gets. Its fields are in the order in which
+// they are written, so that equal inputs give equal files.
+type values struct {
+	Applications   applications         `json:"applications"`
+	Components     map[string]component `json:"components"`
+	Deployment     string               `json:"deployment"`
+	Domain         string               `json:"domain"`
+	Images         map[string]string    `json:"images"`
+	Infrastructure infrastructure       `json:"infrastructure"`
+	Platform       string               `json:"platform"`
+	Repository     repository           `json:"repository"`
+	Scale          string               `json:"scale"`
+	StorageClass   string               `json:"storageClass"`
+}
+
+type applications struct {
+	Namespace string `json:"namespace"`
+	Project   string `json:"project"`
+}
+
+type component struct {
+	Enabled   bool     `json:"enabled"`
+	Images    []string `json:"images"`
+	Namespace string   `json:"namespace"`
+	Wave      int      `json:"wave"`
+}
+
+type repository struct {
+	Revision string `json:"revision"`
+	URL      string `json:"url"`
+}
+
+// infrastructure is what apps may want to know of what is below them; nothing
+// that changes when a cluster is started again.
+type infrastructure struct {
+	ClusterName  string              `json:"clusterName"`
+	LoadBalancer stages.LoadBalancer `json:"loadBalancer"`
+	ObjectStore  stages.ObjectStore  `json:"objectStore"`
+	Database     stages.Database     `json:"database"`
+}
+
+// rootValues says which apps there are and what they get. Images are those of
+// the apps that are on: a new digest elsewhere makes no new commit.
+func rootValues(r *platform.Release, in stages.PublishInput) (*values, error) {
+	c := in.Common
+	v := &values{
+		Applications: applications{Namespace: preorchestrator.ArgoNamespace, Project: Project},
+		Components:   map[string]component{},
+		Deployment:   c.Deployment, Domain: c.Domain, Platform: r.Version, Scale: c.Scale,
+		Images:       map[string]string{},
+		StorageClass: in.Infrastructure.StorageClass,
+		Repository:   repository{Revision: branch, URL: preorchestrator.RepositoryURL(in.Gitea)},
+		Infrastructure: infrastructure{
+			ClusterName: in.Infrastructure.ClusterName, LoadBalancer: in.Infrastructure.LoadBalancer,
+			ObjectStore: in.Infrastructure.ObjectStore, Database: in.Infrastructure.Database,
+		},
+	}
+	for _, comp := range r.Components {
+		if comp.Kind != platform.App {
+			continue
+		}
+		on := !slices.Contains(c.Disabled, comp.Name)
+		images := comp.Images
+		if images == nil {
+			images = []string{}
+		}
+		v.Components[comp.Name] = component{Enabled: on, Images: images, Namespace: comp.Namespace, Wave: comp.Wave}
+		for _, name := range images {
+			if !on {
+				continue
+			}
+			ref := c.Images[name]
+			if ref == "" {
+				return nil, badTree(fmt.Errorf("component %s needs the image %s, which neither the bundle nor the registry has", comp.Name, name))
+			}
+			v.Images[name] = ref
+		}
+	}
+	return v, nil
+}

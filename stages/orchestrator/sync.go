@@ -1,0 +1,260 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	defaultDeadline = 10 * time.Minute
+	lookEvery       = time.Second
+	tellEvery       = 10 * time.Second
+	diagnose        = 20 * time.Second // for finding a cause, also after the time is up
+)
+
+func runSync(ctx context.Context, env *step.Env, in stages.AppsInput) (stages.Apps, error) {
+	if len(in.Apps) == 0 {
+		return stages.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.Apps{}, err
+	}
+	applied, err := c.Apply(ctx, []*unstructured.Unstructured{rootApplication(in)}, kube.ApplyOptions{Force: true})
+	if err != nil {
+		return stages.Apps{}, err
+	}
+	env.Logger.Info("root application", "change", applied[0].Change, "revision", in.Revision)
+	deadline := time.Duration(in.Deadline) * time.Second
+	if deadline <= 0 {
+		deadline = defaultDeadline
+	}
+	w := &waiter{
+		client: c, env: env, pause: lookEvery,
+		tracker: &argo.Tracker{Root: RootApp, Revision: in.Revision, Expected: in.Apps, Deadline: deadline},
+	}
+	return w.wait(ctx)
+}
+
+// rootApplication is the app of apps at the branch. $ARGOCD_APP_REVISION is
+// replaced by the commit that it is at, so that its apps never run ahead of it.
+func rootApplication(in stages.AppsInput) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+		"metadata": map[string]any{
+			"name": RootApp, "namespace": preorchestrator.ArgoNamespace,
+			"labels": map[string]any{
+				preorchestrator.ManagedBy:       preorchestrator.ManagedByUs,
+				preorchestrator.DeploymentLabel: in.Common.Deployment,
+			},
+			"finalizers": []any{argo.CascadeFinalizer},
+		},
+		"spec": map[string]any{
+			"project": Project,
+			"source": map[string]any{
+				"repoURL": preorchestrator.RepositoryURL(in.Gitea), "targetRevision": branch, "path": rootChart,
+				"helm": map[string]any{
+					"releaseName": RootApp,
+					"valueFiles":  []any{valuesFile},
+					"parameters":  []any{map[string]any{"name": "repository.revision", "value": "$ARGOCD_APP_REVISION", "forceString": true}},
+				},
+			},
+			"destination":          map[string]any{"server": "https://kubernetes.default.svc", "namespace": preorchestrator.ArgoNamespace},
+			"revisionHistoryLimit": int64(5),
+			"syncPolicy": map[string]any{
+				"automated": map[string]any{"prune": true, "selfHeal": true},
+				"retry": map[string]any{
+					"limit": int64(-1), "refresh": true,
+					"backoff": map[string]any{"duration": "2s", "factor": int64(2), "maxDuration": "30s"},
+				},
+			},
+		},
+	}}
+}
+
+// waiter looks at the Applications until its tracker has a verdict.
+type waiter struct {
+	client  *kube.Client
+	env     *step.Env
+	tracker *argo.Tracker
+	pause   time.Duration
+}
+
+func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
+	begun := time.Now()
+	said, saidAt := "", time.Time{}
+	line := "nothing yet"
+	for {
+		all, err := list(ctx, w.client)
+		if err != nil {
+			return stages.Apps{}, w.outOfTime(ctx, begun, line, err)
+		}
+		now := time.Now()
+		v := w.tracker.Look(now, all)
+		line = v.Line
+		if line != said || now.Sub(saidAt) >= tellEvery {
+			w.env.Progress("%s (%s)", line, now.Sub(begun).Round(time.Second))
+			said, saidAt = line, now
+		}
+		switch {
+		case v.Done:
+			return report(all, w.tracker), nil
+		case len(v.Missing)+len(v.Unexpected) > 0:
+			return stages.Apps{}, wrongSet(v)
+		case v.Late != nil:
+			return stages.Apps{}, w.late(ctx, v)
+		}
+		if err := w.act(ctx, v.Actions); err != nil {
+			return stages.Apps{}, w.outOfTime(ctx, begun, line, err)
+		}
+		t := time.NewTimer(w.pause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return stages.Apps{}, w.outOfTime(ctx, begun, line, context.Cause(ctx))
+		}
+	}
+}
+
+// outOfTime says what was waited for when the step's own time is up; another
+// error stays as it is.
+func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("waited %s for the apps; last seen: %s: %w", time.Since(begun).Round(time.Second), line, err)
+}
+
+// act does what the tracker asks for. An Application that is gone meanwhile is
+// none of its business any more.
+func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
+	for _, a := range actions {
+		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
+		err := w.client.Retry(ctx, "patch the Application "+a.App.Name, func(ctx context.Context) error {
+			_, err := w.client.Dynamic.Resource(argo.Applications).Namespace(a.App.Namespace).
+				Patch(ctx, a.App.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+			return err
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// list reads every Application of the cluster.
+func list(ctx context.Context, c *kube.Client) ([]argo.Application, error) {
+	objs, err := c.List(ctx, argo.Applications, metav1.NamespaceAll, "")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]argo.Application, 0, len(objs))
+	for i := range objs {
+		a, err := argo.Read(&objs[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func wrongSet(v argo.Verdict) error {
+	var parts []string
+	if len(v.Missing) > 0 {
+		parts = append(parts, "the GitOps tree brings no app "+strings.Join(v.Missing, ", "))
+	}
+	if len(v.Unexpected) > 0 {
+		parts = append(parts, "it brings "+strings.Join(v.Unexpected, ", ")+", which platform.yaml does not name or which is off")
+	}
+	return badSet(errors.New(strings.Join(parts, "; ")))
+}
+
+func badSet(err error) error {
+	return &fault.Fault{
+		Code: CodeSet, Class: fault.Step, Op: "compare the apps with the platform release", Err: err,
+		Fix: "make components in platform.yaml and the chart " + rootChart + " agree, then run again: slipway install",
+	}
+}
+
+// late is the fault for an Application whose deadline has passed.
+func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
+	a := *v.Late
+	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
+	inspect := "kubectl get application -n " + preorchestrator.ArgoNamespace + " " + a.Name + " -o yaml"
+	if v.Stale {
+		return &fault.Fault{
+			Code: CodeStale, Class: fault.Timeout, Op: op,
+			Fix: "look at Argo CD's log: kubectl logs -n " + preorchestrator.ArgoNamespace + " sts/argocd-application-controller",
+			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s", a.Name, w.controller(ctx)),
+		}
+	}
+	cause, known := w.cause(ctx, a)
+	f := &fault.Fault{
+		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it, correct it, then run again: " + inspect,
+		Err: fmt.Errorf("app %s: %s (sync %s, health %s)", a.Name, cause, a.Sync, a.Health),
+	}
+	if len(v.Absent) > 0 {
+		f.Err = fmt.Errorf("%w; these never appeared: %s", f.Err, strings.Join(v.Absent, ", "))
+	}
+	if known {
+		f.Code, f.Class = CodeFailed, fault.Step
+		f.Fix = "correct the app, then run again: slipway install; to look at it: " + inspect
+	}
+	return f
+}
+
+// controller tells what keeps Argo CD's controller from its work, with a
+// leading colon; empty when its pods are well.
+func (w *waiter) controller(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnose)
+	defer cancel()
+	for _, name := range []string{"argocd-application-controller", "argocd-repo-server", "argocd-redis"} {
+		if why := w.client.PodCause(ctx, preorchestrator.ArgoNamespace, "app.kubernetes.io/name="+name); why != "" {
+			return ": " + why
+		}
+	}
+	return ""
+}
+
+// report is the outcome, the root left out, by wave and name.
+func report(all []argo.Application, t *argo.Tracker) stages.Apps {
+	var out stages.Apps
+	for _, a := range all {
+		if slices.Contains(t.Expected, a.Name) && a.Namespace == preorchestrator.ArgoNamespace {
+			out.Apps = append(out.Apps, appOf(a))
+		}
+	}
+	sortApps(out.Apps)
+	return out
+}
+
+func appOf(a argo.Application) stages.App {
+	return stages.App{Name: a.Name, Namespace: a.Namespace, Wave: a.Wave, Sync: a.Sync, Health: a.Health, Revision: a.Revision}
+}
+
+func sortApps(apps []stages.App) {
+	slices.SortFunc(apps, func(a, b stages.App) int {
+		if a.Wave != b.Wave {
+			return a.Wave - b.Wave
+		}
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+}

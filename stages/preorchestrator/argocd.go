@@ -1,0 +1,147 @@
+package preorchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// gitServiceSoon is how long the git server's Service may take to appear: the
+// steps gitea and argocd run at the same time.
+const gitServiceSoon = 5 * time.Minute
+
+func runArgoCD(ctx context.Context, env *step.Env, in stages.ArgoCDInput) (stages.ArgoCD, error) {
+	r, err := load(env)
+	if err != nil {
+		return stages.ArgoCD{}, err
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.ArgoCD{}, err
+	}
+	s := settings{
+		labels:  map[string]string{DeploymentLabel: in.Common.Deployment},
+		image:   func(short string) (string, error) { return image(in.Common, short) },
+		gitHost: in.TLS.GitHost,
+	}
+	if s.gitHost != giteaHost {
+		if s.gitIP, err = clusterIP(ctx, c, GiteaNamespace, GiteaService); err != nil {
+			return stages.ArgoCD{}, err
+		}
+	}
+	objs, err := argoManifests(env, r, s)
+	if err != nil {
+		return stages.ArgoCD{}, err
+	}
+	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	if err != nil {
+		return stages.ArgoCD{}, err
+	}
+	env.Progress("%s", kube.Count(applied))
+	out := stages.ArgoCD{Objects: len(applied)}
+	for _, a := range applied {
+		if a.Change != kube.Unchanged {
+			out.Changed++
+		}
+	}
+	return out, rollout(ctx, c, objs, &out)
+}
+
+// rollout waits for all workloads at the same time and reports every one that
+// does not come up.
+func rollout(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, out *stages.ArgoCD) error {
+	type result struct {
+		name string
+		err  error
+	}
+	results := make(chan result)
+	waits := 0
+	for _, o := range objs {
+		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" {
+			continue
+		}
+		waits++
+		go func() {
+			results <- result{o.GetKind() + "/" + o.GetName(), c.WaitRollout(ctx, o.GetKind(), o.GetNamespace(), o.GetName())}
+		}()
+	}
+	var errs []error
+	for range waits {
+		r := <-results
+		if r.err != nil {
+			errs = append(errs, r.err)
+		}
+		out.Workloads = append(out.Workloads, r.name)
+	}
+	slices.Sort(out.Workloads)
+	return errors.Join(errs...)
+}
+
+// argoManifests are the bundle's manifests, changed by the release and adapted.
+func argoManifests(env *step.Env, r *platform.Release, s settings) ([]*unstructured.Unstructured, error) {
+	i := slices.IndexFunc(r.Components, func(c platform.Component) bool {
+		return c.Kind == platform.Bootstrap && c.Namespace == ArgoNamespace && c.Bundle != ""
+	})
+	if i < 0 {
+		return nil, badManifests(fmt.Errorf("the platform release has no bootstrap component in namespace %s that names a folder of the bundle", ArgoNamespace))
+	}
+	component := r.Components[i]
+	objs, err := readManifests(os.DirFS(env.BundleDir), path.Join("manifests", component.Bundle))
+	if err != nil {
+		return nil, badManifests(fmt.Errorf("the bundle: %w", err))
+	}
+	if component.Path != "" {
+		overlay, err := readManifests(os.DirFS(env.PlatformDir), component.Path)
+		if err != nil {
+			return nil, badManifests(fmt.Errorf("the platform release: %w", err))
+		}
+		if objs, err = merge(objs, overlay); err != nil {
+			return nil, badManifests(err)
+		}
+	}
+	objs, err = adapt(objs, s)
+	if err != nil {
+		if f, ok := errors.AsType[*fault.Fault](err); ok {
+			return nil, f
+		}
+		return nil, badManifests(err)
+	}
+	return objs, nil
+}
+
+func badManifests(err error) error {
+	return &fault.Fault{
+		Code: CodeManifests, Class: fault.Step, Op: "read Argo CD's manifests", Err: err,
+		Fix: "build the bundle again: make bundle",
+	}
+}
+
+// clusterIP waits for the address of a Service in the cluster.
+func clusterIP(ctx context.Context, c *kube.Client, namespace, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitServiceSoon)
+	defer cancel()
+	ip := ""
+	err := c.WaitFor(ctx, fmt.Sprintf("the Service %s/%s", namespace, name), poll, func(ctx context.Context) (bool, string, error) {
+		o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		ip = o.Spec.ClusterIP
+		return ip != "" && !strings.EqualFold(ip, "None"), "it has no address in the cluster", nil
+	})
+	return ip, err
+}

@@ -1,0 +1,316 @@
+package preorchestrator
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
+	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	giteaPort  = 443             // of its Service
+	usable     = 2 * time.Minute // how long the git server may take to answer once its pods are ready
+	poll       = 500 * time.Millisecond
+	certLabel  = "slipway.dev/certificate" // annotation of the pods: fingerprint they were started with
+	giteaChart = "gitea"
+)
+
+func runGitea(ctx context.Context, env *step.Env, in stages.GiteaInput) (stages.Gitea, error) {
+	r, err := load(env)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	i := slices.IndexFunc(r.Components, func(c platform.Component) bool {
+		return c.Kind == platform.Bootstrap && c.Name == giteaChart && c.Path != ""
+	})
+	if i < 0 {
+		return stages.Gitea{}, badChart(giteaChart, errors.New("the platform release has no bootstrap component of that name with a path"))
+	}
+	values, err := giteaValues(in, r.Components[i])
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	rel, err := openRelease(c, env.Logger, env.Kubeconfig, giteaChart, GiteaNamespace,
+		filepath.Join(env.PlatformDir, filepath.FromSlash(r.Components[i].Path)), values)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	change, err := rel.converge(ctx)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	env.Progress("chart %s", change)
+	g := &gitea{client: c, env: env, common: in.Common}
+	return g.finish(ctx, rel, in.TLS)
+}
+
+// giteaValues are the values that the chart gets.
+func giteaValues(in stages.GiteaInput, component platform.Component) (map[string]any, error) {
+	images := map[string]any{}
+	for _, name := range component.Images {
+		ref, err := image(in.Common, name)
+		if err != nil {
+			return nil, err
+		}
+		images[name] = ref
+	}
+	return map[string]any{
+		"images":       images,
+		"host":         PublicHost(in.Common.Domain),
+		"scale":        in.Common.Scale,
+		"storageClass": in.Infrastructure.StorageClass,
+		"tls":          map[string]any{"secretName": GiteaTLS},
+	}, nil
+}
+
+type gitea struct {
+	client *kube.Client
+	env    *step.Env
+	common stages.Common
+}
+
+// finish waits for the pods, verifies the server by use and registers it with
+// Argo CD.
+func (g *gitea) finish(ctx context.Context, rel *chartRelease, served stages.TLS) (stages.Gitea, error) {
+	workloads, err := rel.workloads(ctx)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	for _, w := range workloads {
+		if err := g.client.WaitRollout(ctx, w[0], GiteaNamespace, w[1]); err != nil {
+			return stages.Gitea{}, err
+		}
+	}
+	out := stages.Gitea{URL: "https://" + PublicHost(g.common.Domain), ClusterURL: "https://" + served.GitHost}
+	if err := g.serves(ctx, served.SHA256, workloads); err != nil {
+		return stages.Gitea{}, err
+	}
+	if out.Address, err = LoadBalancer(ctx, g.client, GiteaNamespace, GiteaService, giteaPort); err != nil {
+		return stages.Gitea{}, err
+	}
+	user, err := Account(ctx, g.client, out, GiteaUser)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	g.env.Redact(string(user.Password))
+	admin, err := Account(ctx, g.client, out, GiteaAdmin)
+	if err != nil {
+		return stages.Gitea{}, err
+	}
+	g.env.Redact(string(admin.Password))
+	out.Repository = user.Username + "/" + Repository
+	if err := g.use(ctx, admin, user); err != nil {
+		return stages.Gitea{}, err
+	}
+	if err := g.register(ctx, out, user); err != nil {
+		return stages.Gitea{}, err
+	}
+	g.env.Progress("%s answers on %s, %s can log in", out.URL, out.Address, user.Username)
+	return out, nil
+}
+
+// serves makes sure that the pods show the certificate that their Secret holds:
+// the server reads it when it starts.
+func (g *gitea) serves(ctx context.Context, fingerprint string, workloads [][2]string) error {
+	roots, err := Roots(ctx, g.client)
+	if err != nil {
+		return err
+	}
+	seen, err := g.shown(ctx, roots)
+	if err != nil || seen == fingerprint {
+		return err
+	}
+	g.env.Progress("starting the pods again, they show another certificate")
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{certLabel: fingerprint}},
+	}}})
+	if err != nil {
+		return fmt.Errorf("encode a patch: %w", err)
+	}
+	for _, w := range workloads {
+		if w[0] != "Deployment" {
+			continue
+		}
+		err := g.client.Retry(ctx, "restart "+w[1], func(ctx context.Context) error {
+			_, err := g.client.Kubernetes.AppsV1().Deployments(GiteaNamespace).Patch(ctx, w[1], types.StrategicMergePatchType, patch,
+				metav1.PatchOptions{FieldManager: kube.FieldManager})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := g.client.WaitRollout(ctx, w[0], GiteaNamespace, w[1]); err != nil {
+			return err
+		}
+	}
+	if seen, err = g.shown(ctx, roots); err != nil || seen == fingerprint {
+		return err
+	}
+	return badServer("look at its certificate", fmt.Errorf("it shows %.12s…, not %.12s…", seen, fingerprint))
+}
+
+// shown is the fingerprint of the certificate that the server shows, after the
+// client has verified it for the server's host.
+func (g *gitea) shown(ctx context.Context, roots *x509.CertPool) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, usable)
+	defer cancel()
+	fingerprint := ""
+	err := g.client.WaitFor(ctx, "the git server to answer through its load balancer", poll, func(ctx context.Context) (bool, string, error) {
+		// The address is read each time: it changes when the cluster was started again.
+		address, err := addressOf(ctx, g.client, GiteaNamespace, GiteaService, giteaPort)
+		if err != nil || address == "" {
+			return false, "the load balancer has no address", err
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		d := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: PublicHost(g.common.Domain), MinVersion: tls.VersionTLS12}}
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		fingerprint = certificate.Fingerprint(conn.(*tls.Conn).ConnectionState().PeerCertificates[0])
+		return true, "", conn.Close()
+	})
+	return fingerprint, err
+}
+
+// use verifies by use: both accounts log in, the repository is there, and a
+// stranger cannot sign up.
+func (g *gitea) use(ctx context.Context, admin, user *gitserver.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, usable)
+	defer cancel()
+	for _, s := range []*gitserver.Server{user, admin} {
+		err := g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, poll, func(ctx context.Context) (bool, string, error) {
+			login, err := s.User(ctx)
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			return login == s.Username, "logged in as " + login, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := user.EnsureRepository(ctx, Repository, "The platform, as Argo CD installs it"); err != nil {
+		return badServer("make the repository "+Repository, err)
+	}
+	err := admin.CheckSignUpRefused(ctx)
+	if errors.Is(err, gitserver.ErrSignUpOpen) {
+		return &fault.Fault{
+			Code: CodeSignUp, Class: fault.Step, Op: "try to sign up on the git server as a stranger", Err: err,
+			Fix: "set DISABLE_REGISTRATION in the chart's app.ini, then run again: slipway install",
+		}
+	}
+	if err != nil {
+		return badServer("try to sign up as a stranger", err)
+	}
+	return nil
+}
+
+func badServer(op string, err error) error {
+	return &fault.Fault{
+		Code: CodeGitServer, Class: fault.Step, Op: op + " on the git server", Err: err,
+		Fix: "look at its log: kubectl logs -n " + GiteaNamespace + " deploy/" + GiteaService,
+	}
+}
+
+// register tells Argo CD how it gets at the GitOps tree, and at other
+// repositories of the same user.
+func (g *gitea) register(ctx context.Context, out stages.Gitea, user *gitserver.Server) error {
+	account := map[string][]byte{
+		"type": []byte("git"), "username": []byte(user.Username), "password": []byte(user.Password),
+	}
+	for _, w := range []struct{ name, kind, url string }{
+		{ArgoRepository, "repository", RepositoryURL(out)},
+		{ArgoCredentials, "repo-creds", out.ClusterURL + "/" + user.Username + "/"},
+	} {
+		data := maps.Clone(account)
+		data["url"] = []byte(w.url)
+		all := labels(g.common.Deployment)
+		all["argocd.argoproj.io/secret-type"] = w.kind
+		if err := writeSecret(ctx, g.client, ArgoNamespace, w.name, corev1.SecretTypeOpaque, all, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RepositoryURL is the address of the GitOps tree as Argo CD reaches it.
+func RepositoryURL(g stages.Gitea) string { return g.ClusterURL + "/" + g.Repository + ".git" }
+
+// Account opens the git server with the account that a Secret in the git
+// server's namespace holds.
+func Account(ctx context.Context, c *kube.Client, g stages.Gitea, secret string) (*gitserver.Server, error) {
+	roots, err := Roots(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	o, err := getSecret(ctx, c, GiteaNamespace, secret)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
+		return nil, &fault.Fault{
+			Code: CodeSecret, Class: fault.Step, Op: "read the account " + secret,
+			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
+			Err: fmt.Errorf("secret %s/%s is missing or has no username and password", GiteaNamespace, secret),
+		}
+	}
+	return &gitserver.Server{
+		URL: g.URL, Address: g.Address, Roots: roots,
+		Username: string(o.Data["username"]), Password: gitserver.Password(o.Data["password"]),
+	}, nil
+}
+
+// LoadBalancer waits for the address of a Service of type LoadBalancer and
+// returns it with the port, host:port.
+func LoadBalancer(ctx context.Context, c *kube.Client, namespace, name string, port int) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, usable)
+	defer cancel()
+	address := ""
+	err := c.WaitFor(ctx, fmt.Sprintf("an address of the Service %s/%s", namespace, name), poll, func(ctx context.Context) (done bool, seen string, err error) {
+		address, err = addressOf(ctx, c, namespace, name, port)
+		return address != "", "its load balancer has none yet", err
+	})
+	return address, err
+}
+
+// addressOf is the address of a load balancer with the port; empty while it has
+// none.
+func addressOf(ctx context.Context, c *kube.Client, namespace, name string, port int) (string, error) {
+	o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, in := range o.Status.LoadBalancer.Ingress {
+		if host := cmp.Or(in.IP, in.Hostname); host != "" {
+			return net.JoinHostPort(host, strconv.Itoa(port)), nil
+		}
+	}
+	return "", nil
+}

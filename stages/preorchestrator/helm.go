@@ -1,0 +1,230 @@
+package preorchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+// maxHistory is how many revisions of a Helm release are kept.
+const maxHistory = 5
+
+// chartRelease is one Helm release that a step brings about.
+type chartRelease struct {
+	client    *kube.Client
+	log       *slog.Logger
+	config    *action.Configuration
+	name      string
+	namespace string
+	chart     *chart.Chart
+	values    map[string]any
+}
+
+// openRelease loads the chart in dir and connects Helm to the cluster.
+func openRelease(c *kube.Client, log *slog.Logger, kubeconfig, name, namespace, dir string, values map[string]any) (*chartRelease, error) {
+	ch, err := loader.LoadDir(dir)
+	if err != nil {
+		return nil, badChart(name, err)
+	}
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	r := &chartRelease{
+		client: c, log: log, config: new(action.Configuration),
+		name: name, namespace: namespace, chart: ch, values: values,
+	}
+	debug := func(format string, args ...any) { log.Debug("helm: " + fmt.Sprintf(format, args...)) }
+	if err := r.config.Init(flags, namespace, "secret", debug); err != nil {
+		return nil, badRelease("connect Helm to the cluster", err)
+	}
+	return r, nil
+}
+
+func badChart(name string, err error) error {
+	return &fault.Fault{
+		Code: CodeChart, Class: fault.Step, Op: "render the chart " + name, Err: err,
+		Fix: "correct the chart in the platform release, then run again: slipway install",
+	}
+}
+
+func badRelease(op string, err error) error {
+	return &fault.Fault{
+		Code: CodeRelease, Class: fault.Step, Op: op, Err: err,
+		Fix: "look at the step's log, then run again: slipway install",
+	}
+}
+
+// Change of a release.
+const (
+	unchanged = "unchanged"
+	installed = "installed"
+	upgraded  = "upgraded"
+)
+
+// converge installs or upgrades the release, or leaves it alone when the
+// deployed revision renders the same from the same values and all its objects
+// are there. What a killed run left behind is cleared away first; no object and
+// no volume is deleted for it. It does not wait for the pods.
+func (r *chartRelease) converge(ctx context.Context) (change string, err error) {
+	deployed, err := r.recover(ctx)
+	if err != nil {
+		return "", err
+	}
+	if deployed == nil {
+		in := action.NewInstall(r.config)
+		in.ReleaseName, in.Namespace, in.SkipCRDs = r.name, r.namespace, true
+		if _, err := in.RunWithContext(ctx, r.chart, r.values); err != nil {
+			return "", badRelease("install the chart "+r.name, err)
+		}
+		return installed, nil
+	}
+	planned, err := r.upgrade(ctx, true)
+	if err != nil {
+		return "", badChart(r.name, err)
+	}
+	if same(deployed, planned) {
+		missing, err := r.missing(ctx, deployed)
+		if err != nil {
+			return "", err
+		}
+		if len(missing) == 0 {
+			return unchanged, nil
+		}
+		r.log.Info("objects of the release are gone", "release", r.name, "objects", missing)
+	}
+	if _, err := r.upgrade(ctx, false); err != nil {
+		return "", badRelease("upgrade the chart "+r.name, err)
+	}
+	return upgraded, nil
+}
+
+func (r *chartRelease) upgrade(ctx context.Context, dry bool) (*release.Release, error) {
+	up := action.NewUpgrade(r.config)
+	up.Namespace, up.MaxHistory, up.ResetValues, up.SkipCRDs = r.namespace, maxHistory, true, true
+	if dry {
+		up.DryRun, up.DryRunOption = true, "server"
+	}
+	return up.RunWithContext(ctx, r.name, r.chart, r.values)
+}
+
+// same tells whether two revisions would be the same in the cluster.
+func same(a, b *release.Release) bool {
+	return a.Info != nil && a.Info.Status == release.StatusDeployed && a.Manifest == b.Manifest && sameValues(a.Config, b.Config) &&
+		a.Chart.Metadata.Version == b.Chart.Metadata.Version && a.Chart.Metadata.AppVersion == b.Chart.Metadata.AppVersion
+}
+
+// sameValues takes an empty map for none.
+func sameValues(a, b map[string]any) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+}
+
+// recover returns the deployed revision, nil when there is none. Records of
+// operations that were killed half-way, and of failed ones, are removed: Helm
+// would refuse to go on. Their objects stay and are taken over, because they
+// carry the release's name.
+func (r *chartRelease) recover(ctx context.Context) (*release.Release, error) {
+	var history []*release.Release
+	err := r.client.Retry(ctx, "read the Helm release "+r.name, func(context.Context) (err error) {
+		history, err = r.config.Releases.History(r.name)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			history, err = nil, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, badRelease("read the Helm release "+r.name, err)
+	}
+	deployed, stale := sortHistory(history)
+	for _, s := range stale {
+		r.log.Info("removing the record of an unfinished operation", "release", r.name, "revision", s.Version, "status", s.Info.Status)
+		if _, err := r.config.Releases.Delete(r.name, s.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, badRelease("remove a record of the Helm release "+r.name, err)
+		}
+	}
+	return deployed, nil
+}
+
+// sortHistory finds the newest deployed revision and the records that are in the
+// way: all that are newer, and all there are when none is deployed.
+func sortHistory(history []*release.Release) (deployed *release.Release, stale []*release.Release) {
+	for _, h := range history {
+		if h.Info != nil && h.Info.Status == release.StatusDeployed && (deployed == nil || h.Version > deployed.Version) {
+			deployed = h
+		}
+	}
+	for _, h := range history {
+		if deployed == nil || h.Version > deployed.Version {
+			stale = append(stale, h)
+		}
+	}
+	slices.SortFunc(stale, func(a, b *release.Release) int { return b.Version - a.Version })
+	return deployed, stale
+}
+
+// missing lists the objects of a revision that are not in the cluster.
+func (r *chartRelease) missing(ctx context.Context, rel *release.Release) ([]string, error) {
+	objs, err := kube.Decode([]byte(rel.Manifest))
+	if err != nil {
+		return nil, badChart(r.name, err)
+	}
+	var out []string
+	for _, o := range objs {
+		ns := o.GetNamespace()
+		if ns == "" {
+			ns = r.namespace
+		}
+		api, err := r.client.Resource(ctx, o.GroupVersionKind(), ns)
+		if err != nil {
+			return nil, err
+		}
+		err = r.client.Retry(ctx, "get "+o.GetKind()+" "+o.GetName(), func(ctx context.Context) error {
+			_, err := api.Get(ctx, o.GetName(), metav1.GetOptions{})
+			return err
+		})
+		switch {
+		case apierrors.IsNotFound(err):
+			out = append(out, o.GetKind()+"/"+o.GetName())
+		case err != nil:
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// workloads are the objects of the newest deployed revision whose pods are to
+// run, as kind and name.
+func (r *chartRelease) workloads(ctx context.Context) ([][2]string, error) {
+	rel, err := r.config.Releases.Deployed(r.name)
+	if err != nil {
+		return nil, badRelease("read the Helm release "+r.name, err)
+	}
+	objs, err := kube.Decode([]byte(rel.Manifest))
+	if err != nil {
+		return nil, badChart(r.name, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out [][2]string
+	for _, o := range objs {
+		switch o.GetKind() {
+		case "Deployment", "StatefulSet", "DaemonSet":
+			out = append(out, [2]string{o.GetKind(), o.GetName()})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,114 @@
+package preorchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) (stages.Namespaces, error) {
+	r, err := load(env)
+	if err != nil {
+		return stages.Namespaces{}, err
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.Namespaces{}, err
+	}
+	out, err := ensureNamespaces(ctx, c, in.Common.Deployment, r.Namespaces)
+	if err == nil {
+		env.Progress("%d namespaces, %d of them new", len(out.Names), len(out.Created))
+	}
+	return out, err
+}
+
+// ensureNamespaces makes the namespaces of a release and Slipway's own. It
+// creates nothing when one of them is there and does not belong to deployment.
+func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, want []platform.Namespace) (stages.Namespaces, error) {
+	want = append([]platform.Namespace{{Name: SystemNamespace}}, want...)
+	var out stages.Namespaces
+	var reserved, foreign []string
+	for _, ns := range want {
+		out.Names = append(out.Names, ns.Name)
+		if ns.Name == metav1.NamespaceDefault || strings.HasPrefix(ns.Name, "kube-") {
+			reserved = append(reserved, ns.Name)
+			continue
+		}
+		var found map[string]string
+		err := c.Retry(ctx, "get namespace "+ns.Name, func(ctx context.Context) error {
+			o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			found = o.Labels
+			return nil
+		})
+		switch {
+		case apierrors.IsNotFound(err):
+			out.Created = append(out.Created, ns.Name)
+		case err != nil:
+			return stages.Namespaces{}, err
+		case found[DeploymentLabel] == "":
+			foreign = append(foreign, ns.Name+" (without an owner)")
+		case found[DeploymentLabel] != deployment:
+			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, found[DeploymentLabel]))
+		}
+	}
+	if err := unusable(reserved, foreign); err != nil {
+		return stages.Namespaces{}, err
+	}
+	for _, ns := range want {
+		all := maps.Clone(ns.Labels)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, labels(deployment))
+		o := applycorev1.Namespace(ns.Name).WithLabels(all)
+		err := c.Retry(ctx, "apply namespace "+ns.Name, func(ctx context.Context) error {
+			_, err := c.Kubernetes.CoreV1().Namespaces().Apply(ctx, o, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
+			return err
+		})
+		if err != nil {
+			return stages.Namespaces{}, err
+		}
+	}
+	slices.Sort(out.Names)
+	slices.Sort(out.Created)
+	return out, nil
+}
+
+// unusable is the fault for namespaces that cannot be taken; nil when there are
+// none.
+func unusable(reserved, foreign []string) error {
+	const op = "make the platform's namespaces"
+	var errs []error
+	if len(reserved) > 0 {
+		errs = append(errs, &fault.Fault{
+			Code: CodeReserved, Class: fault.Step, Op: op,
+			Fix: "name other namespaces in platform.yaml, then run again: slipway install",
+			Err: fmt.Errorf("these belong to Kubernetes: %s", strings.Join(reserved, ", ")),
+		})
+	}
+	if len(foreign) > 0 {
+		first, _, _ := strings.Cut(foreign[0], " ")
+		errs = append(errs, &fault.Fault{
+			Code: CodeForeign, Class: fault.Step, Op: op,
+			Fix: "use another cluster, or remove what is there when nobody needs it: kubectl delete namespace " + first,
+			Err: fmt.Errorf("these exist and are not ours: %s; nothing was created", strings.Join(foreign, ", ")),
+		})
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,218 @@
+package preorchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	branch         = "main"
+	probeApp       = "slipway-probe" // the Application, its project and what it brings
+	reconcileSoon  = 3 * time.Minute
+	probeRetention = "the check of step preorchestrator/argocd-reconcile"
+)
+
+// probeTree is what the probe repository holds: one object that Argo CD can
+// bring about anywhere.
+func probeTree() gitserver.Tree {
+	return gitserver.Tree{"probe.yaml": []byte(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: ` + probeApp + `
+data:
+  purpose: ` + probeRetention + `
+`)}
+}
+
+func runPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput) (stages.GiteaPush, error) {
+	user, err := openUser(ctx, env, in.Gitea)
+	if err != nil {
+		return stages.GiteaPush{}, err
+	}
+	if _, err := user.EnsureRepository(ctx, Probe, "What "+probeRetention+" pushes"); err != nil {
+		return stages.GiteaPush{}, badPush(err)
+	}
+	repository := user.Username + "/" + Probe
+	revision, changed, err := user.Push(ctx, repository, branch, probeTree(), gitserver.Commit{
+		Author: "Slipway", Email: "slipway@" + in.Common.Domain, Message: "a push over HTTPS", When: time.Now(),
+	})
+	if err != nil {
+		return stages.GiteaPush{}, badPush(err)
+	}
+	verb := "found"
+	if changed {
+		verb = "pushed"
+	}
+	env.Progress("%s %s of %s", verb, argo.Short(revision), repository)
+	return stages.GiteaPush{Repository: repository, Revision: revision}, nil
+}
+
+func verifyPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput, out stages.GiteaPush) error {
+	user, err := openUser(ctx, env, in.Gitea)
+	if err != nil {
+		return err
+	}
+	head, _, err := user.Head(ctx, out.Repository, branch)
+	if err != nil {
+		return err
+	}
+	if head != out.Revision {
+		return fmt.Errorf("%s is at %s now", out.Repository, argo.Short(head))
+	}
+	return nil
+}
+
+func openUser(ctx context.Context, env *step.Env, g stages.Gitea) (*gitserver.Server, error) {
+	c, err := connect(env)
+	if err != nil {
+		return nil, err
+	}
+	user, err := Account(ctx, c, g, GiteaUser)
+	if err != nil {
+		return nil, err
+	}
+	env.Redact(string(user.Password))
+	return user, nil
+}
+
+func badPush(err error) error {
+	return &fault.Fault{
+		Code: CodePush, Class: fault.Step, Op: "push to the git server over HTTPS", Err: err,
+		Fix: "look at its log: kubectl logs -n " + GiteaNamespace + " deploy/" + GiteaService,
+	}
+}
+
+func runReconcile(ctx context.Context, env *step.Env, in stages.ReconcileInput) (stages.Reconcile, error) {
+	c, err := connect(env)
+	if err != nil {
+		return stages.Reconcile{}, err
+	}
+	if err := removeProbe(ctx, c); err != nil { // of a run that was killed
+		return stages.Reconcile{}, badReconcile(err)
+	}
+	app, err := reconcile(ctx, c, in)
+	if err != nil {
+		return stages.Reconcile{}, err
+	}
+	env.Progress("%s/%s was %s and %s at %s", app.Namespace, app.Name, app.Sync, app.Health, argo.Short(app.Revision))
+	if err := removeProbe(ctx, c); err != nil {
+		return stages.Reconcile{}, badReconcile(err)
+	}
+	return stages.Reconcile{Application: app.Namespace + "/" + app.Name, Revision: app.Revision}, nil
+}
+
+// verifyReconcile is cheap: what was seen stays true while Argo CD's controller
+// and repository server run.
+func verifyReconcile(ctx context.Context, env *step.Env, _ stages.ReconcileInput, _ stages.Reconcile) error {
+	c, err := connect(env)
+	if err != nil {
+		return err
+	}
+	if err := c.RolledOut(ctx, "StatefulSet", ArgoNamespace, "argocd-application-controller"); err != nil {
+		return err
+	}
+	return c.RolledOut(ctx, "Deployment", ArgoNamespace, "argocd-repo-server")
+}
+
+// reconcile applies the probe Application and waits until it is Synced and
+// Healthy at the commit that was pushed.
+func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (argo.Application, error) {
+	if _, err := c.Apply(ctx, probeObjects(in), kube.ApplyOptions{Force: true}); err != nil {
+		return argo.Application{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
+	defer cancel()
+	var app argo.Application
+	what := fmt.Sprintf("the Application %s/%s to be Synced and Healthy", SystemNamespace, probeApp)
+	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
+		o, err := c.Dynamic.Resource(argo.Applications).Namespace(SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		if app, err = argo.Read(o); err != nil {
+			return false, "", err
+		}
+		why := app.Waiting(in.Push.Revision)
+		if why != "" {
+			why += ": " + app.Explain("")
+		}
+		return why == "", why, nil
+	})
+	if err != nil {
+		return app, badReconcile(err)
+	}
+	return app, nil
+}
+
+func badReconcile(err error) error {
+	return &fault.Fault{
+		Code: CodeReconcile, Class: fault.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
+		Fix: "look at its log: kubectl logs -n " + ArgoNamespace + " sts/argocd-application-controller",
+	}
+}
+
+// probeObjects are a project that only the probe may use and the probe itself.
+func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
+	repository := in.Gitea.ClusterURL + "/" + in.Push.Repository + ".git"
+	meta := func(namespace string) map[string]any {
+		return map[string]any{
+			"name": probeApp, "namespace": namespace,
+			"labels": map[string]any{ManagedBy: ManagedByUs, DeploymentLabel: in.Common.Deployment},
+		}
+	}
+	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": SystemNamespace}
+	app := meta(SystemNamespace)
+	app["finalizers"] = []any{argo.CascadeFinalizer}
+	return []*unstructured.Unstructured{
+		{Object: map[string]any{
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(ArgoNamespace),
+			"spec": map[string]any{
+				"description":      probeRetention,
+				"sourceRepos":      []any{repository},
+				"sourceNamespaces": []any{SystemNamespace},
+				"destinations":     []any{target},
+			},
+		}},
+		{Object: map[string]any{
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": app,
+			"spec": map[string]any{
+				"project":     probeApp,
+				"source":      map[string]any{"repoURL": repository, "targetRevision": branch, "path": "."},
+				"destination": target,
+				"syncPolicy":  map[string]any{"automated": map[string]any{"prune": true}},
+			},
+		}},
+	}
+}
+
+// removeProbe deletes the probe with what it brought, then its project.
+func removeProbe(ctx context.Context, c *kube.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
+	defer cancel()
+	if err := c.Delete(ctx, argo.Applications, SystemNamespace, probeApp, metav1.DeletePropagationForeground); err != nil {
+		return err
+	}
+	err := c.WaitFor(ctx, fmt.Sprintf("the Application %s/%s to be gone", SystemNamespace, probeApp), poll, func(ctx context.Context) (bool, string, error) {
+		_, err := c.Dynamic.Resource(argo.Applications).Namespace(SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		return false, "it is being deleted", err
+	})
+	if err != nil {
+		return err
+	}
+	return c.Delete(ctx, argo.AppProjects, ArgoNamespace, probeApp, metav1.DeletePropagationBackground)
+}

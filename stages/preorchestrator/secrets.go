@@ -1,0 +1,290 @@
+package preorchestrator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+func runSecrets(ctx context.Context, env *step.Env, in stages.PlatformInput) (stages.Secrets, error) {
+	r, err := load(env)
+	if err != nil {
+		return stages.Secrets{}, err
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.Secrets{}, err
+	}
+	want := r.Secrets
+	if ships(r, ArgoNamespace) {
+		// What Argo CD's own manifests would make with a Job-like container.
+		want = append(slices.Clone(want), platform.Secret{
+			Name: ArgoRedis, Namespace: ArgoNamespace, Type: string(corev1.SecretTypeOpaque),
+			Keys: []platform.SecretKey{{Key: "auth", Generate: platform.Password, Length: platform.DefaultLength}},
+		})
+	}
+	s := &secrets{client: c, common: in.Common, redact: env.Redact, have: map[string]*corev1.Secret{}}
+	out, err := s.ensure(ctx, want)
+	if err == nil {
+		env.Progress("%d secrets, %d of them new", len(out.Names), len(out.Created))
+	}
+	return out, err
+}
+
+// ships tells whether a release has a bootstrap component in namespace.
+func ships(r *platform.Release, namespace string) bool {
+	return slices.ContainsFunc(r.Components, func(c platform.Component) bool {
+		return c.Kind == platform.Bootstrap && c.Namespace == namespace
+	})
+}
+
+// secrets makes the Secrets of a release. What is there is never overwritten.
+type secrets struct {
+	client *kube.Client
+	common stages.Common
+	redact func(string) // told every value that is made or read
+	have   map[string]*corev1.Secret
+}
+
+func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (stages.Secrets, error) {
+	var out stages.Secrets
+	for _, w := range want {
+		name := w.Namespace + "/" + w.Name
+		out.Names = append(out.Names, name)
+		found, err := s.get(ctx, w.Namespace, w.Name)
+		if err != nil {
+			return stages.Secrets{}, err
+		}
+		if found == nil {
+			out.Created = append(out.Created, name)
+		}
+		s.have[name] = found
+	}
+	plan, err := s.plan(want)
+	if err != nil {
+		return stages.Secrets{}, &fault.Fault{
+			Code: CodeSecret, Class: fault.Step, Op: "make the platform's secrets", Err: err,
+			Fix: "correct the secrets in platform.yaml, then run again: slipway install",
+		}
+	}
+	for _, w := range want {
+		name := w.Namespace + "/" + w.Name
+		if err := s.write(ctx, w, plan[name]); err != nil {
+			return stages.Secrets{}, err
+		}
+		if s.have[name] != nil {
+			for _, key := range slices.Sorted(maps.Keys(plan[name])) {
+				out.Added = append(out.Added, name+"/"+key)
+			}
+		}
+	}
+	slices.Sort(out.Names)
+	slices.Sort(out.Created)
+	return out, nil
+}
+
+// plan is, for each secret, the values of the keys that it lacks. Copies come
+// from what is in the cluster, else from what is planned.
+func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, error) {
+	plan := map[string]map[string][]byte{}
+	type hole struct{ secret, key, from string }
+	var copies []hole
+	for _, w := range want {
+		name := w.Namespace + "/" + w.Name
+		plan[name] = map[string][]byte{}
+		for _, k := range w.Keys {
+			if o := s.have[name]; o != nil {
+				if v, ok := o.Data[k.Key]; ok {
+					s.hide(k, v)
+					continue
+				}
+			}
+			if k.Generate == platform.CopyOf {
+				copies = append(copies, hole{name, k.Key, k.From})
+				continue
+			}
+			v, err := s.value(k)
+			if err != nil {
+				return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
+			}
+			s.hide(k, v)
+			plan[name][k.Key] = v
+		}
+	}
+	for len(copies) > 0 {
+		left := slices.DeleteFunc(slices.Clone(copies), func(h hole) bool {
+			secret, key := h.from[:strings.LastIndexByte(h.from, '/')+1], h.from[strings.LastIndexByte(h.from, '/')+1:]
+			secret = strings.TrimSuffix(secret, "/")
+			v, ok := plan[secret][key]
+			if o := s.have[secret]; !ok && o != nil {
+				v, ok = o.Data[key]
+			}
+			if ok {
+				plan[h.secret][h.key] = v
+			}
+			return ok
+		})
+		if len(left) == len(copies) {
+			return nil, fmt.Errorf("%s/%s is a copy of %s, which is not there", left[0].secret, left[0].key, left[0].from)
+		}
+		copies = left
+	}
+	return plan, nil
+}
+
+// hide keeps what is secret out of the logs.
+func (s *secrets) hide(k platform.SecretKey, v []byte) {
+	if k.Generate != platform.Literal && s.redact != nil {
+		s.redact(string(v))
+	}
+}
+
+func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
+	n := k.Length
+	if n == 0 {
+		n = platform.DefaultLength
+	}
+	switch k.Generate {
+	case platform.Password:
+		return password(n)
+	case platform.Token:
+		return token(n)
+	case platform.Literal:
+		return []byte(platform.Fill(k.Value, map[string]string{
+			"domain": s.common.Domain, "deployment": s.common.Deployment, "adminEmail": s.common.AdminEmail,
+		})), nil
+	}
+	return nil, fmt.Errorf("a value cannot be made as %q", k.Generate)
+}
+
+func (s *secrets) get(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return getSecret(ctx, s.client, namespace, name)
+}
+
+// getSecret is nil without an error when there is no such Secret.
+func getSecret(ctx context.Context, c *kube.Client, namespace, name string) (*corev1.Secret, error) {
+	var o *corev1.Secret
+	err := c.Retry(ctx, "get secret "+namespace+"/"+name, func(ctx context.Context) (err error) {
+		o, err = c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// write creates w with values, or adds values to the one that is there. It never
+// changes a key that another writer has set meanwhile.
+func (s *secrets) write(ctx context.Context, w platform.Secret, values map[string][]byte) error {
+	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
+	what := "write secret " + w.Namespace + "/" + w.Name
+	if s.have[w.Namespace+"/"+w.Name] == nil {
+		all := maps.Clone(w.Labels)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, labels(s.common.Deployment))
+		kind := corev1.SecretType(w.Type)
+		if kind == "" {
+			kind = corev1.SecretTypeOpaque
+		}
+		o := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: all},
+			Type:       kind, Data: values,
+		}
+		err := s.client.Retry(ctx, what, func(ctx context.Context) error {
+			_, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager})
+			return err
+		})
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		// An attempt whose answer was lost has made it: fall through and see
+		// whether a key is missing.
+	}
+	return s.client.Retry(ctx, what, func(ctx context.Context) error {
+		return addKeys(ctx, s.client, w.Namespace, w.Name, values)
+	})
+}
+
+// addKeys adds the keys that a Secret does not have.
+func addKeys(ctx context.Context, c *kube.Client, namespace, name string, values map[string][]byte) error {
+	api := c.Kubernetes.CoreV1().Secrets(namespace)
+	for {
+		o, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		missing := false
+		for k, v := range values {
+			if _, ok := o.Data[k]; !ok {
+				if o.Data == nil {
+					o.Data = map[string][]byte{}
+				}
+				o.Data[k], missing = v, true
+			}
+		}
+		if !missing {
+			return nil
+		}
+		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+		if !apierrors.IsConflict(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits = "0123456789"
+)
+
+// password is n letters and digits, with at least one lower-case letter, one
+// upper-case letter and one digit.
+func password(n int) ([]byte, error) {
+	if n < 3 {
+		return nil, errors.New("a password has at least 3 characters")
+	}
+	alphabet := lower + upper + digits
+	for {
+		b := make([]byte, n)
+		for i := range b {
+			j, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
+			if err != nil {
+				return nil, fmt.Errorf("read random numbers: %w", err)
+			}
+			b[i] = alphabet[j.Int64()]
+		}
+		s := string(b)
+		if strings.ContainsAny(s, lower) && strings.ContainsAny(s, upper) && strings.ContainsAny(s, digits) {
+			return b, nil
+		}
+	}
+}
+
+// token is n lower-case hexadecimal digits.
+func token(n int) ([]byte, error) {
+	b := make([]byte, (n+1)/2)
+	if _, err := rand.Read(b); err != nil {
+		return nil, fmt.Errorf("read random numbers: %w", err)
+	}
+	return []byte(hex.EncodeToString(b)[:n]), nil
+}

@@ -1,0 +1,257 @@
+package preorchestrator
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// The names of the git server in the cluster.
+const (
+	giteaHost     = GiteaService + "." + GiteaNamespace + ".svc"
+	giteaFullHost = giteaHost + ".cluster.local"
+)
+
+// PublicHost is the git server's host as users see it.
+func PublicHost(domain string) string { return "gitea." + domain }
+
+func runTLS(ctx context.Context, env *step.Env, in stages.TLSInput) (stages.TLS, error) {
+	r, err := load(env)
+	if err != nil {
+		return stages.TLS{}, err
+	}
+	c, err := connect(env)
+	if err != nil {
+		return stages.TLS{}, err
+	}
+	t := &tlsStep{client: c, common: in.Common, redact: env.Redact, now: time.Now()}
+	var serving certificate.Pair
+	var roots []byte
+	switch in.Mode {
+	case "given":
+		serving, roots, err = t.given(in, hostsOf(r, in.Common))
+	case "self-signed":
+		serving, roots, err = t.selfSigned(ctx)
+	default:
+		err = badCertificate(fmt.Errorf("there is no mode %q", in.Mode))
+	}
+	if err != nil {
+		return stages.TLS{}, err
+	}
+	out, err := t.publish(ctx, in.Mode, serving, roots)
+	if err == nil {
+		env.Progress("certificate %.12s… until %s", out.SHA256, out.NotAfter)
+	}
+	return out, err
+}
+
+// hostsOf are the hosts under which users reach the platform by HTTPS.
+func hostsOf(r *platform.Release, common stages.Common) []string {
+	hosts := []string{PublicHost(common.Domain)}
+	for _, l := range r.Links {
+		if slices.Contains(common.Disabled, l.Component) {
+			continue
+		}
+		rest, ok := strings.CutPrefix(l.URL(common.Domain, common.Deployment), "https://")
+		if !ok {
+			continue
+		}
+		host, _, _ := strings.Cut(rest, "/")
+		host, _, _ = strings.Cut(host, ":")
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+type tlsStep struct {
+	client *kube.Client
+	common stages.Common
+	redact func(string)
+	now    time.Time
+}
+
+// given reads and judges the user's certificate.
+func (t *tlsStep) given(in stages.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
+	key, err := os.ReadFile(in.KeyFile)
+	if err != nil {
+		return pair, nil, badCertificate(fmt.Errorf("read its private key: %w", err))
+	}
+	t.redact(string(key))
+	pair = certificate.Pair{Certificate: []byte(in.Certificate), Key: key}
+	if errs := certificate.Given(pair.Certificate, key, []byte(in.CA), hosts, t.now); len(errs) > 0 {
+		return pair, nil, badCertificate(errors.Join(errs...))
+	}
+	if in.CA != "" {
+		return pair, []byte(in.CA), nil
+	}
+	roots, err = certificate.Issuers(pair.Certificate)
+	return pair, roots, err
+}
+
+func badCertificate(err error) error {
+	return &fault.Fault{
+		Code: CodeCertificate, Class: fault.Usage, Op: "use the given certificate", Err: err,
+		Fix: "correct the section tls of the configuration, then run again: slipway install",
+	}
+}
+
+// selfSigned returns a serving certificate of the deployment's own CA, making
+// either when it is not there or cannot stay.
+func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots []byte, err error) {
+	ca, err := t.read(ctx, SystemNamespace, CAName)
+	if err != nil {
+		return leaf, nil, err
+	}
+	if why := certificate.CAProblem(ca, t.now); why != "" {
+		if ca, err = certificate.NewCA(t.common.Deployment, t.now); err != nil {
+			return leaf, nil, err
+		}
+		t.redact(string(ca.Key))
+		if err := t.write(ctx, SystemNamespace, CAName, ca, nil); err != nil {
+			return leaf, nil, err
+		}
+	}
+	names := certificate.Names(t.common.Domain, giteaHost, giteaFullHost)
+	if leaf, err = t.read(ctx, GiteaNamespace, GiteaTLS); err != nil {
+		return leaf, nil, err
+	}
+	if why := certificate.LeafProblem(leaf, ca, names, t.now); why != "" {
+		if leaf, err = certificate.NewLeaf(ca, names, t.now); err != nil {
+			return leaf, nil, err
+		}
+		t.redact(string(leaf.Key))
+	}
+	return leaf, ca.Certificate, nil
+}
+
+// publish writes the serving certificate and what clients need to trust it.
+func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.Pair, roots []byte) (stages.TLS, error) {
+	leaf, err := certificate.Leaf(serving.Certificate)
+	if err != nil {
+		return stages.TLS{}, badCertificate(err)
+	}
+	out := stages.TLS{
+		Issuer: mode, NotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),
+		SHA256: certificate.Fingerprint(leaf), GitHost: giteaHost,
+	}
+	if leaf.VerifyHostname(giteaHost) != nil {
+		out.GitHost = PublicHost(t.common.Domain)
+	}
+	if err := t.write(ctx, GiteaNamespace, GiteaTLS, serving, roots); err != nil {
+		return stages.TLS{}, err
+	}
+	if err := t.configMap(ctx, SystemNamespace, CAName, nil, map[string]string{"ca.crt": string(roots)}); err != nil {
+		return stages.TLS{}, err
+	}
+	certs := map[string]string{out.GitHost: string(roots)}
+	partOf := map[string]string{"app.kubernetes.io/part-of": "argocd"}
+	if err := t.configMap(ctx, ArgoNamespace, ArgoTLSCerts, partOf, certs); err != nil {
+		return stages.TLS{}, err
+	}
+	return out, nil
+}
+
+// read takes a pair out of a TLS Secret; it is empty when there is none.
+func (t *tlsStep) read(ctx context.Context, namespace, name string) (certificate.Pair, error) {
+	o, err := getSecret(ctx, t.client, namespace, name)
+	if err != nil || o == nil {
+		return certificate.Pair{}, err
+	}
+	key := o.Data[corev1.TLSPrivateKeyKey]
+	t.redact(string(key))
+	return certificate.Pair{Certificate: o.Data[corev1.TLSCertKey], Key: key}, nil
+}
+
+// write makes a TLS Secret hold pair, and roots as ca.crt unless there are none.
+// It writes only what differs.
+func (t *tlsStep) write(ctx context.Context, namespace, name string, pair certificate.Pair, roots []byte) error {
+	data := map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}
+	if roots != nil {
+		data["ca.crt"] = roots
+	}
+	return writeSecret(ctx, t.client, namespace, name, corev1.SecretTypeTLS, labels(t.common.Deployment), data)
+}
+
+// writeSecret makes a Secret hold exactly data; it writes only what differs. It
+// is for copies and certificates, not for what is generated once.
+func writeSecret(ctx context.Context, c *kube.Client, namespace, name string, kind corev1.SecretType, all map[string]string, data map[string][]byte) error {
+	api := c.Kubernetes.CoreV1().Secrets(namespace)
+	return c.Retry(ctx, "write secret "+namespace+"/"+name, func(ctx context.Context) error {
+		o, err := api.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = api.Create(ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Type: kind, Data: data,
+			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
+			return err
+		}
+		if err != nil || maps.EqualFunc(o.Data, data, bytes.Equal) {
+			return err
+		}
+		o.Data = data
+		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+}
+
+// configMap makes a ConfigMap hold exactly data; it writes only what differs.
+func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, data map[string]string) error {
+	api := t.client.Kubernetes.CoreV1().ConfigMaps(namespace)
+	return t.client.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
+		o, err := api.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			all := labels(t.common.Deployment)
+			maps.Copy(all, extra)
+			_, err = api.Create(ctx, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Data: data,
+			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
+			return err
+		}
+		if err != nil || maps.Equal(o.Data, data) {
+			return err
+		}
+		o.Data = data
+		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+}
+
+// Roots is what the platform's certificates are verified against: the system's
+// roots and those of the deployment.
+func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	var o *corev1.ConfigMap
+	err = c.Retry(ctx, "read the deployment's CA", func(ctx context.Context) (err error) {
+		o, err = c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, CAName, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !pool.AppendCertsFromPEM([]byte(o.Data["ca.crt"])) {
+		return nil, fmt.Errorf("configmap %s/%s holds no certificate under ca.crt", SystemNamespace, CAName)
+	}
+	return pool, nil
+}
