@@ -1,0 +1,233 @@
+// Package postorchestrator holds the steps that come after the apps: how people
+// reach the platform, verified by reaching it.
+package postorchestrator
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
+	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// Stage is the name of this stage.
+const Stage = "postorchestrator"
+
+// CodeUnanswered: a link or a check of the platform does not answer as it must.
+const CodeUnanswered fault.Code = "POST-001"
+
+const (
+	answerSoon = 2 * time.Minute // what each link and check may take
+	poll       = 500 * time.Millisecond
+	perRequest = 10 * time.Second
+	maxBody    = 1 << 20 // bytes of an answer that are looked at
+)
+
+// Register adds the stage's steps to reg.
+func Register(reg *step.Registry) {
+	step.Register(reg, Stage, "access", step.Step[stages.AccessInput, stages.Access]{Run: runAccess})
+}
+
+func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stages.Access, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return stages.Access{}, err
+	}
+	c, err := kube.Connect(env.Kubeconfig)
+	if err != nil {
+		return stages.Access{}, err
+	}
+	c.Progress = env.Progress
+	roots, err := preorchestrator.Roots(ctx, c)
+	if err != nil {
+		return stages.Access{}, err
+	}
+	targets, err := targetsOf(r, in.Common)
+	if err != nil {
+		return stages.Access{}, unanswered(err)
+	}
+	for i := range targets {
+		t := &targets[i]
+		if t.address, err = preorchestrator.LoadBalancer(ctx, c, t.namespace, t.service, t.port); err != nil {
+			return stages.Access{}, unanswered(fmt.Errorf("%s: %w", t.name, err))
+		}
+	}
+	if err := askAll(ctx, c, targets, roots); err != nil {
+		return stages.Access{}, unanswered(err)
+	}
+	env.Progress("%d addresses of the platform answer", len(targets))
+	return describe(targets, in.Common), nil
+}
+
+func unanswered(err error) error {
+	return &fault.Fault{
+		Code: CodeUnanswered, Class: fault.Timeout, Op: "reach the platform through its load balancer", Err: err,
+		Fix: "look at the apps: slipway status",
+	}
+}
+
+// target is one request that must be answered.
+type target struct {
+	name      string
+	url       string // as people use it; its host is what the certificate must have
+	link      bool   // people are told about it
+	namespace string
+	service   string
+	port      int
+	status    int    // expected; 0: anything below 400
+	contains  string // text that the body must hold
+	address   string // host:port of the load balancer
+}
+
+// targetsOf are the links and the checks of the components that are on.
+func targetsOf(r *platform.Release, common stages.Common) ([]target, error) {
+	var out []target
+	var errs []error
+	hosts := map[string]string{} // service → host that people use
+	for _, l := range r.Links {
+		if slices.Contains(common.Disabled, l.Component) || l.Service == "" {
+			continue
+		}
+		t := target{name: l.Name, url: l.URL(common.Domain, common.Deployment), link: true}
+		u, err := url.Parse(t.url)
+		if err == nil {
+			hosts[l.Service] = u.Hostname()
+			err = t.at(l.Service)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("link %s: %w", l.Name, err))
+			continue
+		}
+		out = append(out, t)
+	}
+	for _, c := range r.Checks {
+		if slices.Contains(common.Disabled, c.Component) {
+			continue
+		}
+		t := target{name: c.Name, status: c.Status, contains: c.Contains}
+		if err := t.at(c.Service); err != nil {
+			errs = append(errs, fmt.Errorf("check %s: %w", c.Name, err))
+			continue
+		}
+		host := hosts[c.Service]
+		if host == "" {
+			host = t.service + "." + t.namespace + ".svc"
+		}
+		scheme := "http"
+		if c.TLS {
+			scheme = "https"
+		}
+		t.url = scheme + "://" + host + "/" + strings.TrimPrefix(c.Path, "/")
+		out = append(out, t)
+	}
+	return out, errors.Join(errs...)
+}
+
+// at reads "namespace/name:port".
+func (t *target) at(service string) error {
+	name, port, ok := strings.Cut(service, ":")
+	namespace, name, ok2 := strings.Cut(name, "/")
+	n, err := strconv.Atoi(port)
+	if !ok || !ok2 || err != nil {
+		return fmt.Errorf("%q is not namespace/name:port", service)
+	}
+	t.namespace, t.service, t.port = namespace, name, n
+	return nil
+}
+
+// askAll asks all targets at the same time until each answers as it must, and
+// reports every one that does not.
+func askAll(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
+	ctx, cancel := context.WithTimeout(ctx, answerSoon)
+	defer cancel()
+	errs := make([]error, len(targets))
+	var wg sync.WaitGroup
+	for i, t := range targets {
+		wg.Go(func() {
+			errs[i] = c.WaitFor(ctx, fmt.Sprintf("%s (%s on %s)", t.name, t.url, t.address), poll, func(ctx context.Context) (bool, string, error) {
+				if err := t.ask(ctx, roots); err != nil {
+					return false, err.Error(), nil
+				}
+				return true, "", nil
+			})
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// ask makes one request through the load balancer.
+func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
+	ctx, cancel := context.WithTimeout(ctx, perRequest)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := gitserver.Client(t.address, roots).Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch {
+	case t.status != 0 && resp.StatusCode != t.status:
+		return fmt.Errorf("answered %d, not %d", resp.StatusCode, t.status)
+	case t.status == 0 && resp.StatusCode >= http.StatusBadRequest:
+		return fmt.Errorf("answered %d", resp.StatusCode)
+	case t.contains != "" && !strings.Contains(string(body), t.contains):
+		return fmt.Errorf("the answer does not hold %q", t.contains)
+	}
+	return nil
+}
+
+// describe tells people where things are and what to type. Passwords are read
+// from the cluster by whoever types the command.
+func describe(targets []target, common stages.Common) stages.Access {
+	var out stages.Access
+	var names []string
+	for _, t := range targets {
+		if !t.link {
+			continue
+		}
+		out.URLs = append(out.URLs, stages.Link{Name: t.name, URL: t.url})
+		if u, err := url.Parse(t.url); err == nil {
+			ip, _, _ := net.SplitHostPort(t.address)
+			names = append(names, ip+" "+u.Hostname())
+		}
+	}
+	password := "kubectl get secret -n " + preorchestrator.GiteaNamespace + " " + preorchestrator.GiteaAdmin
+	out.Commands = []string{
+		"slipway kubeconfig > kubeconfig && export KUBECONFIG=$PWD/kubeconfig",
+		"kubectl get applications -n " + preorchestrator.ArgoNamespace,
+		password + " -o jsonpath='{.data.username}' | base64 -d   # who logs in to Gitea",
+		password + " -o jsonpath='{.data.password}' | base64 -d   # with what",
+		"kubectl get configmap -n " + preorchestrator.SystemNamespace + " " + preorchestrator.CAName +
+			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # what browsers must trust`,
+	}
+	slices.Sort(names)
+	for _, n := range slices.Compact(names) {
+		out.Commands = append(out.Commands, "echo '"+n+"' >> /etc/hosts   # when "+common.Domain+" is not in your DNS")
+	}
+	return out
+}

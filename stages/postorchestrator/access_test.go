@@ -1,0 +1,95 @@
+package postorchestrator
+
+import (
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+func release() *platform.Release {
+	return &platform.Release{
+		Links: []platform.Link{
+			{Name: "Gitea", URLTemplate: "https://gitea.{domain}", Service: "gitea/gitea:443", Component: "gitea"},
+			{Name: "Off", URLTemplate: "http://off.{domain}", Service: "off/off:80", Component: "off"},
+		},
+		Checks: []platform.Check{
+			{Name: "healthy", Service: "gitea/gitea:443", TLS: true, Path: "/api/healthz", Status: 200, Contains: "pass"},
+			{Name: "inside", Service: "apps/web:80", Path: "/", Status: 200},
+			{Name: "off", Service: "off/off:80", Component: "off"},
+		},
+	}
+}
+
+func common() stages.Common {
+	return stages.Common{Deployment: "demo", Domain: "example.org", Disabled: []string{"off"}}
+}
+
+func TestTargetsAreTheLinksAndChecksThatAreOn(t *testing.T) {
+	got, err := targetsOf(release(), common())
+	require.NoError(t, err)
+	require.Equal(t, []target{
+		{name: "Gitea", url: "https://gitea.example.org", link: true, namespace: "gitea", service: "gitea", port: 443},
+		{name: "healthy", url: "https://gitea.example.org/api/healthz", namespace: "gitea", service: "gitea", port: 443, status: 200, contains: "pass"},
+		{name: "inside", url: "http://web.apps.svc/", namespace: "apps", service: "web", port: 80, status: 200},
+	}, got)
+}
+
+func TestAllBadServicesAreReported(t *testing.T) {
+	r := release()
+	r.Links[0].Service = "gitea:443"
+	r.Checks[1].Service = "apps/web:http"
+	_, err := targetsOf(r, common())
+	require.ErrorContains(t, err, `link Gitea: "gitea:443"`)
+	require.ErrorContains(t, err, `check inside: "apps/web:http"`)
+}
+
+func TestAskGoesThroughTheLoadBalancer(t *testing.T) {
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Host != "example.com":
+			w.WriteHeader(http.StatusMisdirectedRequest)
+		case r.URL.Path == "/moved":
+			http.Redirect(w, r, "/elsewhere", http.StatusSeeOther)
+		case r.URL.Path == "/broken":
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			_, _ = w.Write([]byte("the rows"))
+		}
+	}))
+	defer srv.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	ask := func(path string, status int, contains string) error {
+		tg := target{url: "https://example.com" + path, status: status, contains: contains, address: srv.Listener.Addr().String()}
+		return tg.ask(t.Context(), roots)
+	}
+	require.NoError(t, ask("/", 200, "rows"))
+	require.NoError(t, ask("/moved", 0, ""))
+	require.EqualError(t, ask("/moved", 200, ""), "answered 303, not 200")
+	require.EqualError(t, ask("/broken", 0, ""), "answered 502")
+	require.EqualError(t, ask("/", 200, "columns"), `the answer does not hold "columns"`)
+
+	untrusted := target{url: "https://example.com/", address: srv.Listener.Addr().String()}
+	require.ErrorContains(t, untrusted.ask(t.Context(), x509.NewCertPool()), "certificate")
+}
+
+func TestGuidanceHoldsNoPassword(t *testing.T) {
+	targets, err := targetsOf(release(), common())
+	require.NoError(t, err)
+	for i := range targets {
+		targets[i].address = "192.0.2.7:443"
+	}
+	got := describe(targets, common())
+	require.Equal(t, []stages.Link{{Name: "Gitea", URL: "https://gitea.example.org"}}, got.URLs)
+	text := strings.Join(got.Commands, "\n")
+	require.Contains(t, text, "kubectl get secret -n gitea gitea-admin -o jsonpath='{.data.password}' | base64 -d")
+	require.Contains(t, text, "echo '192.0.2.7 gitea.example.org' >> /etc/hosts")
+	require.Contains(t, text, "kubectl get applications -n argocd")
+}
