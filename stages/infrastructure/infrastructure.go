@@ -43,7 +43,7 @@ const (
 //	infrastructure/inventory          stages.InventoryInput → stages.Inventory
 //	infrastructure/terraform-destroy  stages.TerraformInput → stages.TerraformDestroyed
 func Register(r *step.Registry) {
-	tools := toolchain{dir: "/usr/local/bin"}
+	tools := toolchain{dir: "/usr/local/bin", lockTimeout: lockTimeout}
 	step.Register(r, Stage, "preflight", step.Step[stages.PreflightInput, stages.Preflight]{Run: tools.preflight})
 	step.Register(r, Stage, "terraform", step.Step[stages.TerraformInput, stages.Infrastructure]{
 		Run: tools.terraform, Verify: verifyTerraform,
@@ -60,7 +60,8 @@ func Register(r *step.Registry) {
 
 // toolchain is where the tools are.
 type toolchain struct {
-	dir string
+	dir         string
+	lockTimeout string // as Terraform reads it
 }
 
 func (t toolchain) path(tool string) string { return t.dir + "/" + tool }

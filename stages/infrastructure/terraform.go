@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	lockTimeout = "60s"
+	lockTimeout = "60s" // for the state
 	// stopDelay is how long Terraform may take to finish what it does after
 	// SIGINT, before it is killed.
 	stopDelay = 25 * time.Second
@@ -38,19 +38,19 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.Terra
 	}
 	defer done()
 	env.Progress("terraform plan")
-	changes, err := tf.Plan(ctx, tfexec.Out(planFile), tfexec.LockTimeout(lockTimeout))
+	changes, err := tf.Plan(ctx, tfexec.Out(planFile), tfexec.LockTimeout(t.lockTimeout))
 	if err != nil {
-		return out, badTerraform(CodePlan, "plan the Terraform root", err)
+		return out, badTerraform(CodePlan, "plan the Terraform root", t.lockTimeout, err)
 	}
 	if changes {
 		env.Progress("terraform apply")
-		if err := tf.Apply(ctx, tfexec.DirOrPlan(planFile), tfexec.LockTimeout(lockTimeout)); err != nil {
-			return out, badTerraform(CodeApply, "apply the Terraform root", err)
+		if err := tf.Apply(ctx, tfexec.DirOrPlan(planFile), tfexec.LockTimeout(t.lockTimeout)); err != nil {
+			return out, badTerraform(CodeApply, "apply the Terraform root", t.lockTimeout, err)
 		}
 	}
 	values, err := tf.Output(ctx)
 	if err != nil {
-		return out, badTerraform(CodeOutput, "read the Terraform outputs", err)
+		return out, badTerraform(CodeOutput, "read the Terraform outputs", t.lockTimeout, err)
 	}
 	if out, err = outputs(values); err != nil {
 		return out, &fault.Fault{
@@ -111,8 +111,8 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in stage
 	}
 	defer done()
 	env.Progress("terraform destroy")
-	if err := tf.Destroy(ctx, tfexec.LockTimeout(lockTimeout)); err != nil {
-		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", err)
+	if err := tf.Destroy(ctx, tfexec.LockTimeout(t.lockTimeout)); err != nil {
+		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", t.lockTimeout, err)
 	}
 	after, err := readState(statePath(env))
 	if err != nil {
@@ -135,14 +135,14 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformI
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory for Terraform: %w", err)
 	}
-	done = func() {
+	remove := func() {
 		if err := os.RemoveAll(dir); err != nil {
 			env.Logger.Warn("remove Terraform's directory", "error", err)
 		}
 	}
 	defer func() {
 		if err != nil {
-			done()
+			remove()
 		}
 	}()
 	if err := prepare(dir, env.TerraformDir, in.Vars); err != nil {
@@ -153,18 +153,18 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformI
 	}
 	tf, err = tfexec.NewTerraform(dir, t.path("terraform"))
 	if err != nil {
-		return nil, nil, badTerraform(CodeInit, "start Terraform", err)
+		return nil, nil, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
 	}
 	tf.SetStdout(env.Output())
 	tf.SetStderr(env.Output())
 	if err := errors.Join(tf.SetEnv(environment(os.Environ(), dir)), tf.SetWaitDelay(stopDelay)); err != nil {
-		return nil, nil, badTerraform(CodeInit, "start Terraform", err)
+		return nil, nil, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
 	}
 	env.Progress("terraform init")
 	if err := tf.Init(ctx, tfexec.BackendConfig("path="+statePath(env)), tfexec.Reconfigure(true)); err != nil {
-		return nil, nil, badTerraform(CodeInit, "initialise the Terraform root", err)
+		return nil, nil, badTerraform(CodeInit, "initialise the Terraform root", t.lockTimeout, err)
 	}
-	return tf, done, nil
+	return tf, remove, nil
 }
 
 // prepare copies the root's files and writes the variables beside them.
@@ -261,13 +261,13 @@ func outputs(values map[string]tfexec.OutputMeta) (stages.Infrastructure, error)
 
 // badTerraform is the fault for an error of the program; the full text is in the
 // step's log.
-func badTerraform(code fault.Code, op string, err error) error {
+func badTerraform(code fault.Code, op, waited string, err error) error {
 	text := err.Error()
 	if strings.Contains(text, "Error acquiring the state lock") {
 		return &fault.Fault{
 			Code: CodeStateLocked, Class: fault.Locked, Op: op,
 			Fix: "wait for the other run to end, then run again: slipway status",
-			Err: fmt.Errorf("the Terraform state is locked for more than %s%s", lockTimeout, lockHolder(text)),
+			Err: fmt.Errorf("the Terraform state is locked for more than %s%s", waited, lockHolder(text)),
 		}
 	}
 	cause := err

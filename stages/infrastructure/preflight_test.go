@@ -1,0 +1,123 @@
+package infrastructure
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// fakeTools writes tools that print the given versions as the real ones do.
+func fakeTools(t *testing.T, terraform, helm, kubectl string) toolchain {
+	t.Helper()
+	dir := t.TempDir()
+	for tool, text := range map[string]string{
+		"terraform": fmt.Sprintf(`{"terraform_version": %q, "platform": "linux_amd64"}`, terraform),
+		"helm":      helm,
+		"kubectl":   fmt.Sprintf(`{"clientVersion": {"gitVersion": %q}}`, kubectl),
+	} {
+		script := "#!/bin/sh\ncat <<'END'\n" + text + "\nEND\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, tool), []byte(script), 0o755))
+	}
+	return toolchain{dir: dir}
+}
+
+func pins() map[string]string {
+	return map[string]string{"terraform": "1.11.4", "helm": "v3.20.2", "kubectl": "1.35.4"}
+}
+
+func TestPreflightAcceptsPinnedTools(t *testing.T) {
+	tools := fakeTools(t, "1.11.4", "v3.20.2", "v1.35.4+slipway")
+	out, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), stages.PreflightInput{
+		Requirements: providers.Requirements{MemoryBytes: 1 << 20, DiskBytes: 1 << 20, CPUs: 1}, Tools: pins(),
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"terraform": "1.11.4", "helm": "3.20.2", "kubectl": "1.35.4"}, out.Tools)
+	require.Positive(t, out.MemoryBytes)
+	require.Positive(t, out.DiskBytes)
+}
+
+func TestPreflightReportsEverythingAtOnce(t *testing.T) {
+	tools := fakeTools(t, "1.12.0", "v3.20.2", "v1.35.4")
+	require.NoError(t, os.Remove(tools.path("helm")))
+	_, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), stages.PreflightInput{
+		Requirements: providers.Requirements{MemoryBytes: 1 << 50, DiskBytes: 1 << 60, CPUs: 1 << 20, Filesystems: []string{"nosuchfs"}},
+		Tools:        pins(),
+	})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	require.ErrorContains(t, err, "6 requirements are not met")
+	for _, part := range []string{
+		"memory is ", "free disk of the Dagger engine is ", "1048576 are needed", "no filesystem nosuchfs",
+		"helm does not run", "terraform is version 1.12.0 instead of 1.11.4",
+	} {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+func TestRequirementsOfProviderLocal(t *testing.T) {
+	r := local.Provider{}.Requirements(providers.Deployment{})
+	good := machine{memory: 4<<30 - 100<<20, disk: 10 << 30, cpus: 2, filesystems: []string{"ext4", "overlay"}, netfilter: true}
+	require.Empty(t, judge(good, r), "a machine sold with 4 GiB has a little less")
+	for what, bad := range map[string]machine{
+		"memory is 3.0 GiB, 4.0 GiB are needed":         {memory: 3 << 30, disk: good.disk, cpus: 2, filesystems: good.filesystems, netfilter: true},
+		"free disk of the Dagger engine is 9.0 GiB":     {memory: good.memory, disk: 9 << 30, cpus: 2, filesystems: good.filesystems, netfilter: true},
+		"there are 1 CPUs, 2 are needed":                {memory: good.memory, disk: good.disk, cpus: 1, filesystems: good.filesystems, netfilter: true},
+		"the kernel has no filesystem overlay":          {memory: good.memory, disk: good.disk, cpus: 2, netfilter: true},
+		"the kernel has neither iptables nor nf_tables": {memory: good.memory, disk: good.disk, cpus: 2, filesystems: good.filesystems},
+	} {
+		problems := judge(bad, r)
+		require.Len(t, problems, 1, what)
+		require.Contains(t, problems[0].what, what)
+		require.NotEmpty(t, problems[0].remedy)
+	}
+}
+
+func TestObserveReadsTheLimitsOfTheContainer(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\n")
+	write("proc/filesystems", "nodev\toverlay\n\text4\n")
+	write("proc/net/ip_tables_names", "")
+	m, err := observe(root, root)
+	require.NoError(t, err)
+	require.Equal(t, int64(8<<30), m.memory)
+	require.Equal(t, []string{"overlay", "ext4"}, m.filesystems)
+	require.True(t, m.netfilter)
+	require.Positive(t, m.disk)
+
+	write("sys/fs/cgroup/memory.max", "2147483648\n")
+	m, err = observe(root, root)
+	require.NoError(t, err)
+	require.Equal(t, int64(2<<30), m.memory)
+	write("sys/fs/cgroup/memory.max", "max\n")
+	m, err = observe(root, root)
+	require.NoError(t, err)
+	require.Equal(t, int64(8<<30), m.memory)
+
+	write("proc/meminfo", "MemFree: 1 kB\n")
+	_, err = observe(root, root)
+	require.ErrorContains(t, err, "no MemTotal")
+}
+
+func TestToolThatPrintsNoVersion(t *testing.T) {
+	for _, tool := range []string{"terraform", "kubectl", "helm"} {
+		for _, text := range []string{"", "{}"} {
+			if tool == "helm" && text != "" {
+				continue
+			}
+			_, err := parseVersion(tool, []byte(text))
+			require.Error(t, err, tool)
+		}
+	}
+}
