@@ -24,9 +24,13 @@ type cert struct {
 // bundleFile is where Debian keeps all trusted authorities in one file.
 const bundleFile = "etc/ssl/certs/ca-certificates.crt"
 
-// hostCerts is what this machine (at root) trusts beyond what the engine's own
-// root trusts: the authorities that its administrator added, be it as files of
-// their own or in the bundle only.
+// packagedCerts is where Debian's ca-certificates package has its files.
+const packagedCerts = "usr/share/ca-certificates"
+
+// hostCerts is what the administrator of this machine (at root) added to the
+// authorities that Debian trusts, be it as files of their own or in the bundle
+// only. What the engine's own root trusts is left out, and so is what an older
+// package of this machine brought.
 func hostCerts(root, engineRoot string) ([]cert, error) {
 	known := map[string]bool{}
 	own, err := os.ReadFile(filepath.Join(engineRoot, bundleFile))
@@ -50,25 +54,15 @@ func hostCerts(root, engineRoot string) ([]cert, error) {
 			})
 		}
 	}
-	err = filepath.WalkDir(filepath.Join(root, certsDir), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	if err := eachCert(filepath.Join(root, packagedCerts), func(data []byte) {
+		for _, block := range pemCerts(data) {
+			known[digest(block)] = true
 		}
-		if err != nil {
-			return err
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".crt") {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		take("local", data)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read this machine's certificates: %w", err)
+	}); err != nil {
+		return nil, err
+	}
+	if err := eachCert(filepath.Join(root, certsDir), func(data []byte) { take("local", data) }); err != nil {
+		return nil, err
 	}
 	bundle, err := os.ReadFile(filepath.Join(root, bundleFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,6 +71,28 @@ func hostCerts(root, engineRoot string) ([]cert, error) {
 	take("bundle", bundle)
 	slices.SortFunc(all, func(a, b cert) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// eachCert reads the .crt files below dir, which may be absent.
+func eachCert(dir string, take func(data []byte)) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".crt") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		take(data)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read this machine's certificates: %w", err)
+	}
+	return nil
 }
 
 // pemCerts is the certificates of a PEM file, as DER.

@@ -21,6 +21,7 @@ type record struct {
 	Root    string    `json:"root"` // the engine root that it runs from, by its digest
 	Began   time.Time `json:"began"`
 	Network string    `json:"network"`
+	CLI     string    `json:"cli"` // path of the dagger CLI built along with it
 }
 
 // procFS reads processes; tests give another folder.

@@ -43,9 +43,9 @@ const engineConfig = `{
     "policies": [
       {
         "filters": ["type!=exec.cachemount"],
-        "reservedSpace": "20GB",
-        "maxUsedSpace": "80GB",
-        "minFreeSpace": "5GB"
+        "reservedSpace": "10GB",
+        "maxUsedSpace": "60GB",
+        "minFreeSpace": "10%"
       }
     ]
   }

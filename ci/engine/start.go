@@ -100,8 +100,8 @@ func (c *control) running(ctx context.Context) (record, bool) {
 
 func (c *control) startedAlready(ctx context.Context, r record) error {
 	c.say("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
-	if c.linked() {
-		return nil
+	if _, err := os.Stat(r.CLI); err == nil {
+		return c.linkCLI(r.CLI)
 	}
 	cli, err := c.buildCLI(ctx)
 	if err != nil {

@@ -74,10 +74,14 @@ func (c *control) knownCLI(ctx context.Context) string {
 // env prints what a shell evaluates to reach engine and CLI.
 func (c *control) env(ctx context.Context) error {
 	host := os.Getenv(envRunner)
-	if _, ok := c.running(ctx); ok && host == "" {
+	if host != "" && host != c.paths.host() {
+		if err := answers(ctx, host, c.knownCLI(ctx)); err != nil {
+			return &remedy.Error{Code: "ENG-008", Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
+				Fix: "run: unset " + envRunner + " && make engine"}
+		}
+	} else if _, ok := c.running(ctx); ok {
 		host = c.paths.host()
-	}
-	if host == "" && !dockerAnswers(ctx) {
+	} else if host = ""; !dockerAnswers(ctx) {
 		return &remedy.Error{Code: "ENG-008", Op: "find an engine", Err: errNone, Fix: "run make engine"}
 	}
 	if !c.linked() {
@@ -96,7 +100,7 @@ func envLines(host, cli, bin, path string) []string {
 	if host != "" {
 		lines = append(lines, "export "+envRunner+"="+quote(host))
 	}
-	lines = append(lines, "export "+envCLI+"="+quote(cli), "export DO_NOT_TRACK=1")
+	lines = append(lines, "export "+envCLI+"="+quote(cli), "export DO_NOT_TRACK=1", "export DAGGER_NO_NAG=1")
 	if !strings.Contains(":"+path+":", ":"+bin+":") {
 		lines = append(lines, "export PATH="+quote(bin)+`:"$PATH"`)
 	}
