@@ -66,7 +66,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	go func() { ended <- cmd.Wait() }()
 	r, err := newRecord(proc, cmd.Process.Pid)
 	if err == nil {
-		r.Root, r.Network, r.CLI = parts.id, p.network, parts.cli
+		r.Version, r.Root, r.Network, r.CLI = daggerVersion, parts.id, p.network, parts.cli
 		err = r.write(p.pid)
 	}
 	if err == nil {

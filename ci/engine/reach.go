@@ -22,6 +22,7 @@ const (
 	envCLI    = "_EXPERIMENTAL_DAGGER_CLI_BIN"
 )
 
+// errNone says that status has nothing to show; it has said so itself.
 var errNone = errors.New("no engine answers")
 
 // answers tells whether something listens at a runner host. Of the schemes

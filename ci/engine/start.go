@@ -98,7 +98,12 @@ func (c *control) running(ctx context.Context) (record, bool) {
 	return r, dial(ctx, "unix", c.paths.socket) == nil
 }
 
+// startedAlready tells of the engine that runs.
 func (c *control) startedAlready(ctx context.Context, r record) error {
+	if r.Version != daggerVersion {
+		return &remedy.Error{Code: "ENG-009", Op: "start an engine", Fix: "run: make engine-stop engine",
+			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
+	}
 	c.say("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
 	if _, err := os.Stat(r.CLI); err == nil {
 		return c.linkCLI(r.CLI)

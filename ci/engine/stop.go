@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -82,7 +83,7 @@ func (c *control) env(ctx context.Context) error {
 	} else if _, ok := c.running(ctx); ok {
 		host = c.paths.host()
 	} else if host = ""; !dockerAnswers(ctx) {
-		return &remedy.Error{Code: "ENG-008", Op: "find an engine", Err: errNone, Fix: "run make engine"}
+		return &remedy.Error{Code: "ENG-008", Op: "find an engine", Err: errors.New("none answers"), Fix: "run make engine"}
 	}
 	if !c.linked() {
 		return &remedy.Error{Code: "ENG-008", Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}

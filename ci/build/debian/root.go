@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-sh/slipway/ci/build/store"
 )
@@ -115,8 +116,10 @@ func (r Root) Make(ctx context.Context, dir string) error {
 	cmd.Stdin = strings.NewReader(list.String())
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	// A cancelled mmdebstrap clears its folder and its mounts by itself.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// A cancelled mmdebstrap clears its folder and its mounts by itself, once the
+	// programs that it runs have ended: so they are told as well.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
