@@ -1,0 +1,121 @@
+package lock
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+func TestTheLockIsValid(t *testing.T) {
+	l, err := Load()
+	require.NoError(t, err)
+	for name, version := range map[string]string{"terraform": "1.11.4", "kubectl": "1.35.4"} {
+		tool, ok := l.Tool(name)
+		require.True(t, ok)
+		require.Equal(t, version, tool.Version)
+	}
+	for _, name := range []string{
+		"toolchain", "node", "pause", "coredns", "local-path-provisioner", "busybox", "argocd", "redis", "gitea",
+		"postgresql", "guestbook",
+	} {
+		_, ok := l.Image(name)
+		require.True(t, ok, name)
+	}
+	manifest, ok := l.Manifest("argocd")
+	require.True(t, ok)
+	argocd, _ := l.Image("argocd")
+	require.Equal(t, argocd.Version, manifest.Version)
+}
+
+func TestParseReportsEveryProblem(t *testing.T) {
+	_, err := Parse([]byte(`
+version: 1
+tools:
+  - name: Terraform
+    version: v1
+    modules: [{path: x, version: "1", sum: h1:short}]
+    release:
+      linux/riscv64: {url: "http://x", sha256: zz, sources: [one, one]}
+images:
+  - {name: a, version: "1"}
+  - {name: a, version: "1", debian: [z, b]}
+  - {name: b, version: "1", source: x, registry: {linux/amd64: {ref: r, digest: d, sources: [one, two]}}}
+manifests:
+  - {name: m, version: "1", modules: []}
+`))
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeLock})
+	for _, want := range []string{
+		"suite: is required", `"Terraform" is no name`, `"v1" is no version`, `module "x": path, version and sum are required`,
+		`"linux/riscv64" is none of the platforms`, "the URL does not begin with https://", `"zz" is no sha256`,
+		"two public sources that agree are required", "image a: has no origin", "image a: is listed twice",
+		"its Debian packages are not sorted", "image b: registry linux/amd64: ref and digest are required",
+		"manifest m: has no module", "manifest m: file and sha256 are required",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), "%!")
+
+	_, err = Parse([]byte("version: 2\n"))
+	require.ErrorContains(t, err, "version is 2")
+	_, err = Parse([]byte("version: 1\ncolour: red\n"))
+	require.ErrorContains(t, err, "colour")
+}
+
+// made is a bundle that holds what the lock says.
+func made(l *Lock) *bundle.Bundle {
+	sum := strings.Repeat("a", 64)
+	b := &bundle.Bundle{Index: bundle.Index{Version: bundle.Format, Platform: "linux/amd64"}}
+	for _, t := range l.Tools {
+		b.Files = append(b.Files, bundle.File{
+			Path: "bin/" + t.Name, Name: t.Name, Kind: bundle.Tool, Version: t.Version, Origin: t.Modules[0].Origin(), SHA256: sum,
+		})
+	}
+	for _, i := range l.Images {
+		b.Index.Images = append(b.Index.Images, bundle.Image{
+			Name: i.Name, Ref: bundle.Host + "/" + i.Name + ":" + i.Version, Digest: "sha256:" + sum,
+		})
+	}
+	for _, m := range l.Manifests {
+		b.Files = append(b.Files, bundle.File{
+			Path: "manifests/" + m.Name + "/x.yaml", Name: m.Name, Kind: bundle.Manifest, Version: m.Version,
+			Origin: m.Modules[0].Origin() + "#" + m.File, SHA256: m.SHA256,
+		})
+	}
+	return b
+}
+
+func TestVerifyNamesEveryDifference(t *testing.T) {
+	l, err := Load()
+	require.NoError(t, err)
+	require.NoError(t, l.Verify(made(l)))
+
+	b := made(l)
+	b.Files[0].Version = "9.9.9"
+	b.Files[1].Origin = "go:elsewhere@v1.0.0"
+	b.Files[len(b.Files)-1].SHA256 = strings.Repeat("b", 64)
+	b.Index.Images[0].Ref = "slipway.local/toolchain:99"
+	b.Index.Images = b.Index.Images[:len(b.Index.Images)-1]
+	err = l.Verify(b)
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
+	for _, want := range []string{
+		"tool " + l.Tools[0].Name + ": the bundle has version 9.9.9", "from go:elsewhere@v1.0.0",
+		"manifest argocd: its sha256 is bbb", "slipway.local/toolchain:99", "is not in the bundle",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestModulesAreListedOnce(t *testing.T) {
+	l, err := Load()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, m := range l.Modules() {
+		require.False(t, seen[m.Path+m.Version], m.Path)
+		seen[m.Path+m.Version] = true
+	}
+	require.Len(t, seen, 7)
+}
