@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/slipway-sh/slipway/ci/build/oci"
 	"github.com/slipway-sh/slipway/ci/build/store"
@@ -159,8 +162,17 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	return dir, false, point(root, dir)
 }
 
-// point makes the link "current" name dir, in one step.
+// kept is how many bundles stay below the store; a run may still read the one
+// before the current.
+const kept = 3
+
+// point makes the link "current" name dir, in one step, and removes the bundles
+// that are older than the newest few.
 func point(root, dir string) error {
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		return err
+	}
 	link := filepath.Join(root, ".current")
 	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -168,7 +180,30 @@ func point(root, dir string) error {
 	if err := os.Symlink(filepath.Base(dir), link); err != nil {
 		return err
 	}
-	return os.Rename(link, filepath.Join(root, "current"))
+	if err := os.Rename(link, filepath.Join(root, "current")); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	var bundles []fs.FileInfo
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if info.IsDir() && !strings.HasPrefix(info.Name(), ".") {
+			bundles = append(bundles, info)
+		}
+	}
+	slices.SortFunc(bundles, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, old := range bundles[min(kept, len(bundles)):] {
+		if err := os.RemoveAll(filepath.Join(root, old.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // assemble writes a whole bundle into a new folder below root.

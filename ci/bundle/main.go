@@ -32,6 +32,8 @@ const usage = `usage: go run -C ci/bundle . <command>
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to
   verify [DIR]  compare every file with the index, and the versions with the lock
   list [DIR]    show what the bundle holds
+  reproduce     build everything once more in an empty store and compare it, file
+                by file and image by image, with what build made
 
 <cache> is $SLIPWAY_CACHE, else $XDG_CACHE_HOME/slipway, else ~/.cache/slipway.
 `
@@ -104,6 +106,8 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			return list(dir, stdout)
 		}
 		return verify(ctx, dir, stdout)
+	case "reproduce":
+		return reproduce(ctx, stdout)
 	case "help":
 		return flag.ErrHelp
 	}
@@ -112,6 +116,22 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 
 // build makes the bundle and gives its folder.
 func build(ctx context.Context, out string, without []string) (string, error) {
+	st, err := store.Open("")
+	if err != nil {
+		return "", err
+	}
+	dir, err := buildIn(ctx, st, without)
+	if err != nil || out == "" {
+		return dir, err
+	}
+	if err := copyBundle(dir, out); err != nil {
+		return "", fmt.Errorf("copy the bundle: %w", err)
+	}
+	return filepath.Abs(out)
+}
+
+// buildIn makes the bundle in a store.
+func buildIn(ctx context.Context, st *store.Store, without []string) (string, error) {
 	source, err := sourceRoot()
 	if err != nil {
 		return "", err
@@ -133,15 +153,12 @@ func build(ctx context.Context, out string, without []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	st, err := store.Open("")
-	if err != nil {
-		return "", err
-	}
 	cmds, err := commands(ctx, source, l, without)
 	if err != nil {
 		return "", err
 	}
 	b := &builder{source: source, arch: runtime.GOARCH, lock: l, store: st}
+	// One more for the base of all layers, and one for what is made of the parts.
 	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return "", err
@@ -151,13 +168,7 @@ func build(ctx context.Context, out string, without []string) (string, error) {
 		return "", err
 	}
 	b.report.Finish("bundle")
-	if out == "" {
-		return dir, nil
-	}
-	if err := copyBundle(dir, out); err != nil {
-		return "", fmt.Errorf("copy the bundle: %w", err)
-	}
-	return filepath.Abs(out)
+	return dir, nil
 }
 
 // finish makes the images and puts the bundle together.
@@ -210,6 +221,70 @@ func verify(ctx context.Context, dir string, stdout io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "%s: %d files and %d images are as the index and the lock say\n", dir, len(b.Files), len(b.Index.Images))
+	return nil
+}
+
+// reproduce builds the bundle and then, in an empty store, once more, and names
+// what differs. It takes as long as a build with Go's build cache filled, and as
+// much room as the store.
+func reproduce(ctx context.Context, stdout io.Writer) error {
+	st, err := store.Open("")
+	if err != nil {
+		return err
+	}
+	first, err := buildIn(ctx, st, nil)
+	if err != nil {
+		return err
+	}
+	empty, err := os.MkdirTemp(st.Path(), "reproduce-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(empty)
+	again, err := store.Open(empty)
+	if err != nil {
+		return err
+	}
+	second, err := buildIn(ctx, again, nil)
+	if err != nil {
+		return err
+	}
+	return compare(first, second, stdout)
+}
+
+// compare names the files and images that two bundles do not have alike.
+func compare(first, second string, stdout io.Writer) error {
+	a, err := bundle.Read(first)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Read(second)
+	if err != nil {
+		return err
+	}
+	sums := map[string][2]string{}
+	for i, x := range []*bundle.Bundle{a, b} {
+		for _, f := range x.Files {
+			pair := sums[f.Path]
+			pair[i] = f.SHA256
+			sums[f.Path] = pair
+		}
+		for _, image := range x.Index.Images {
+			pair := sums["image "+image.Name]
+			pair[i] = image.Digest
+			sums["image "+image.Name] = pair
+		}
+	}
+	var problems []error
+	for _, name := range sortedNames(sums) {
+		if pair := sums[name]; pair[0] != pair[1] {
+			problems = append(problems, fmt.Errorf("%s: first %q, then %q", name, pair[0], pair[1]))
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("two builds differ: %w", errors.Join(problems...))
+	}
+	fmt.Fprintf(stdout, "two builds are alike: %d files and images\n", len(sums))
 	return nil
 }
 
