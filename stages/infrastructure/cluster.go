@@ -38,7 +38,8 @@ func cluster(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages
 	var out stages.Cluster
 	start := time.Now()
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", endpoint)
-	err := kube.WaitFor(ctx, what, clusterPoll, func(ctx context.Context) (bool, string, error) {
+	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
+	err := wait.WaitFor(ctx, what, clusterPoll, func(ctx context.Context) (bool, string, error) {
 		var err error
 		out, err = look(ctx, env.Kubeconfig)
 		if err != nil {
