@@ -167,6 +167,11 @@ func chooseIptables(ctx context.Context) error {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("make a directory for links: %w", err)
 	}
+	// An image may set a PATH without the folders of root's programs.
+	search := bin + ":" + os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if err := os.Setenv("PATH", search); err != nil {
+		return fmt.Errorf("set PATH: %w", err)
+	}
 	var tried []string
 	for _, variant := range []string{"nft", "legacy"} {
 		path, err := exec.LookPath("iptables-" + variant)
@@ -192,7 +197,7 @@ func chooseIptables(ctx context.Context) error {
 				}
 			}
 		}
-		return os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		return nil
 	}
 	return fmt.Errorf("find a working iptables: %s", strings.Join(tried, "; "))
 }

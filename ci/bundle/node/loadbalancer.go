@@ -69,7 +69,7 @@ func (b *balancer) EnsureLoadBalancer(_ context.Context, _ string, s *corev1.Ser
 		return nil, fmt.Errorf("list the Services: %w", err)
 	}
 	if why := collision(s, all); why != "" {
-		return nil, api.NewRetryError(why, 5*time.Second)
+		return nil, api.NewRetryError(why, 10*time.Second)
 	}
 	vip := corev1.LoadBalancerIPModeVIP
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: b.address, IPMode: &vip}}}, nil

@@ -23,7 +23,8 @@ import (
 // node is a running node.
 type node struct {
 	settings
-	self    string // path of this program
+	say     func(string) // prints a line with the time since the start
+	self    string       // path of this program
 	started time.Time
 	address net.IP // of the container
 	health  *health
@@ -42,13 +43,14 @@ type node struct {
 // stopped, or at once when the container cannot be prepared.
 func runNode(ctx context.Context, s settings) (err error) {
 	started := time.Now()
+	say := func(line string) { tell(fmt.Sprintf("%6.2fs %s", time.Since(started).Seconds(), line)) }
 	lock, err := lockData(ctx, s.Data, s.LockWait, say)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
 
-	n := &node{settings: s, started: started, health: newHealth(started), processes: map[string]*process{}}
+	n := &node{settings: s, say: say, started: started, health: newHealth(started), processes: map[string]*process{}}
 	if n.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find its own program: %w", err)
 	}
@@ -88,7 +90,7 @@ func (n *node) prepare(ctx context.Context) error {
 	if err := n.openImages(); err != nil {
 		return err
 	}
-	if err := prepareContainer(ctx, n.settings, say); err != nil {
+	if err := prepareContainer(ctx, n.settings, n.say); err != nil {
 		return err
 	}
 	var err error
@@ -139,7 +141,7 @@ func logLibraries(log *logFile) {
 func (n *node) openImages() error {
 	a, err := openArchive(n.Images)
 	if errors.Is(err, fs.ErrNotExist) {
-		say("no image archive at " + n.Images + ": images must come from a registry")
+		n.say("no image archive at " + n.Images + ": images must come from a registry")
 	} else if err != nil {
 		return err
 	} else {
@@ -173,15 +175,15 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 			}
 			return removeSandboxes(ctx, n.runtime)
 		})
+		n.say("containerd is ready")
 		close(runtimeReady)
 		n.retry(ctx, partImages, func() error { return n.importImages(ctx) })
 		return nil
 	})
 	group.Go(func() error {
-		if !n.awaitAPI(ctx, "/readyz") {
+		if !n.awaitAPI(ctx, "/readyz", priorityClasses) {
 			return nil
 		}
-		say("the API server answers")
 		n.supervise(controllerManagerCommand(n.settings, n.self))
 		n.supervise(schedulerCommand(n.self))
 		n.supervise(proxyCommand(n.self))
@@ -201,8 +203,15 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		if !n.awaitAPI(ctx, "/livez/ping") {
 			return nil
 		}
+		n.say("the API server answers")
 		n.supervise(kubeletCommand(n.settings, n.self))
-		n.retry(ctx, partNode, func() error { return markPodsNotReady(ctx, n.client) })
+		n.retry(ctx, partPods, func() error {
+			were, err := markPodsNotReady(ctx, n.client)
+			if err == nil {
+				group.Go(func() error { n.watchPods(ctx, were); return nil })
+			}
+			return err
+		})
 		n.watchNode(ctx)
 		return nil
 	})
@@ -215,7 +224,7 @@ func (n *node) importImages(ctx context.Context) error {
 			return err
 		}
 		if imported {
-			say(fmt.Sprintf("imported %d images", len(n.images)))
+			n.say(fmt.Sprintf("imported %d images", len(n.images)))
 		}
 	}
 	n.health.set(partImages, "ready", fmt.Sprintf("%d images", len(n.images)))
@@ -229,9 +238,9 @@ func (n *node) supervise(c command) {
 	if n.stopping {
 		return
 	}
-	p, err := supervise(c, n.LogDir, defaultPacing, say)
+	p, err := supervise(c, n.LogDir, defaultPacing, n.say)
 	if err != nil {
-		say(fmt.Sprintf("%s: %v", c.name, err))
+		n.say(fmt.Sprintf("%s: %v", c.name, err))
 		return
 	}
 	n.processes[c.name] = p
@@ -245,7 +254,7 @@ func (n *node) retry(ctx context.Context, part string, f func() error) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		say(err.Error())
+		n.say(err.Error())
 		n.health.set(part, "failed", err.Error())
 		select {
 		case <-ctx.Done():
@@ -264,7 +273,7 @@ func (n *node) stop() error {
 	if _, ok := n.processes["containerd"]; ok {
 		ctx, cancel := context.WithTimeout(context.Background(), 3500*time.Millisecond)
 		if err := stopContainers(ctx, n.runtime, 2*time.Second); err != nil {
-			say(err.Error())
+			n.say(err.Error())
 		}
 		cancel()
 	}

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 )
 
-// awaitAPI waits until the API server answers 200 at path; false when ctx ended
-// first.
-func (n *node) awaitAPI(ctx context.Context, path string) bool {
+// priorityClasses is the check of the API server that is slow to pass even when
+// there is nothing to do: it sleeps for a second first.
+const priorityClasses = "poststarthook/scheduling/bootstrap-system-priority-classes"
+
+// awaitAPI waits until the API server answers 200 at path, leaving out the named
+// checks; false when ctx ended first.
+func (n *node) awaitAPI(ctx context.Context, path string, without ...string) bool {
 	for ctx.Err() == nil {
-		err := n.askAPI(ctx, path)
+		err := n.askAPI(ctx, path, without...)
 		if err == nil {
 			return true
 		}
@@ -31,10 +32,14 @@ func (n *node) awaitAPI(ctx context.Context, path string) bool {
 }
 
 // askAPI is the error of one request; nil when the answer was 200.
-func (n *node) askAPI(ctx context.Context, path string) error {
+func (n *node) askAPI(ctx context.Context, path string, without ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	body, err := n.client.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	request := n.client.Discovery().RESTClient().Get().AbsPath(path)
+	for _, check := range without {
+		request.Param("exclude", check)
+	}
+	body, err := request.DoRaw(ctx)
 	if err != nil && len(body) > 0 {
 		return fmt.Errorf("%w: %s", err, body)
 	}
@@ -43,12 +48,17 @@ func (n *node) askAPI(ctx context.Context, path string) error {
 
 // watchAPI keeps the API server's part up to date until ctx ends.
 func (n *node) watchAPI(ctx context.Context) {
+	wasReady := false
 	every(ctx, func() time.Duration {
 		if err := n.askAPI(ctx, "/readyz"); err != nil {
-			n.health.set(partAPI, "failed", err.Error())
-		} else {
-			n.health.set(partAPI, "ready", "")
+			n.health.set(partAPI, state(wasReady), err.Error())
+			return 100 * time.Millisecond
 		}
+		if !wasReady {
+			wasReady = true
+			n.say("the API server is ready")
+		}
+		n.health.set(partAPI, "ready", "")
 		return 2 * time.Second
 	})
 }
@@ -61,18 +71,23 @@ func (n *node) watchNode(ctx context.Context) {
 		switch {
 		case ready:
 			if !wasReady {
-				say(fmt.Sprintf("the node is ready after %s", time.Since(n.started).Round(10*time.Millisecond)))
+				n.say("the node is ready")
 			}
 			wasReady = true
 			n.health.set(partNode, "ready", "")
 			return 2 * time.Second
-		case wasReady:
-			n.health.set(partNode, "failed", why)
-			return time.Second
 		}
-		n.health.set(partNode, "waiting", why)
+		n.health.set(partNode, state(wasReady), why)
 		return 100 * time.Millisecond
 	})
+}
+
+// state of a part that is not ready.
+func state(wasReady bool) string {
+	if wasReady {
+		return "failed"
+	}
+	return "waiting"
 }
 
 // nodeReady says whether the kubelet of this start has reported the node ready:
@@ -108,41 +123,4 @@ func every(ctx context.Context, f func() time.Duration) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// markPodsNotReady takes back what the pods reported before this start, so that
-// nobody mistakes it for the present; the kubelet reports them ready again.
-func markPodsNotReady(ctx context.Context, client kubernetes.Interface) error {
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName})
-	if err != nil {
-		return fmt.Errorf("list the pods of the last start: %w", err)
-	}
-	mark, ctx := errgroup.WithContext(ctx)
-	mark.SetLimit(8)
-	for _, pod := range pods.Items {
-		patch, stale := notReadyPatch(pod, time.Now())
-		if !stale {
-			continue
-		}
-		mark.Go(func() error {
-			_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-			if err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("mark pod %s/%s of the last start: %w", pod.Namespace, pod.Name, err)
-			}
-			return nil
-		})
-	}
-	return mark.Wait()
-}
-
-// notReadyPatch is the change of a pod's status; stale is false when it needs
-// none.
-func notReadyPatch(pod corev1.Pod, now time.Time) (patch []byte, stale bool) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeRestarted","lastTransitionTime":%q}]}}`,
-				pod.UID, now.UTC().Format(time.RFC3339)), true
-		}
-	}
-	return nil, false
 }

@@ -11,7 +11,7 @@ import (
 // wipe removes everything in the data directory, but not the directory, which is
 // a mount. It fails when a node uses it.
 func wipe(ctx context.Context, s settings) error {
-	lock, err := lockData(ctx, s.Data, s.LockWait, say)
+	lock, err := lockData(ctx, s.Data, s.LockWait, tell)
 	if err != nil {
 		return err
 	}
@@ -39,5 +39,5 @@ func wipe(ctx context.Context, s settings) error {
 	return nil
 }
 
-// say prints a line about the node's progress.
-func say(line string) { fmt.Fprintln(os.Stderr, "slipway-node: "+line) }
+// tell prints a line about the node's progress.
+func tell(line string) { fmt.Fprintln(os.Stderr, "slipway-node: "+line) }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// onThisNode selects the pods that are bound to the node.
+var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName}
+
+// markPodsNotReady takes back what the pods reported before this start, so that
+// nobody mistakes it for the present; the kubelet reports them ready again. It
+// returns the pods that were ready.
+func markPodsNotReady(ctx context.Context, client kubernetes.Interface) (map[types.UID]bool, error) {
+	pods, err := client.CoreV1().Pods("").List(ctx, onThisNode)
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of the last start: %w", err)
+	}
+	were := map[types.UID]bool{}
+	mark, ctx := errgroup.WithContext(ctx)
+	mark.SetLimit(8)
+	for _, pod := range pods.Items {
+		patch, stale := notReadyPatch(pod, time.Now())
+		if !stale {
+			continue
+		}
+		were[pod.UID] = true
+		mark.Go(func() error {
+			_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("mark pod %s/%s of the last start: %w", pod.Namespace, pod.Name, err)
+			}
+			return nil
+		})
+	}
+	return were, mark.Wait()
+}
+
+// watchPods keeps the part of the pods up to date until those that were ready
+// before this start are ready again, or gone.
+func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
+	for ctx.Err() == nil {
+		pods, err := n.client.CoreV1().Pods("").List(ctx, onThisNode)
+		if err != nil {
+			n.health.set(partPods, "waiting", err.Error())
+		} else if missing := notBack(pods.Items, were); len(missing) > 0 {
+			n.health.set(partPods, "waiting", fmt.Sprintf("%d of %d pods are not ready again: %s", len(missing), len(were), strings.Join(missing, ", ")))
+		} else {
+			if len(were) > 0 {
+				n.say(fmt.Sprintf("%d pods are ready again", len(were)))
+			}
+			n.health.set(partPods, "ready", fmt.Sprintf("%d pods are ready again", len(were)))
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// notBack names those of the pods that were ready and are not.
+func notBack(pods []corev1.Pod, were map[types.UID]bool) []string {
+	var names []string
+	for _, pod := range pods {
+		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if were[pod.UID] && !ended && !podReady(pod) {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	return names
+}
+
+func podReady(pod corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// notReadyPatch is the change of a pod's status; stale is false when it needs
+// none.
+func notReadyPatch(pod corev1.Pod, now time.Time) (patch []byte, stale bool) {
+	if !podReady(pod) {
+		return nil, false
+	}
+	return fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeRestarted","lastTransitionTime":%q}]}}`,
+		pod.UID, now.UTC().Format(time.RFC3339)), true
+}
