@@ -118,7 +118,7 @@ func (r Root) Make(ctx context.Context, dir string) error {
 	cmd.Stdout, cmd.Stderr = &said, &said
 	// A cancelled mmdebstrap clears its folder and its mounts by itself, once the
 	// programs that it runs have ended: so they are told as well.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = isolated()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
