@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -70,7 +71,11 @@ func parseSettings(args []string) (settings, error) {
 		return s, fmt.Errorf("%w: --data must be an absolute path of a directory of its own, not %q", errUsage, s.Data)
 	}
 	if s.RegistryMirror != "" {
-		if _, _, err := net.SplitHostPort(s.RegistryMirror); err != nil {
+		_, port, err := net.SplitHostPort(s.RegistryMirror)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
 			return s, fmt.Errorf("%w: --registry-mirror must be host:port: %w", errUsage, err)
 		}
 	}

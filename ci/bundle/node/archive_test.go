@@ -1,0 +1,148 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	"github.com/containerd/containerd/api/types"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/stretchr/testify/require"
+)
+
+// layout builds an OCI archive in memory.
+type layout struct {
+	blobs map[digest.Digest][]byte
+	index ocispec.Index
+}
+
+func (l *layout) put(mediaType string, v any) ocispec.Descriptor {
+	b, ok := v.([]byte)
+	if !ok {
+		b, _ = json.Marshal(v)
+	}
+	d := digest.FromBytes(b)
+	l.blobs[d] = b
+	return ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(b))}
+}
+
+func (l *layout) image(layer string) ocispec.Descriptor {
+	content := l.put(ocispec.MediaTypeImageLayer, []byte(layer))
+	config := l.put(ocispec.MediaTypeImageConfig, ocispec.Image{RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{content.Digest}}})
+	return l.put(ocispec.MediaTypeImageManifest, ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Config: config, Layers: []ocispec.Descriptor{content},
+	})
+}
+
+func (l *layout) add(name string, d ocispec.Descriptor) {
+	d.Annotations = map[string]string{imageName: name}
+	l.index.Manifests = append(l.index.Manifests, d)
+}
+
+func (l *layout) write(t *testing.T) string {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	file := func(name string, content []byte) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}))
+		_, err := w.Write(content)
+		require.NoError(t, err)
+	}
+	file("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
+	for d, content := range l.blobs {
+		file("blobs/sha256/"+d.Encoded(), content)
+	}
+	index, err := json.Marshal(l.index)
+	require.NoError(t, err)
+	file("./index.json", index)
+	require.NoError(t, w.Close())
+	path := filepath.Join(t.TempDir(), "images.tar")
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
+	return path
+}
+
+func TestArchive(t *testing.T) {
+	l := &layout{blobs: map[digest.Digest][]byte{}}
+	pause, gitea := l.image("pause"), l.image("gitea")
+	l.add("slipway.local/pause:1.0", pause)
+	foreign := ocispec.Descriptor{
+		MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("not in this archive"), Size: 1,
+		Platform: &ocispec.Platform{OS: "linux", Architecture: "none"},
+	}
+	gitea.Platform = &ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	multi := l.put(ocispec.MediaTypeImageIndex, ocispec.Index{Manifests: []ocispec.Descriptor{foreign, gitea}})
+	l.add("slipway.local/gitea:1.26.0", multi)
+
+	a, err := openArchive(l.write(t))
+	require.NoError(t, err)
+	defer a.Close()
+	images, err := a.images()
+	require.NoError(t, err)
+	require.Len(t, images, 2)
+	require.Equal(t, "slipway.local/gitea@"+multi.Digest.String(), images[0].byDigest())
+	require.Equal(t, gitea.Digest, images[0].manifestD.Digest, "the manifest for this machine")
+	require.Equal(t, []digest.Digest{multi.Digest}, []digest.Digest{images[0].ancestors[0].Digest})
+	require.Equal(t, "slipway.local/pause:1.0", pauseImage(images))
+
+	for d, want := range l.blobs {
+		r, ok := a.blob(d)
+		require.True(t, ok)
+		got := make([]byte, r.Size())
+		_, err := r.ReadAt(got, 0)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+
+	same, err := openArchive(l.write(t))
+	require.NoError(t, err)
+	defer same.Close()
+	require.Equal(t, a.digest, same.digest, "the same images are the same archive, however the blobs are ordered")
+}
+
+func TestDamagedArchives(t *testing.T) {
+	_, err := openArchive(filepath.Join(t.TempDir(), "absent.tar"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	l := &layout{blobs: map[digest.Digest][]byte{}}
+	d := l.image("x")
+	l.add("slipway.local/x:1", d)
+	l.blobs[d.Digest] = append(l.blobs[d.Digest], ' ')
+	a, err := openArchive(l.write(t))
+	require.NoError(t, err)
+	defer a.Close()
+	_, err = a.images()
+	require.ErrorContains(t, err, "image slipway.local/x:1 of the archive: blob "+d.Digest.String()+" is damaged")
+}
+
+func TestRepository(t *testing.T) {
+	for ref, want := range map[string]string{
+		"slipway.local/gitea:1.26.0":    "slipway.local/gitea",
+		"slipway.local/gitea":           "slipway.local/gitea",
+		"registry:5000/a/b":             "registry:5000/a/b",
+		"registry:5000/a/b:1@sha256:00": "registry:5000/a/b",
+	} {
+		require.Equal(t, want, repository(ref))
+	}
+}
+
+func TestObsoleteImages(t *testing.T) {
+	record := func(name string, d digest.Digest) *imagesapi.Image {
+		return &imagesapi.Image{Name: name, Target: &types.Descriptor{Digest: d.String()}}
+	}
+	kept, old, pulled := digest.FromString("kept"), digest.FromString("old"), digest.FromString("pulled")
+	keep := []archiveImage{{name: "slipway.local/a:2", target: ocispec.Descriptor{Digest: kept}}}
+	have := []*imagesapi.Image{
+		record("slipway.local/a:2", kept), record("slipway.local/a@"+kept.String(), kept), record("sha256:01", kept),
+		record("slipway.local/a:1", old), record("slipway.local/a@"+old.String(), old), record("sha256:02", old),
+		record("docker.io/library/b:1", pulled), record("sha256:03", pulled),
+		record("slipway.local/b:1", pulled),
+	}
+	require.Equal(t, []string{"sha256:02", "slipway.local/a:1", "slipway.local/a@" + old.String(), "slipway.local/b:1"}, obsolete(have, keep))
+}

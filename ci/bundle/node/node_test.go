@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func testSettings(t *testing.T) settings {
+	s, err := parseSettings([]string{"--data=/data", "--registry-mirror=registry:5000", "--cluster-name=test"})
+	require.NoError(t, err)
+	return s
+}
+
+func TestRenderedConfiguration(t *testing.T) {
+	s := testSettings(t)
+	network, err := cniConfig()
+	require.NoError(t, err)
+	golden(t, "containerd.toml", containerdTOML(s.Data, snapshotOverlay, "slipway.local/pause:1.0"))
+	golden(t, "network.conflist", string(network)+"\n")
+	golden(t, "hosts.toml", hostsTOML(s.RegistryMirror))
+	golden(t, "kubelet.yaml", kubeletYAML(s))
+	golden(t, "scheduler.yaml", schedulerYAML(s))
+	golden(t, "proxy.yaml", proxyYAML(s))
+	var commands strings.Builder
+	for _, c := range []command{
+		etcdCommand(s), containerdCommand(), apiServerCommand(s, "slipway-node"), controllerManagerCommand(s, "slipway-node"),
+		schedulerCommand("slipway-node"), kubeletCommand(s, "slipway-node"), proxyCommand("slipway-node"),
+	} {
+		commands.WriteString(c.name + ": " + c.program + "\n  " + strings.Join(c.args, "\n  ") + "\n")
+	}
+	golden(t, "commands.txt", commands.String())
+}
+
+func TestFlags(t *testing.T) {
+	for _, args := range [][]string{{"--data=/"}, {"--data=relative"}, {"--registry-mirror=http://x"}, {"surplus"}, {"--no-such-flag"}} {
+		_, err := parseSettings(args)
+		require.ErrorIs(t, err, errUsage, "%v", args)
+	}
+	s := testSettings(t)
+	require.Equal(t, "/data/logs", s.LogDir)
+}
+
+func TestKubeconfigs(t *testing.T) {
+	dir := t.TempDir()
+	s := settings{Data: dir, AccessFile: filepath.Join(dir, "out", "kubeconfig"), ClusterName: "test"}
+	p, err := ensurePKI(s.pki(""), []string{"cluster"}, time.Now())
+	require.NoError(t, err)
+	require.NoError(t, p.writeKubeconfigs(s))
+
+	c, err := clientcmd.BuildConfigFromFlags("", s.AccessFile)
+	require.NoError(t, err)
+	require.Equal(t, "https://cluster:6443", c.Host)
+	require.Equal(t, p.pairs["ca"].certPEM, c.CAData)
+	require.Equal(t, p.pairs["admin"].keyPEM, c.KeyData)
+	info, err := os.Stat(s.AccessFile)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	c, err = clientcmd.BuildConfigFromFlags("", s.pki("scheduler.kubeconfig"))
+	require.NoError(t, err)
+	require.Equal(t, "https://127.0.0.1:6443", c.Host)
+}
+
+func TestLockExcludes(t *testing.T) {
+	dir := t.TempDir()
+	first, err := lockData(t.Context(), dir, 0, func(string) {})
+	require.NoError(t, err)
+
+	var told []string
+	_, err = lockData(t.Context(), dir, 150*time.Millisecond, func(s string) { told = append(told, s) })
+	require.ErrorContains(t, err, "another node uses this volume")
+	host, hostErr := os.Hostname()
+	require.NoError(t, hostErr)
+	require.ErrorContains(t, err, host)
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], host)
+
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = lockData(stopped, dir, time.Hour, func(string) {})
+	require.ErrorIs(t, err, context.Canceled)
+
+	require.NoError(t, first.Close())
+	second, err := lockData(t.Context(), dir, 0, func(string) {})
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
+
+func TestWipeLeavesAnEmptyDirectory(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "etcd", "member"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "etcd", "member", "db"), []byte("x"), 0o600))
+	lock, err := lockData(t.Context(), dir, 0, func(string) {})
+	require.NoError(t, err)
+	require.ErrorContains(t, wipe(t.Context(), settings{Data: dir}), "another node")
+	require.FileExists(t, filepath.Join(dir, "etcd", "member", "db"))
+	require.NoError(t, lock.Close())
+
+	require.NoError(t, wipe(t.Context(), settings{Data: dir}))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+func TestHealth(t *testing.T) {
+	h := newHealth(time.Now())
+	ask := func(path string) (int, report) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		var r report
+		if w.Code != http.StatusNotFound {
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &r))
+		}
+		return w.Code, r
+	}
+	h.set(partAPI, "ready", "")
+	h.set(partImages, "failed", "blob sha256:1 is damaged")
+	code, r := ask("/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.False(t, r.Ready)
+	require.Equal(t, "blob sha256:1 is damaged", r.Parts[partImages].Detail)
+	require.Equal(t, "waiting", r.Parts[partNode].State)
+
+	h.set(partImages, "ready", "")
+	h.set(partNode, "ready", "")
+	code, r = ask("/readyz")
+	require.Equal(t, http.StatusOK, code)
+	require.True(t, r.Ready)
+	code, _ = ask("/readyz/pods")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	h.set(partPods, "ready", "")
+	code, _ = ask("/readyz/pods")
+	require.Equal(t, http.StatusOK, code)
+	since := h.report().Parts[partPods].Since
+	h.set(partPods, "ready", "again")
+	require.Equal(t, since, h.report().Parts[partPods].Since, "the time is that of the change")
+	code, _ = ask("/")
+	require.Equal(t, http.StatusNotFound, code)
+}
+
+func TestPodsOfTheLastStart(t *testing.T) {
+	pod := func(name string, ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+			Spec:       corev1.PodSpec{NodeName: nodeName},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, Reason: "x"}}},
+		}
+	}
+	client := fake.NewClientset(pod("a", corev1.ConditionTrue), pod("b", corev1.ConditionFalse), pod("c", corev1.ConditionTrue))
+	were, err := markPodsNotReady(t.Context(), client)
+	require.NoError(t, err)
+	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were)
+
+	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"default/a", "default/c"}, notBack(list.Items, were))
+	for _, p := range list.Items {
+		require.Equal(t, corev1.ConditionFalse, p.Status.Conditions[0].Status, p.Name)
+	}
+	a, c := pod("a", corev1.ConditionTrue), pod("c", corev1.ConditionFalse)
+	require.Equal(t, []string{"default/c"}, notBack([]corev1.Pod{*a, *c}, were))
+	c.Status.Phase = corev1.PodFailed
+	require.Empty(t, notBack([]corev1.Pod{*a, *c}, were), "an ended pod does not come back")
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPacing(t *testing.T) {
+	b := pacing{first: 200 * time.Millisecond, most: time.Second, steady: 20 * time.Second}
+	var got []time.Duration
+	var pause time.Duration
+	for range 5 {
+		pause = b.after(pause, time.Millisecond)
+		got = append(got, pause)
+	}
+	require.Equal(t, []time.Duration{200e6, 400e6, 800e6, 1e9, 1e9}, got)
+	require.Equal(t, b.first, b.after(pause, time.Minute), "a command that ran well starts again quickly")
+}
+
+func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {
+	dir := t.TempDir()
+	lines := make(chan string, 100)
+	// Fails twice, then stays.
+	script := `echo "run $$" >> ` + dir + `/runs; echo first; echo "cannot open the volume" >&2
+[ $(wc -l < ` + dir + `/runs) -gt 2 ] || exit 3
+exec sleep 1000`
+	p, err := supervise(command{name: "fake", program: "sh", args: []string{"-c", script}, stop: time.Second},
+		dir, pacing{first: time.Millisecond, most: 2 * time.Millisecond, steady: time.Hour}, func(s string) { lines <- s })
+	require.NoError(t, err)
+
+	for range 2 {
+		line := <-lines
+		require.Contains(t, line, "fake ended (exit status 3)")
+		require.Contains(t, line, "cannot open the volume")
+	}
+	require.Eventually(t, func() bool {
+		runs, err := os.ReadFile(filepath.Join(dir, "runs"))
+		return err == nil && strings.Count(string(runs), "\n") == 3 && p.status().State == "running"
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, 2, p.status().Restarts)
+
+	p.end()
+	require.Equal(t, "stopped", p.status().State)
+	require.Empty(t, lines, "a command that is stopped does not start again")
+	log, err := os.ReadFile(filepath.Join(dir, "fake.log"))
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(string(log), "cannot open the volume"))
+}
+
+func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
+	dir := t.TempDir()
+	p, err := supervise(command{name: "stubborn", program: "sh", args: []string{"-c", `trap "" TERM; echo up; while :; do sleep 0.01; done`}, stop: 50 * time.Millisecond},
+		dir, defaultPacing, func(string) {})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return p.log.Last() == "up" }, 10*time.Second, time.Millisecond)
+	p.end() // returns only when the process is gone
+	require.Equal(t, "stopped", p.status().State)
+}
+
+func TestSuperviseTellsOfAMissingProgram(t *testing.T) {
+	lines := make(chan string, 100)
+	p, err := supervise(command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultPacing, func(s string) { lines <- s })
+	require.NoError(t, err)
+	defer p.end()
+	require.Contains(t, <-lines, "absent ended (start: fork/exec /nonexistent/program")
+}
+
+func TestLogHasALimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "logs", "x.log")
+	l, err := openLog(path, 100)
+	require.NoError(t, err)
+	for range 30 {
+		_, err := l.Write([]byte("0123456789\n"))
+		require.NoError(t, err)
+	}
+	_, err = l.Write([]byte("the end\n\nhalf a li"))
+	require.NoError(t, err)
+	require.Equal(t, "half a li", l.Last())
+	_, err = l.Write([]byte("ne\n"))
+	require.NoError(t, err)
+	require.Equal(t, "half a line", l.Last())
+	l.Close()
+	for _, p := range []string{path, path + ".1"} {
+		info, err := os.Stat(p)
+		require.NoError(t, err)
+		require.LessOrEqual(t, info.Size(), int64(100))
+	}
+}
