@@ -166,7 +166,8 @@ func rejected(what string, err error) error {
 			Code: CodeConflict, Class: fault.Step, Op: what,
 			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: err,
 		}
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err),
+		meta.IsNoMatchError(err), untyped(err):
 		return &fault.Fault{
 			Code: CodeRejected, Class: fault.Step, Op: what,
 			Fix: "correct the manifest, then run again: slipway install", Err: err,

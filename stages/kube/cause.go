@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (c *Client) PodCause(ctx context.Context, namespace, selector string) strin
 		return ""
 	}
 	if len(pods.Items) == 0 {
-		if e := c.lastWarning(ctx, namespace, "", ""); e != "" {
+		if e := c.lastEvent(ctx, namespace, fields.Set{"reason": "FailedCreate"}); e != "" {
 			return "there is no pod: " + e
 		}
 		return "there is no pod"
@@ -49,15 +50,17 @@ func (c *Client) causeOf(ctx context.Context, p *corev1.Pod) string {
 		return ""
 	}
 	cause := podCause(p)
-	if container := crashed(p); container != "" {
-		if lines := c.lastLines(ctx, p, container); lines != "" {
+	if container, previous := crashed(p); container != "" {
+		if lines := c.lastLines(ctx, p, container, previous); lines != "" {
 			cause += "; it wrote: " + lines
 		}
 	}
 	if cause == "" || waitsOnNode(p) {
 		// What holds up a pod before its containers start is in events only.
-		if e := c.lastWarning(ctx, p.Namespace, "Pod", p.Name); e != "" {
+		if e := c.lastEvent(ctx, p.Namespace, podEvents(p, fields.Set{"type": corev1.EventTypeWarning})); e != "" {
 			cause = e
+		} else if cause == "" && waitsOnNode(p) {
+			cause = c.lastEvent(ctx, p.Namespace, podEvents(p, fields.Set{"reason": "Pulling"})) // may just be slow
 		}
 	}
 	if cause == "" {
@@ -110,17 +113,19 @@ func ended(t *corev1.ContainerStateTerminated) string {
 	return s
 }
 
-// crashed is the name of the first container that ended with an error; "" if
-// none did.
-func crashed(p *corev1.Pod) string {
+// crashed is the name of the first container that ended with an error, and
+// whether the run that ended is the one before the current one; "" if none did.
+func crashed(p *corev1.Pod) (container string, previous bool) {
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-			if t != nil && t.ExitCode != 0 && !s.Ready {
-				return s.Name
-			}
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			return s.Name, false
+		}
+		if t := s.LastTerminationState.Terminated; t != nil && t.ExitCode != 0 && !s.Ready {
+			// While it waits for its next run, the last one is the current one.
+			return s.Name, s.State.Running != nil
 		}
 	}
-	return ""
+	return "", false
 }
 
 // waitsOnNode tells whether no container of p has been started yet.
@@ -134,11 +139,11 @@ func waitsOnNode(p *corev1.Pod) bool {
 }
 
 // lastLines are the last lines a container wrote before it ended, in one line.
-func (c *Client) lastLines(ctx context.Context, p *corev1.Pod, container string) string {
-	for _, previous := range []bool{true, false} {
-		text, err := c.Logs(ctx, p.Namespace, p.Name, LogOptions{Container: container, Lines: causeLogLines, Previous: previous})
-		if err != nil {
-			continue
+func (c *Client) lastLines(ctx context.Context, p *corev1.Pod, container string, previous bool) string {
+	for _, run := range []bool{previous, !previous} {
+		text, err := c.Logs(ctx, p.Namespace, p.Name, LogOptions{Container: container, Lines: causeLogLines, Previous: run})
+		if err != nil || strings.HasPrefix(text, "unable to retrieve container logs") {
+			continue // the kubelet has removed that run already
 		}
 		var lines []string
 		for line := range strings.Lines(text) {
@@ -182,16 +187,15 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, opts LogOption
 	return string(b), nil
 }
 
-// lastWarning is the newest event of type Warning about an object, "reason
-// message". Without kind and name it is the newest about something that could
-// not make its pods.
-func (c *Client) lastWarning(ctx context.Context, namespace, kind, name string) string {
-	selector := fields.Set{"type": corev1.EventTypeWarning}
-	if name != "" {
-		selector["involvedObject.kind"], selector["involvedObject.name"] = kind, name
-	} else {
-		selector["reason"] = "FailedCreate"
-	}
+// podEvents selects those events about a pod that match more.
+func podEvents(p *corev1.Pod, more fields.Set) fields.Set {
+	s := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": p.Name}
+	maps.Copy(s, more)
+	return s
+}
+
+// lastEvent is the newest event of a selection, "reason message".
+func (c *Client) lastEvent(ctx context.Context, namespace string, selector fields.Set) string {
 	list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector.String()})
 	if err != nil || len(list.Items) == 0 {
 		return ""

@@ -31,7 +31,7 @@ func Transient(err error) bool {
 	var s apierrors.APIStatus // an interface without Error, which AsType does not take
 	if errors.As(err, &s) {
 		code := s.Status().Code
-		return code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented
+		return code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented && !untyped(err)
 	}
 	for _, errno := range []error{
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
@@ -55,6 +55,12 @@ func Transient(err error) bool {
 		}
 	}
 	return false
+}
+
+// untyped tells whether the API server says "internal error" for an object whose
+// fields have the wrong types, which does not go away.
+func untyped(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 // Retry calls f until it succeeds, ctx ends, it fails with an error that is not

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -212,7 +213,8 @@ func (c *Client) WaitPVC(ctx context.Context, namespace, name string) error {
 			return true, "", nil
 		}
 		seen := "phase " + string(p.Status.Phase)
-		if e := c.lastWarning(ctx, namespace, "PersistentVolumeClaim", name); e != "" {
+		about := fields.Set{"type": corev1.EventTypeWarning, "involvedObject.kind": "PersistentVolumeClaim", "involvedObject.name": name}
+		if e := c.lastEvent(ctx, namespace, about); e != "" {
 			seen += ": " + e
 		}
 		return false, seen, nil
