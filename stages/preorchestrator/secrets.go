@@ -148,9 +148,10 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 	return plan, nil
 }
 
-// hide keeps what is secret out of the logs.
+// hide keeps what is secret out of the logs: what is generated. Copies are known
+// by what they are copies of.
 func (s *secrets) hide(k platform.SecretKey, v []byte) {
-	if k.Generate != platform.Literal && s.redact != nil {
+	if (k.Generate == platform.Password || k.Generate == platform.Token) && s.redact != nil {
 		s.redact(string(v))
 	}
 }
