@@ -47,7 +47,7 @@ var gitTrim = append([]string{
 var nodeTrim = append([]string{
 	"usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1",
 	"usr/lib/cni/dhcp", "usr/lib/cni/macvlan", "usr/lib/cni/ipvlan", "usr/lib/cni/vlan", "usr/lib/cni/vrf",
-	"usr/lib/cni/sbr", "usr/lib/cni/static", "usr/lib/cni/host-device", "usr/lib/cni/ptp",
+	"usr/lib/cni/sbr", "usr/lib/cni/static", "usr/lib/cni/host-device",
 }, perl...)
 
 // additions are the Debian layers on the base, by name. A layer named after an
