@@ -175,7 +175,7 @@ func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Releas
 	}
 	if err := debian.Need(ctx, say,
 		debian.Tool{Command: "mmdebstrap", Package: "mmdebstrap"},
-		debian.Tool{Command: "gcc", Package: "gcc"},
+		debian.Tool{Command: "gcc", Package: "build-essential"}, // with the headers of libc
 		debian.Tool{Command: "unshare", Package: "util-linux"},
 	); err != nil {
 		return debian.Release{}, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -154,7 +155,7 @@ func moduleDir(ctx context.Context, tools, module string) (string, error) {
 	out, err := cmd.Output()
 	var found struct{ Dir, Error string }
 	if jsonErr := json.Unmarshal(out, &found); jsonErr != nil || found.Error != "" || err != nil {
-		return "", fmt.Errorf("fetch the module %s: %v %s", module, err, found.Error)
+		return "", fmt.Errorf("fetch the module %s: %w", module, errors.Join(err, jsonErr, errors.New(found.Error)))
 	}
 	return found.Dir, nil
 }

@@ -30,6 +30,7 @@ const usage = `usage: go run -C ci/bundle . <command>
   build [--out DIR] [--without NAME,…]
                 build what has changed and print the bundle's folder: DIR, else
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to
+  path          print the folder of the bundle that was built last
   verify [DIR]  compare every file with the index, and the versions with the lock
   list [DIR]    show what the bundle holds
   reproduce     build everything once more in an empty store and compare it, file
@@ -93,7 +94,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			fmt.Fprintln(stdout, dir)
 		}
 		return err
-	case "verify", "list":
+	case "path", "verify", "list":
 		dir := flags.Arg(0)
 		if dir == "" {
 			root, err := store.Root()
@@ -102,10 +103,18 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			}
 			dir = filepath.Join(root, "bundle", "current")
 		}
-		if name == "list" {
+		switch name {
+		case "list":
 			return list(dir, stdout)
+		case "verify":
+			return verify(ctx, dir, stdout)
 		}
-		return verify(ctx, dir, stdout)
+		b, err := bundle.Read(dir)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, b.Dir())
+		return nil
 	case "reproduce":
 		return reproduce(ctx, stdout)
 	case "help":
