@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // layout builds an OCI archive in memory.
@@ -144,5 +145,8 @@ func TestObsoleteImages(t *testing.T) {
 		record("docker.io/library/b:1", pulled), record("sha256:03", pulled),
 		record("slipway.local/b:1", pulled),
 	}
-	require.Equal(t, []string{"sha256:02", "slipway.local/a:1", "slipway.local/a@" + old.String(), "slipway.local/b:1"}, obsolete(have, keep))
+	require.Equal(t, []string{"sha256:02", "slipway.local/a:1", "slipway.local/a@" + old.String(), "slipway.local/b:1"}, obsolete(have, keep, nil))
+
+	pods := []corev1.Pod{{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Image: "slipway.local/a@" + old.String()}}}}}
+	require.Equal(t, []string{"slipway.local/a:1", "slipway.local/b:1"}, obsolete(have, keep, imagesOf(pods)), "a pod needs it")
 }

@@ -45,15 +45,15 @@ type importer struct {
 	layers      sync.Map // chain id → func() error that unpacks it once
 }
 
-// importArchive makes every image of a resolvable by name and by digest, unpacks
-// it, and removes images of an earlier archive. The record file holds the digest
-// of the archive that is imported: with the same one there is nothing to do.
+// importArchive makes every image of a resolvable by name and by digest and
+// unpacks it. The record file holds the digest of the archive that is imported:
+// with the same one there is nothing to do.
 func importArchive(ctx context.Context, c *grpc.ClientConn, a *archive, images []archiveImage, snapshotter, record string) (imported bool, err error) {
 	if old, err := os.ReadFile(record); err == nil && strings.TrimSpace(string(old)) == a.digest {
 		return false, nil
 	}
 	i := &importer{connection: c, snapshotter: snapshotter}
-	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", "k8s.io")
+	ctx = inKubernetes(ctx)
 	ctx, release, err := i.lease(ctx)
 	if err != nil {
 		return false, err
@@ -83,13 +83,15 @@ func importArchive(ctx context.Context, c *grpc.ClientConn, a *archive, images [
 	if err := unpack.Wait(); err != nil {
 		return false, err
 	}
-	if err := i.removeOthers(ctx, images); err != nil {
-		return false, err
-	}
 	if err := awaitImages(ctx, c, images); err != nil {
 		return false, err
 	}
 	return true, writeFile(record, []byte(a.digest+"\n"), 0o644)
+}
+
+// inKubernetes makes calls with ctx concern what containerd keeps for Kubernetes.
+func inKubernetes(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "containerd-namespace", "k8s.io")
 }
 
 // lease protects what is being imported from containerd's garbage collector,
@@ -282,48 +284,4 @@ func (i *importer) unpackLayer(ctx context.Context, layer ocispec.Descriptor, di
 		return nil
 	}
 	return errors.Join(fmt.Errorf("unpack layer %s: %w", layer.Digest, err), removeErr)
-}
-
-// removeOthers removes the names of slipway.local images that the archive does
-// not hold, and the CRI's names of the same content; containerd then collects
-// the content. Images from other registries stay.
-func (i *importer) removeOthers(ctx context.Context, keep []archiveImage) error {
-	images := imagesapi.NewImagesClient(i.connection)
-	list, err := images.List(ctx, &imagesapi.ListImagesRequest{})
-	if err != nil {
-		return fmt.Errorf("list the images: %w", err)
-	}
-	for _, name := range obsolete(list.Images, keep) {
-		if _, err := images.Delete(ctx, &imagesapi.DeleteImageRequest{Name: name}); err != nil && grpcstatus.Code(err) != codes.NotFound {
-			return fmt.Errorf("remove image %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// obsolete are the names among have that belong to slipway.local images which
-// keep does not hold.
-func obsolete(have []*imagesapi.Image, keep []archiveImage) []string {
-	names, targets, ours := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, k := range keep {
-		names[k.name], names[k.byDigest()], targets[k.target.Digest.String()] = true, true, true
-	}
-	for _, h := range have {
-		if strings.HasPrefix(h.Name, registryHost+"/") {
-			ours[h.Target.Digest] = true
-		} else if !strings.HasPrefix(h.Name, "sha256:") {
-			targets[h.Target.Digest] = true // somebody else's name for the same image
-		}
-	}
-	var gone []string
-	for _, h := range have {
-		switch {
-		case strings.HasPrefix(h.Name, registryHost+"/") && !names[h.Name]:
-			gone = append(gone, h.Name)
-		case strings.HasPrefix(h.Name, "sha256:") && ours[h.Target.Digest] && !targets[h.Target.Digest]:
-			gone = append(gone, h.Name)
-		}
-	}
-	slices.Sort(gone)
-	return gone
 }

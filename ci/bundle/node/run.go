@@ -167,7 +167,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	n.supervise(apiServerCommand(n.settings, n.self))
 	n.supervise(containerdCommand())
 
-	runtimeReady := make(chan struct{})
+	runtimeReady, apiReady := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
 		n.retry(ctx, partNode, func() error {
 			if err := awaitContainerd(ctx, n.runtime); err != nil {
@@ -178,12 +178,18 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		n.say("containerd is ready")
 		close(runtimeReady)
 		n.retry(ctx, partImages, func() error { return n.importImages(ctx) })
+		select {
+		case <-apiReady:
+			n.removeOldImages(ctx)
+		case <-ctx.Done():
+		}
 		return nil
 	})
 	group.Go(func() error {
 		if !n.awaitAPI(ctx, "/readyz", priorityClasses) {
 			return nil
 		}
+		close(apiReady)
 		n.supervise(controllerManagerCommand(n.settings, n.self))
 		n.supervise(schedulerCommand(n.self))
 		n.supervise(proxyCommand(n.self))
@@ -229,6 +235,19 @@ func (n *node) importImages(ctx context.Context) error {
 	}
 	n.health.set(partImages, "ready", fmt.Sprintf("%d images", len(n.images)))
 	return nil
+}
+
+// removeOldImages makes room; a failure of it does no harm until the next start.
+func (n *node) removeOldImages(ctx context.Context) {
+	if n.archive == nil {
+		return
+	}
+	removed, err := removeOldImages(ctx, n.runtime, n.client, n.images, n.PauseImage)
+	if err != nil {
+		n.say(err.Error())
+	} else if removed > 0 {
+		n.say(fmt.Sprintf("removed %d image names of earlier archives", removed))
+	}
 }
 
 // supervise starts a component, except when the node stops.
