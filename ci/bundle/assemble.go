@@ -208,17 +208,14 @@ func point(root, dir string) error {
 
 // assemble writes a whole bundle into a new folder below root.
 func (b *builder) assemble(ctx context.Context, root string, parts []part, images []bundle.Image) (string, bundle.Index, error) {
-	task := b.report.Start("bundle", "writing archives")
 	dir, err := os.MkdirTemp(root, ".building-*")
 	if err != nil {
-		task.Fail()
 		return "", bundle.Index{}, err
 	}
 	index := bundle.Index{Version: bundle.Format, Platform: "linux/" + b.arch, Images: images}
 	for _, p := range parts {
 		f, err := p.write(ctx, dir)
 		if err != nil {
-			task.Fail()
 			return "", index, errors.Join(fmt.Errorf("write %s: %w", p.Path, err), os.RemoveAll(dir))
 		}
 		index.Files = append(index.Files, f)
@@ -228,10 +225,8 @@ func (b *builder) assemble(ctx context.Context, root string, parts []part, image
 		err = errors.Join(os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644), os.Chmod(dir, 0o755))
 	}
 	if err != nil {
-		task.Fail()
 		return "", index, errors.Join(err, os.RemoveAll(dir))
 	}
-	task.Done("built")
 	return dir, index, nil
 }
 

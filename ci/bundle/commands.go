@@ -154,8 +154,13 @@ func moduleDir(ctx context.Context, tools, module string) (string, error) {
 	cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	out, err := cmd.Output()
 	var found struct{ Dir, Error string }
-	if jsonErr := json.Unmarshal(out, &found); jsonErr != nil || found.Error != "" || err != nil {
-		return "", fmt.Errorf("fetch the module %s: %w", module, errors.Join(err, jsonErr, errors.New(found.Error)))
+	if jsonErr := json.Unmarshal(out, &found); found.Error != "" {
+		err = errors.New(found.Error)
+	} else {
+		err = errors.Join(err, jsonErr)
+	}
+	if err != nil {
+		return "", fmt.Errorf("fetch the module %s: %w", module, err)
 	}
 	return found.Dir, nil
 }
