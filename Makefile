@@ -32,7 +32,7 @@ unit: ## Run the unit tests of every module with the race detector
 
 .PHONY: e2e
 e2e: engine bundle ## Run the end-to-end tests on the real engine
-	@$(WITH_ENGINE) go test -count=1 -timeout 60m -v -tags e2e ./ci/e2e/...
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go test -C ci/e2e -count=1 -timeout 60m -v ./...
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway

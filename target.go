@@ -98,7 +98,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	}
 	client, err := dagger.Connect(ctx, dagger.WithLogOutput(engineLog(io.err, t.verbose)))
 	if err != nil {
-		return &fault.Fault{Code: "ENG-001", Class: fault.Preflight, Op: "connect to the Dagger engine",
+		return &fault.Fault{Code: "ENG-008", Class: fault.Preflight, Op: "connect to the Dagger engine",
 			Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
 	}
 	defer client.Close()

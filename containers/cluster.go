@@ -70,7 +70,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		return &fault.Fault{
-			Code:  "ENG-003",
+			Code:  "CTR-002",
 			Class: fault.Step,
 			Op:    "start the cluster's node",
 			Fix:   "see the node's last lines above; the engine must allow privileged services (--allow-insecure-entitlement security.insecure)",

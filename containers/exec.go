@@ -94,7 +94,7 @@ func lost(e Exec, err error) error {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
 	}
 	return &fault.Fault{
-		Code:  "ENG-002",
+		Code:  "CTR-001",
 		Class: fault.Step,
 		Op:    fmt.Sprintf("run %v", e.Args),
 		Fix:   "look for memory pressure or an engine restart in the engine's log, then run the same command again: finished steps are kept",

@@ -23,7 +23,7 @@ import (
 
 // The codes of the conductor's own faults.
 const (
-	codeNoResult  fault.Code = "ENG-004" // a step ended without a result
+	codeNoResult  fault.Code = "CTR-003" // a step ended without a result
 	codeNotThere  fault.Code = "DEP-001" // nothing is installed under that name
 	codeNoCluster fault.Code = "DEP-002" // the provider runs no cluster of its own
 )

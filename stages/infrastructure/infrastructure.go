@@ -17,7 +17,7 @@ const Stage = "infrastructure"
 
 // The codes of this package's faults.
 const (
-	CodePreflight    fault.Code = "PRE-001" // the machine does not meet the requirements
+	CodePreflight    fault.Code = "INF-008" // the machine does not meet the requirements
 	CodeInit         fault.Code = "INF-001" // terraform init
 	CodePlan         fault.Code = "INF-002" // terraform plan
 	CodeApply        fault.Code = "INF-003" // terraform apply
@@ -40,6 +40,7 @@ const (
 //	infrastructure/storage            stages.ClusterInput   → stages.StorageCheck
 //	infrastructure/loadbalancer       stages.ClusterInput   → stages.LoadBalancerCheck
 //	infrastructure/platform-remove    stages.RemoveInput    → stages.Removed
+//	infrastructure/platform-inventory stages.InventoryInput → stages.Inventory
 //	infrastructure/inventory          stages.InventoryInput → stages.Inventory
 //	infrastructure/terraform-destroy  stages.TerraformInput → stages.TerraformDestroyed
 func Register(r *step.Registry) {
@@ -55,6 +56,7 @@ func Register(r *step.Registry) {
 		Run: loadBalancer, Verify: verifyLoadBalancer,
 	})
 	step.Register(r, Stage, "platform-remove", step.Step[stages.RemoveInput, stages.Removed]{Run: platformRemove})
+	step.Register(r, Stage, "platform-inventory", step.Step[stages.InventoryInput, stages.Inventory]{Run: platformInventory})
 	step.Register(r, Stage, "inventory", step.Step[stages.InventoryInput, stages.Inventory]{Run: inventory})
 }
 
