@@ -137,7 +137,8 @@ func logLibraries(log *logFile) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
 }
 
-// openImages reads what the archive holds and settles the pause image.
+// openImages reads what the archive holds and settles the pause image and the
+// registry.
 func (n *node) openImages() error {
 	a, err := openArchive(n.Images)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,6 +154,9 @@ func (n *node) openImages() error {
 	if n.PauseImage == "" {
 		n.PauseImage = pauseImage(n.images)
 	}
+	if n.archive != nil && n.RegistryMirror == "" {
+		n.RegistryMirror = ownRegistry
+	}
 	if n.PauseImage == "" {
 		return fmt.Errorf("choose the pause image: there is none called pause in %s: name one with --pause-image", n.Images)
 	}
@@ -167,6 +171,12 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	n.supervise(apiServerCommand(n.settings, n.self))
 	n.supervise(containerdCommand())
 
+	if n.RegistryMirror == ownRegistry {
+		group.Go(func() error {
+			n.retry(ctx, partImages, func() error { return (&registry{archive: n.archive, images: n.images}).serve(ctx) })
+			return nil
+		})
+	}
 	runtimeReady, apiReady := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
 		n.retry(ctx, partNode, func() error {

@@ -41,7 +41,7 @@ type settings struct {
 	Images         string   // OCI archive to import; a missing file means none
 	PauseImage     string   // reference; empty means the archive's image called pause
 	ClusterName    string   // in the kubeconfig
-	RegistryMirror string   // host:port of a plain HTTP registry for slipway.local
+	RegistryMirror string   // host:port of a plain HTTP registry for slipway.local; empty means the archive
 	LogDir         string
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
@@ -55,7 +55,7 @@ func parseSettings(args []string) (settings, error) {
 	f.StringVar(&s.Images, "images", env("SLIPWAY_NODE_IMAGES", "/slipway/images/workloads.tar"), "OCI archive of images to import; none if there is no such file")
 	f.StringVar(&s.PauseImage, "pause-image", env("SLIPWAY_NODE_PAUSE_IMAGE", ""), "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", env("SLIPWAY_NODE_CLUSTER_NAME", "slipway"), "name of the cluster in the kubeconfig")
-	f.StringVar(&s.RegistryMirror, "registry-mirror", env("SLIPWAY_NODE_REGISTRY_MIRROR", ""), "host:port of a plain HTTP registry that serves slipway.local/…")
+	f.StringVar(&s.RegistryMirror, "registry-mirror", env("SLIPWAY_NODE_REGISTRY_MIRROR", ""), "host:port of a plain HTTP registry that serves slipway.local/… (default: the archive's images)")
 	f.StringVar(&s.LogDir, "log-dir", env("SLIPWAY_NODE_LOG_DIR", ""), "directory of the components' logs (default: logs in the data directory)")
 	f.DurationVar(&s.LockWait, "lock-wait", 30*time.Second, "how long to wait until another node releases the data directory")
 	if err := f.Parse(args); err != nil {
