@@ -1,6 +1,9 @@
 package preorchestrator
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -132,8 +135,65 @@ func adapt(objs []*unstructured.Unstructured, s settings) ([]*unstructured.Unstr
 		}
 		out = append(out, o)
 	}
-	return out, nil
+	return out, configure(out)
 }
+
+// ConfigMaps of Argo CD that its programs read when they start.
+const (
+	argoConfig = "argocd-cm"
+	argoParams = "argocd-cmd-params-cm"
+)
+
+// repoServer is the repository server's whole name: gRPC asks the name service
+// for more than its address, and of a short name a server outside the cluster,
+// which on an isolated site answers after seconds, if at all.
+const repoServer = "argocd-repo-server." + ArgoNamespace + ".svc.cluster.local:8081"
+
+// configure completes the parameters and has the pods start again when what they
+// read at their start changes.
+func configure(objs []*unstructured.Unstructured) error {
+	config := map[string]any{}
+	for _, o := range objs {
+		if o.GetKind() != "ConfigMap" || o.GetName() != argoConfig && o.GetName() != argoParams {
+			continue
+		}
+		data, _, err := unstructured.NestedStringMap(o.Object, "data")
+		if err != nil {
+			return fmt.Errorf("ConfigMap %s: %w", o.GetName(), err)
+		}
+		if o.GetName() == argoParams {
+			if data == nil {
+				data = map[string]string{}
+			}
+			if data["repo.server"] == "" {
+				data["repo.server"] = repoServer
+			}
+			if err := unstructured.SetNestedStringMap(o.Object, data, "data"); err != nil {
+				return fmt.Errorf("ConfigMap %s: %w", o.GetName(), err)
+			}
+		}
+		config[o.GetName()] = data
+	}
+	b, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encode the configuration: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	for _, o := range objs {
+		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" || o.GetName() == ArgoRedis {
+			continue
+		}
+		err := unstructured.SetNestedField(o.Object, hex.EncodeToString(sum[:]), "spec", "template", "metadata", "annotations", configNote)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// configNote is the annotation of pods that holds the digest of their
+// configuration.
+const configNote = "slipway.dev/config"
 
 // dropped are dex, what step tls writes, and what only the redis Secret's maker
 // needs.

@@ -129,8 +129,10 @@ func verifyReconcile(ctx context.Context, env *step.Env, _ stages.ReconcileInput
 // reconcile applies the probe Application and waits until it is Synced and
 // Healthy at the commit that was pushed.
 func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (argo.Application, error) {
-	if _, err := c.Apply(ctx, probeObjects(in), kube.ApplyOptions{Force: true}); err != nil {
-		return argo.Application{}, err
+	for _, o := range probeObjects(in) { // the project before the Application that names it
+		if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
+			return argo.Application{}, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
 	defer cancel()
