@@ -26,6 +26,19 @@ const (
 	controllerGone  = 20 * time.Second // without a ready pod: it does not come back
 )
 
+// mine lists the deployment's objects of one of Argo CD's kinds: those in its
+// namespaces or with its label.
+func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	list, err := r.client.List(ctx, gvr, "", "")
+	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
+		return o.GetLabels()[deploymentLabel] != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
+	}), err
+}
+
+func (r *remover) myApplications(ctx context.Context) ([]unstructured.Unstructured, error) {
+	return r.mine(ctx, applications())
+}
+
 func applications() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 }
@@ -34,7 +47,7 @@ func applicationSets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
 }
 
-// applications deletes all Applications with what they own. Those that no other
+// applications deletes the deployment's Applications with what they own. Those that no other
 // Application owns go first: Argo CD then takes their children in the reverse
 // order of the sync waves. What is left at the deadline, or when nobody runs the
 // cascade, loses its finalizers: its objects go with their namespaces.
@@ -43,7 +56,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 	if err := r.applicationSets(ctx); err != nil {
 		return err
 	}
-	apps, err := r.client.List(ctx, applications(), "", "")
+	apps, err := r.myApplications(ctx)
 	if err != nil || len(apps) == 0 {
 		return err
 	}
@@ -85,7 +98,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 	defer cancel()
 	lastSeen := time.Now()
 	return r.client.WaitFor(ctx, "Argo CD to remove the Applications", 500*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		apps, err := r.client.List(ctx, applications(), "", "")
+		apps, err := r.myApplications(ctx)
 		if err != nil || len(apps) == 0 {
 			return err == nil, "", err
 		}
@@ -108,7 +121,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 
 // forceApplications deletes every Application that is left and strips it.
 func (r *remover) forceApplications(ctx context.Context) error {
-	apps, err := r.client.List(ctx, applications(), "", "")
+	apps, err := r.myApplications(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,18 +130,18 @@ func (r *remover) forceApplications(ctx context.Context) error {
 			return err
 		}
 	}
-	if apps, err = r.client.List(ctx, applications(), "", ""); err != nil {
+	if apps, err = r.myApplications(ctx); err != nil {
 		return err
 	}
 	if err := r.strip(ctx, kube.StuckObjects(applications(), apps)); err != nil {
 		return err
 	}
-	return r.gone(ctx, applications(), "")
+	return r.gone(ctx, applications(), r.myApplications)
 }
 
 // applicationSets deletes the sets; what they made is deleted after them.
 func (r *remover) applicationSets(ctx context.Context) error {
-	sets, err := r.client.List(ctx, applicationSets(), "", "")
+	sets, err := r.mine(ctx, applicationSets())
 	if err != nil || len(sets) == 0 {
 		return err
 	}
@@ -137,7 +150,9 @@ func (r *remover) applicationSets(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.gone(ctx, applicationSets(), "")
+	return r.gone(ctx, applicationSets(), func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		return r.mine(ctx, applicationSets())
+	})
 }
 
 // roots are the Applications that no other one owns.

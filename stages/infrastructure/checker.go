@@ -21,28 +21,33 @@ const pollChecks = 250 * time.Millisecond
 // checker makes objects that verify something by using it, in a namespace that
 // stays, and removes them.
 type checker struct {
-	client *kube.Client
-	env    *step.Env
-	name   string // "storage"
+	client     *kube.Client
+	env        *step.Env
+	deployment string
+	name       string // "storage"
 }
+
+// namespace is where a deployment's checks are.
+func (k checker) namespace() string { return "slipway-checks-" + k.deployment }
 
 // begin makes the namespace and removes what a run that was killed left.
 func (k checker) begin(ctx context.Context) error {
 	ns := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": map[string]any{"name": checks, "labels": map[string]any{managedBy: manager}},
+		"metadata": map[string]any{"name": k.namespace()},
 	}}
+	ns.SetLabels(labels(k.deployment))
 	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{Force: true}); err != nil {
 		return err
 	}
 	for _, gvr := range checkResources() {
-		if _, err := k.client.DeleteAll(ctx, gvr, checks, k.selector()); err != nil {
+		if _, err := k.client.DeleteAll(ctx, gvr, k.namespace(), k.selector()); err != nil {
 			return fmt.Errorf("remove what an earlier check left: %w", err)
 		}
 	}
 	// Pods use the namespace's own account, which a controller makes.
-	return k.client.WaitFor(ctx, "the default service account of namespace "+checks, pollChecks, func(ctx context.Context) (bool, string, error) {
-		_, err := k.client.Kubernetes.CoreV1().ServiceAccounts(checks).Get(ctx, "default", metav1.GetOptions{})
+	return k.client.WaitFor(ctx, "the default service account of namespace "+k.namespace(), pollChecks, func(ctx context.Context) (bool, string, error) {
+		_, err := k.client.Kubernetes.CoreV1().ServiceAccounts(k.namespace()).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, "", err
 	})
 }
@@ -55,10 +60,10 @@ func (k checker) end(ctx context.Context) {
 
 func (k checker) removeObjects(ctx context.Context) {
 	for _, gvr := range checkResources() {
-		list, err := k.client.List(ctx, gvr, checks, k.selector())
+		list, err := k.client.List(ctx, gvr, k.namespace(), k.selector())
 		for _, o := range list {
 			if err == nil {
-				err = k.client.Delete(ctx, gvr, checks, o.GetName(), metav1.DeletePropagationBackground)
+				err = k.client.Delete(ctx, gvr, k.namespace(), o.GetName(), metav1.DeletePropagationBackground)
 			}
 		}
 		if err != nil {
@@ -80,11 +85,13 @@ func checkResources() []schema.GroupVersionResource {
 }
 
 func (k checker) labels() map[string]string {
-	return map[string]string{checkLabel: k.name, managedBy: manager}
+	l := labels(k.deployment)
+	l[checkLabel] = k.name
+	return l
 }
 
 func (k checker) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: k.name + "-" + name, Namespace: checks, Labels: k.labels()}
+	return metav1.ObjectMeta{Name: k.name + "-" + name, Namespace: k.namespace(), Labels: k.labels()}
 }
 
 // pod runs a shell command in a pod that has the claim at /data, waits until it
@@ -111,7 +118,7 @@ func (k checker) pod(ctx context.Context, name, image, claim, command string) (s
 		},
 	}
 	err := k.client.Retry(ctx, "create pod "+pod.Name, func(ctx context.Context) error {
-		_, err := k.client.Kubernetes.CoreV1().Pods(checks).Create(ctx, pod, metav1.CreateOptions{})
+		_, err := k.client.Kubernetes.CoreV1().Pods(k.namespace()).Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the answer to the first attempt was lost
 		}
@@ -120,10 +127,10 @@ func (k checker) pod(ctx context.Context, name, image, claim, command string) (s
 	if err != nil {
 		return "", err
 	}
-	if err := k.client.WaitPodDone(ctx, checks, pod.Name); err != nil {
+	if err := k.client.WaitPodDone(ctx, k.namespace(), pod.Name); err != nil {
 		return "", err
 	}
-	return k.client.Logs(ctx, checks, pod.Name, kube.LogOptions{})
+	return k.client.Logs(ctx, k.namespace(), pod.Name, kube.LogOptions{})
 }
 
 func notFound(err error) bool { return apierrors.IsNotFound(err) }

@@ -78,14 +78,18 @@ func connect(env *step.Env) (*kube.Client, error) {
 	return c, nil
 }
 
-// Labels of what Slipway makes.
+// Labels on what Slipway makes.
 const (
-	managedBy   = "app.kubernetes.io/managed-by"
-	manager     = "slipway"
-	checkLabel  = "slipway.sh/check"
-	checks      = "slipway-checks" // namespace of the objects that verify by use
-	ownSelector = managedBy + "=" + manager
+	managedBy       = "app.kubernetes.io/managed-by"
+	manager         = "slipway"
+	deploymentLabel = "slipway.dev/deployment"
+	checkLabel      = "slipway.dev/check"
 )
+
+// labels are on everything that Slipway makes for a deployment.
+func labels(deployment string) map[string]string {
+	return map[string]string{managedBy: manager, deploymentLabel: deployment}
+}
 
 // cleanup runs f with a context that cancellation of ctx does not reach.
 func cleanup(ctx context.Context, f func(ctx context.Context)) {

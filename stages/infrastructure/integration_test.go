@@ -3,11 +3,16 @@ package infrastructure_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/providers/local/steps"
 	"github.com/slipway-sh/slipway/stages"
@@ -111,7 +116,7 @@ func TestRealNode(t *testing.T) {
 
 	var removed stages.Removed
 	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &removed).Status)
-	require.Contains(t, removed.Namespaces, "slipway-checks")
+	require.Contains(t, removed.Namespaces, "slipway-checks-it")
 	require.Empty(t, removed.Stripped)
 	var left stages.Inventory
 	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
@@ -120,4 +125,147 @@ func TestRealNode(t *testing.T) {
 	removed = stages.Removed{}
 	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &removed).Status)
 	require.Equal(t, stages.Removed{}, removed, "the second removal has nothing to do")
+}
+
+// argo applies the Argo CD of the bundle: its definitions alone, or everything.
+func (d *deployment) argo(c *kube.Client, everything bool) {
+	d.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(os.Getenv("SLIPWAY_TEST_BUNDLE"), "manifests", "argocd", "core-install.yaml"))
+	require.NoError(d.t, err)
+	text := regexp.MustCompile(`image: quay.io/argoproj/\S+`).ReplaceAllString(string(raw), "image: "+d.in.Common.Images["argocd"])
+	text = regexp.MustCompile(`image: \S+/redis:\S+`).ReplaceAllString(text, "image: "+d.in.Common.Images["redis"])
+	text = strings.ReplaceAll(text, "imagePullPolicy: Always", "imagePullPolicy: IfNotPresent")
+	objs, err := kube.Decode([]byte(text))
+	require.NoError(d.t, err)
+	objs = slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool {
+		return !everything && o.GetKind() != "CustomResourceDefinition"
+	})
+	for _, o := range objs {
+		labels := o.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["slipway.dev/deployment"] = "it"
+		o.SetLabels(labels)
+	}
+	_, err = c.ApplyYAML(d.t.Context(), []byte(namespaces), kube.ApplyOptions{})
+	require.NoError(d.t, err)
+	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd", Force: true})
+	require.NoError(d.t, err)
+	if everything {
+		require.NoError(d.t, c.WaitRollout(d.t.Context(), "Deployment", "argocd", "argocd-redis"))
+		require.NoError(d.t, c.WaitRollout(d.t.Context(), "StatefulSet", "argocd", "argocd-application-controller"))
+	}
+}
+
+const namespaces = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: argocd, labels: {app.kubernetes.io/managed-by: slipway, slipway.dev/deployment: it}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: apps, labels: {app.kubernetes.io/managed-by: slipway, slipway.dev/deployment: it}}
+`
+
+// application owns a ConfigMap as if Argo CD had made it.
+const application = `
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: default, namespace: argocd}
+spec: {sourceRepos: ["*"], destinations: [{namespace: "*", server: "*"}], clusterResourceWhitelist: [{group: "*", kind: "*"}]}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd%s}
+spec:
+  project: default
+  source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc", namespace: apps}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: owned
+  namespace: apps
+  annotations: {argocd.argoproj.io/tracking-id: "web:/ConfigMap:apps/owned"}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: rows, namespace: apps}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: writer, namespace: apps}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: main, image: %q, command: [busybox, sleep, "10000"], volumeMounts: [{name: v, mountPath: /v}]}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: rows}}]
+`
+
+func (d *deployment) platform(finalizers string) *kube.Client {
+	d.t.Helper()
+	c, err := kube.Connect(filepath.Join(d.state, "secrets", "kubeconfig"))
+	require.NoError(d.t, err)
+	var addons stages.Addons
+	require.Equal(d.t, stages.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
+	d.argo(c, finalizers == "")
+	_, err = c.ApplyYAML(d.t.Context(), fmt.Appendf(nil, application, finalizers, d.in.Common.Images["busybox"]), kube.ApplyOptions{})
+	require.NoError(d.t, err)
+	require.NoError(d.t, c.WaitPod(d.t.Context(), "apps", "writer"))
+	return c
+}
+
+func (d *deployment) emptied() {
+	d.t.Helper()
+	var left stages.Inventory
+	require.Equal(d.t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
+}
+
+func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
+	d := real(t)
+	d.platform("")
+	var left stages.Inventory
+	res := d.run("infrastructure", "platform-inventory", "", stages.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left)
+	require.Equal(t, infrastructure.CodeNotEmpty, res.Fault.Code)
+	require.ErrorContains(t, res.Fault, "applications argocd/web")
+	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
+
+	var out stages.Removed
+	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &out).Status)
+	require.Equal(t, []string{"argocd/web"}, out.Applications)
+	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
+	require.Len(t, out.Volumes, 1)
+	require.Empty(t, out.Stripped, "Argo CD removed what the Application owned")
+	require.Contains(t, out.Cluster, "CustomResourceDefinition/applications.argoproj.io")
+	d.emptied()
+}
+
+func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
+	d := real(t)
+	d.platform(", finalizers: [resources-finalizer.argocd.argoproj.io]")
+	var out stages.Removed
+	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &out).Status)
+	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
+	require.Len(t, out.Volumes, 1)
+	d.emptied()
+}
+
+func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
+	d := &deployment{t: t, state: t.TempDir()}
+	infrastructure.Register(&d.reg)
+	var left stages.Inventory
+	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true}, &left).Status)
+	require.Contains(t, left.Unreachable, "no access file")
+	var out stages.Removed
+	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{}, &out).Status)
+	require.Contains(t, out.Unreachable, "no access file")
+
+	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))
+	closed := `{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`
+	require.NoError(t, os.WriteFile(filepath.Join(d.state, "secrets", "kubeconfig"), []byte(closed), 0o600))
+	left = stages.Inventory{}
+	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true, SkipUnreachable: true}, &left).Status)
+	require.Contains(t, left.Unreachable, "connection refused")
 }

@@ -2,16 +2,61 @@ package infrastructure
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
 )
+
+// inventory lists what there is beside the cluster itself, Terraform's resources
+// included.
+func inventory(ctx context.Context, env *step.Env, in stages.InventoryInput) (stages.Inventory, error) {
+	state, err := readState(statePath(env))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return stages.Inventory{}, badState(err)
+	}
+	return count(ctx, env, in, stages.Inventory{TerraformResources: state.addresses()})
+}
+
+// platformInventory lists what there is in the cluster, while Terraform's
+// resources are still there.
+func platformInventory(ctx context.Context, env *step.Env, in stages.InventoryInput) (stages.Inventory, error) {
+	return count(ctx, env, in, stages.Inventory{})
+}
+
+// count adds what the cluster holds to out.
+func count(ctx context.Context, env *step.Env, in stages.InventoryInput, out stages.Inventory) (stages.Inventory, error) {
+	limit := reachLimit
+	if in.SkipUnreachable {
+		limit = skipLimit
+	}
+	c, why, err := reach(ctx, env, limit, in.SkipUnreachable)
+	if err != nil {
+		return out, err
+	}
+	out.Unreachable = why
+	if c != nil {
+		if err := take(ctx, c, &out); err != nil {
+			return out, err
+		}
+	}
+	if in.MustBeEmpty && !out.Empty() {
+		return out, &fault.Fault{
+			Code: CodeNotEmpty, Class: fault.Step, Op: "see that nothing is left",
+			Fix: "run again: slipway destroy", Err: errors.New(left(out)),
+		}
+	}
+	return out, nil
+}
 
 // take fills in what the cluster holds.
 func take(ctx context.Context, c *kube.Client, out *stages.Inventory) error {

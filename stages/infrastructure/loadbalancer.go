@@ -35,7 +35,7 @@ func loadBalancer(ctx context.Context, env *step.Env, in stages.ClusterInput) (s
 	if err != nil {
 		return stages.LoadBalancerCheck{}, err
 	}
-	check := checker{client: c, env: env, name: "loadbalancer"}
+	check := checker{client: c, env: env, deployment: in.Common.Deployment, name: "loadbalancer"}
 	if err := check.begin(ctx); err != nil {
 		return stages.LoadBalancerCheck{}, badLoadBalancer(err)
 	}
@@ -52,7 +52,7 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 	token := rand.Text()
 	c := check.client
 	err := c.Retry(ctx, "create the web server", func(ctx context.Context) error {
-		_, err := c.Kubernetes.AppsV1().Deployments(checks).Create(ctx, webServer(check, image, token), metav1.CreateOptions{})
+		_, err := c.Kubernetes.AppsV1().Deployments(check.namespace()).Create(ctx, webServer(check, image, token), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -69,7 +69,7 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 		},
 	}
 	err = c.Retry(ctx, "create the Service", func(ctx context.Context) error {
-		_, err := c.Kubernetes.CoreV1().Services(checks).Create(ctx, service, metav1.CreateOptions{})
+		_, err := c.Kubernetes.CoreV1().Services(check.namespace()).Create(ctx, service, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -78,12 +78,12 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 	if err != nil {
 		return "", err
 	}
-	if err := c.WaitRollout(ctx, "Deployment", checks, service.Name); err != nil {
+	if err := c.WaitRollout(ctx, "Deployment", check.namespace(), service.Name); err != nil {
 		return "", err
 	}
 	address := ""
-	err = c.WaitFor(ctx, "an address for Service "+checks+"/"+service.Name, pollChecks, func(ctx context.Context) (bool, string, error) {
-		s, err := c.Kubernetes.CoreV1().Services(checks).Get(ctx, service.Name, metav1.GetOptions{})
+	err = c.WaitFor(ctx, "an address for Service "+check.namespace()+"/"+service.Name, pollChecks, func(ctx context.Context) (bool, string, error) {
+		s, err := c.Kubernetes.CoreV1().Services(check.namespace()).Get(ctx, service.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
 		}

@@ -13,9 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -23,6 +23,7 @@ import (
 
 const (
 	reachLimit     = time.Minute     // for the API to answer
+	skipLimit      = 3 * time.Second // for an API that may be gone
 	namespaceLimit = 3 * time.Minute // for all namespaces together
 	volumeLimit    = 90 * time.Second
 	afterStrip     = 30 * time.Second
@@ -30,9 +31,11 @@ const (
 
 // remover takes a platform away. It collects what it did.
 type remover struct {
-	client *kube.Client
-	env    *step.Env
-	out    stages.Removed
+	client     *kube.Client
+	env        *step.Env
+	deployment string
+	owned      []string // the deployment's namespaces
+	out        stages.Removed
 }
 
 // platformRemove deletes the Applications, the namespaces that Slipway made,
@@ -40,7 +43,7 @@ type remover struct {
 // they are gone. It works on a platform that is complete, half installed or
 // removed already.
 func platformRemove(ctx context.Context, env *step.Env, in stages.RemoveInput) (stages.Removed, error) {
-	c, why, err := reach(ctx, env, in.SkipUnreachable)
+	c, why, err := reach(ctx, env, reachLimit, in.SkipUnreachable)
 	if err != nil || c == nil {
 		return stages.Removed{Unreachable: why}, err
 	}
@@ -48,8 +51,9 @@ func platformRemove(ctx context.Context, env *step.Env, in stages.RemoveInput) (
 	if deadline <= 0 {
 		deadline = 3 * time.Minute
 	}
-	r := &remover{client: c, env: env}
+	r := &remover{client: c, env: env, deployment: in.Common.Deployment}
 	for _, part := range []func(context.Context) error{
+		r.look,
 		func(ctx context.Context) error { return r.applications(ctx, deadline) },
 		r.namespaces, r.volumes, r.clusterScope,
 	} {
@@ -62,16 +66,17 @@ func platformRemove(ctx context.Context, env *step.Env, in stages.RemoveInput) (
 	return r.out, nil
 }
 
-// reach connects to the cluster. Without an access file, or with skip and an API
-// that does not answer, there is no client, and why says so.
-func reach(ctx context.Context, env *step.Env, skip bool) (c *kube.Client, why string, err error) {
+// reach connects to the cluster, which gets limit to answer. Without an access
+// file, or with skip and an API that does not answer, there is no client, and why
+// says so.
+func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (c *kube.Client, why string, err error) {
 	if _, err := os.Stat(env.Kubeconfig); errors.Is(err, fs.ErrNotExist) {
 		env.Progress("there was no cluster yet")
 		return nil, "there was no cluster yet: it has no access file", nil
 	}
 	c, err = connect(env)
 	if err == nil {
-		limited, cancel := context.WithTimeout(ctx, reachLimit)
+		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		err = c.WaitFor(limited, "the API at "+c.Endpoint(), clusterPoll, func(ctx context.Context) (bool, string, error) {
 			err := c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
@@ -91,20 +96,33 @@ func reach(ctx context.Context, env *step.Env, skip bool) (c *kube.Client, why s
 	return nil, "", checkFault(CodeAPI, "reach the cluster", "start the cluster, then run again: slipway destroy", err)
 }
 
-// namespaces deletes the namespaces with Slipway's label, all at a time.
-func (r *remover) namespaces(ctx context.Context) error {
+// look finds the deployment's namespaces and the volumes in use there.
+func (r *remover) look(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	list, err := r.client.List(ctx, gvr, "", ownSelector)
+	list, err := r.client.List(ctx, gvr, "", managedBy+"="+manager+","+r.selector())
 	if err != nil {
 		return err
 	}
 	for _, ns := range list {
-		r.out.Namespaces = append(r.out.Namespaces, ns.GetName())
+		r.owned = append(r.owned, ns.GetName())
 	}
-	slices.Sort(r.out.Namespaces)
-	if len(list) == 0 {
+	slices.Sort(r.owned)
+	volumes, err := r.orphans(ctx)
+	for _, pv := range volumes {
+		r.out.Volumes = append(r.out.Volumes, pv.Name)
+	}
+	return err
+}
+
+// selector selects what Slipway made for the deployment.
+func (r *remover) selector() string { return deploymentLabel + "=" + r.deployment }
+
+// namespaces deletes the deployment's namespaces, all at a time.
+func (r *remover) namespaces(ctx context.Context) error {
+	if len(r.owned) == 0 {
 		return nil
 	}
+	r.out.Namespaces = r.owned
 	r.env.Progress("deleting namespaces %s", strings.Join(r.out.Namespaces, ", "))
 	stuck := r.deleteNamespaces(ctx, r.out.Namespaces, namespaceLimit)
 	if len(stuck) == 0 || ctx.Err() != nil {
@@ -146,7 +164,9 @@ func (r *remover) volumes(ctx context.Context) error {
 		return err
 	}
 	for _, pv := range first {
-		r.out.Volumes = append(r.out.Volumes, pv.Name)
+		if !slices.Contains(r.out.Volumes, pv.Name) {
+			r.out.Volumes = append(r.out.Volumes, pv.Name)
+		}
 		if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 			if err := r.client.Delete(ctx, gvr, "", pv.Name, metav1.DeletePropagationBackground); err != nil {
 				return err
@@ -196,7 +216,7 @@ func (r *remover) volumes(ctx context.Context) error {
 	return wait(afterStrip)
 }
 
-// orphans are the volumes whose claim's namespace was removed or is not there.
+// orphans are the volumes whose claim's namespace is the deployment's or not there.
 func (r *remover) orphans(ctx context.Context) ([]corev1.PersistentVolume, error) {
 	var volumes *corev1.PersistentVolumeList
 	var namespaces *corev1.NamespaceList
@@ -212,7 +232,7 @@ func (r *remover) orphans(ctx context.Context) ([]corev1.PersistentVolume, error
 	}
 	alive := map[string]bool{}
 	for _, ns := range namespaces.Items {
-		alive[ns.Name] = !slices.Contains(r.out.Namespaces, ns.Name)
+		alive[ns.Name] = !slices.Contains(r.owned, ns.Name)
 	}
 	return slices.DeleteFunc(volumes.Items, func(pv corev1.PersistentVolume) bool {
 		return pv.Spec.ClaimRef == nil || alive[pv.Spec.ClaimRef.Namespace]
@@ -229,7 +249,7 @@ func (r *remover) clusterScope(ctx context.Context) error {
 		if gvr.Resource == "namespaces" || gvr.Resource == "persistentvolumes" {
 			continue
 		}
-		objs, err := r.client.List(ctx, gvr, "", ownSelector)
+		objs, err := r.client.List(ctx, gvr, "", r.selector())
 		if err != nil {
 			return err
 		}
@@ -242,7 +262,10 @@ func (r *remover) clusterScope(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := r.gone(ctx, gvr, ownSelector); err != nil {
+		left := func(ctx context.Context) ([]unstructured.Unstructured, error) {
+			return r.client.List(ctx, gvr, "", r.selector())
+		}
+		if err := r.gone(ctx, gvr, left); err != nil {
 			return err
 		}
 	}
@@ -250,21 +273,25 @@ func (r *remover) clusterScope(ctx context.Context) error {
 }
 
 // gone waits for deleted objects, and strips the finalizers of those that stay.
-func (r *remover) gone(ctx context.Context, gvr schema.GroupVersionResource, selector string) error {
+// list returns those that are left.
+func (r *remover) gone(ctx context.Context, gvr schema.GroupVersionResource, list func(context.Context) ([]unstructured.Unstructured, error)) error {
 	wait := func() error {
 		limited, cancel := context.WithTimeout(ctx, afterStrip)
 		defer cancel()
-		return r.client.WaitGone(limited, gvr, "", selector)
+		return r.client.WaitFor(limited, gvr.Resource+" to be gone", pollChecks, func(ctx context.Context) (bool, string, error) {
+			left, err := list(ctx)
+			return err == nil && len(left) == 0, kube.Left(left), err
+		})
 	}
 	err := wait()
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	objs, listErr := r.client.List(ctx, gvr, "", selector)
+	left, listErr := list(ctx)
 	if listErr != nil {
 		return errors.Join(err, listErr)
 	}
-	if err := r.strip(ctx, kube.StuckObjects(gvr, objs)); err != nil {
+	if err := r.strip(ctx, kube.StuckObjects(gvr, left)); err != nil {
 		return err
 	}
 	return wait()
@@ -281,31 +308,4 @@ func (r *remover) strip(ctx context.Context, stuck []kube.Stuck) error {
 		r.out.Stripped = append(r.out.Stripped, s.String())
 	}
 	return nil
-}
-
-// inventory lists what there is beside the cluster itself.
-func inventory(ctx context.Context, env *step.Env, in stages.InventoryInput) (stages.Inventory, error) {
-	var out stages.Inventory
-	state, err := readState(statePath(env))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return out, badState(err)
-	}
-	out.TerraformResources = state.addresses()
-	c, why, err := reach(ctx, env, in.SkipUnreachable)
-	if err != nil {
-		return out, err
-	}
-	out.Unreachable = why
-	if c != nil {
-		if err := take(ctx, c, &out); err != nil {
-			return out, err
-		}
-	}
-	if in.MustBeEmpty && !out.Empty() {
-		return out, &fault.Fault{
-			Code: CodeNotEmpty, Class: fault.Step, Op: "see that nothing is left",
-			Fix: "run again: slipway destroy", Err: errors.New(left(out)),
-		}
-	}
-	return out, nil
 }

@@ -38,7 +38,7 @@ func storage(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages
 	if err != nil {
 		return out, badStorage(err)
 	}
-	check := checker{client: c, env: env, name: "storage"}
+	check := checker{client: c, env: env, deployment: in.Common.Deployment, name: "storage"}
 	if err := check.begin(ctx); err != nil {
 		return out, badStorage(err)
 	}
@@ -61,7 +61,7 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 		},
 	}
 	err := check.client.Retry(ctx, "create the claim", func(ctx context.Context) error {
-		_, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(checks).Create(ctx, claim, metav1.CreateOptions{})
+		_, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Create(ctx, claim, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	if strings.TrimSpace(got) != token {
 		return fmt.Errorf("a second pod read %q from the volume instead of what was written", strings.TrimSpace(got))
 	}
-	bound, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(checks).Get(ctx, claim.Name, metav1.GetOptions{})
+	bound, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the claim: %w", err)
 	}

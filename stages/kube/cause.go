@@ -194,14 +194,25 @@ func podEvents(p *corev1.Pod, more fields.Set) fields.Set {
 	return s
 }
 
-// lastEvent is the newest event of a selection, "reason message".
+// lastEvent is the newest event of a selection that says more than its reason,
+// as "reason message".
 func (c *Client) lastEvent(ctx context.Context, namespace string, selector fields.Set) string {
 	list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector.String()})
-	if err != nil || len(list.Items) == 0 {
+	if err != nil {
 		return ""
 	}
-	e := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return cmp.Compare(seenAt(a), seenAt(b)) })
-	return strings.TrimSpace(e.Reason + " " + strings.TrimSpace(e.Message))
+	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return strings.Contains(e.Message, "Error: ErrImagePull") || strings.Contains(e.Message, "Error: ImagePullBackOff")
+	})
+	if len(events) == 0 {
+		return ""
+	}
+	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return cmp.Compare(seenAt(a), seenAt(b)) })
+	msg := e.Message
+	if _, rest, ok := strings.Cut(msg, "}: "); ok && strings.HasPrefix(msg, "spec.") {
+		msg = rest // without the path of the container
+	}
+	return strings.TrimSpace(e.Reason + " " + strings.TrimSpace(msg))
 }
 
 // seenAt is when an event happened last, in nanoseconds.
