@@ -29,6 +29,7 @@ unit: ## Run the unit tests of every module with the race detector
 	go test -C ci/bundle ./...
 	go test -C ci/bundle/node ./...
 	go test -C examples/platform/apps/guestbook ./...
+	go vet -C ci/e2e ./...
 
 .PHONY: e2e
 e2e: engine bundle ## Run the end-to-end tests on the real engine
@@ -54,6 +55,10 @@ engine-env: ## Print the environment in which dagger and slipway find the engine
 .PHONY: bundle
 bundle: ## Build the bundle that a run uses in place of registries
 	@$(BUNDLE) build
+	@dir="$$($(BUNDLE) path)"; touch .env; \
+	{ grep -v '_BUNDLE=' .env || test $$? = 1; \
+	  for f in CLUSTER DESTROY INSTALL KUBECONFIG REPORT STATUS TOOLCHAIN; do echo "$${f}_BUNDLE=$$dir"; done; \
+	} >.env.new && mv .env.new .env
 
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side

@@ -77,15 +77,15 @@ func (m *Slipway) Status(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Format: "text" or "json".
+	// "text" or "json". (The CLI's flag is --output, which dagger keeps to itself.)
 	// +default="text"
-	output string,
+	format string,
 ) (string, error) {
 	c, err := m.conductor(ctx, bundle, config, nil, name)
 	if err != nil {
 		return "", err
 	}
-	return c.stdout(ctx, "status", "--output", output)
+	return c.stdout(ctx, "status", "--output", format)
 }
 
 // Report is the directory of the last run: summary, per-step logs and runtime

@@ -125,7 +125,7 @@ type status struct {
 func (d deployment) status(t *testing.T) status {
 	t.Helper()
 	var s status
-	r := d.ok(t, "status", "--output", "json")
+	r := d.ok(t, "status", "--format", "json")
 	require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
 	return s
 }
