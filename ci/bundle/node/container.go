@@ -85,9 +85,10 @@ func unmountBelow(dir string) error {
 	return fmt.Errorf("unmount below %s: mounts keep appearing", dir)
 }
 
-// prepareCgroups lets controllers be delegated to pods. With cgroup v2 a group
-// that delegates may hold no process itself, so ours move to a leaf; with v1
-// there is nothing to do.
+// prepareCgroups lets controllers be delegated to pods. With cgroup v1 there is
+// nothing to do. With v2 a group that delegates may hold no process itself, so
+// those of the container move to a leaf. That is for a container with a view of
+// its own only: in the host's view the groups belong to the host.
 func prepareCgroups() error {
 	const root = "/sys/fs/cgroup"
 	controllers, err := os.ReadFile(root + "/cgroup.controllers")
@@ -97,21 +98,29 @@ func prepareCgroups() error {
 	if err != nil {
 		return fmt.Errorf("read the cgroup controllers: %w", err)
 	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return fmt.Errorf("read its own cgroup: %w", err)
+	}
+	// Only the root of the host's hierarchy has no type.
+	if _, err := os.Stat(root + "/cgroup.type"); errors.Is(err, os.ErrNotExist) || !ownCgroupView(string(own)) {
+		return nil
+	}
 	// Read-only in some containers. Where this is not allowed, the writes below
 	// tell whether it was needed.
 	_ = unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_BIND, "")
-	leaf := filepath.Join(root, "node")
+	leaf := filepath.Join(root, nodeName)
 	if err := os.MkdirAll(leaf, 0o755); err != nil {
 		return fmt.Errorf("make the node's cgroup: %w", err)
 	}
 	var last error
-	for range 20 {
+	for range 20 { // processes that are being started slip through
 		procs, err := os.ReadFile(root + "/cgroup.procs")
 		if err != nil {
 			return fmt.Errorf("list the processes of the cgroup: %w", err)
 		}
 		for pid := range strings.FieldsSeq(string(procs)) {
-			// A process may have ended meanwhile, or live outside our pid namespace.
+			// It may have ended meanwhile.
 			_ = os.WriteFile(leaf+"/cgroup.procs", []byte(pid), 0o644)
 		}
 		enable := "+" + strings.Join(strings.Fields(string(controllers)), " +")
@@ -120,6 +129,17 @@ func prepareCgroups() error {
 		}
 	}
 	return fmt.Errorf("delegate the cgroup controllers: %w", last)
+}
+
+// ownCgroupView says whether /proc/self/cgroup shows the container at the root of
+// what it sees, or in the leaf that an earlier start made.
+func ownCgroupView(own string) bool {
+	for line := range strings.Lines(own) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return path == "/" || path == "/"+nodeName
+		}
+	}
+	return false
 }
 
 // prepareDevices adds /dev/kmsg, which the kubelet insists on.

@@ -74,7 +74,7 @@ func containerdTOML(data, snapshotter, pauseImage string) string {
 // routes. Unlike a bridge, this needs no bridge netfilter module on the host for
 // Services to work between pods. Leases live in a tmpfs, because no pod network
 // survives the container.
-func cniConfig() ([]byte, error) {
+func cniConfig(mtu int) ([]byte, error) {
 	type object = map[string]any
 	return json.MarshalIndent(object{
 		"cniVersion": "0.4.0",
@@ -82,6 +82,7 @@ func cniConfig() ([]byte, error) {
 		"plugins": []object{
 			{
 				"type": "ptp",
+				"mtu":  mtu,
 				"ipam": object{
 					"type":    "host-local",
 					"dataDir": "/run/cni/networks",
@@ -102,7 +103,7 @@ func hostsTOML(mirror string) string {
 
 // writeContainerdConfig writes what containerd and its plugins read and removes
 // what a kill left half done.
-func writeContainerdConfig(s settings, pauseImage string) (string, error) {
+func writeContainerdConfig(s settings, mtu int) (string, error) {
 	if err := os.MkdirAll(s.file("containerd"), 0o711); err != nil {
 		return "", fmt.Errorf("make containerd's directory: %w", err)
 	}
@@ -116,10 +117,10 @@ func writeContainerdConfig(s settings, pauseImage string) (string, error) {
 			return "", fmt.Errorf("clean %s: %w", s.file(dir), err)
 		}
 	}
-	if err := writeFile(containerdConfig, []byte(containerdTOML(s.Data, kind, pauseImage)), 0o644); err != nil {
+	if err := writeFile(containerdConfig, []byte(containerdTOML(s.Data, kind, s.PauseImage)), 0o644); err != nil {
 		return "", err
 	}
-	network, err := cniConfig()
+	network, err := cniConfig(mtu)
 	if err != nil {
 		return "", fmt.Errorf("encode the network configuration: %w", err)
 	}

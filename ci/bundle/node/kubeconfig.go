@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -43,6 +45,9 @@ func (p *pki) writeKubeconfigs(s settings) error {
 	b, err := p.kubeconfig("admin", s.ClusterName, fmt.Sprintf("https://cluster:%d", apiPort))
 	if err != nil {
 		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.AccessFile), 0o700); err != nil {
+		return fmt.Errorf("make the directory of the access file: %w", err)
 	}
 	return writeFile(s.AccessFile, b, 0o600)
 }

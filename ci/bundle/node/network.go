@@ -12,31 +12,36 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
+// outside is how the container reaches others.
+type outside struct {
+	address net.IP // by which other containers reach it
+	mtu     int    // bytes; pods must not send larger packets
+}
+
 // prepareNetwork adds the node's stable address and lets pods reach the outside.
-// It returns the container's own address, by which other containers reach it.
-func prepareNetwork(ctx context.Context) (net.IP, error) {
-	outside, err := outsideAddress()
+func prepareNetwork(ctx context.Context) (outside, error) {
+	o, err := findOutside()
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	if err := addStableAddress(); err != nil {
-		return nil, err
+		return o, err
 	}
 	rule := []string{"POSTROUTING", "-s", podCIDR, "!", "-d", podCIDR, "-m", "comment", "--comment", "pods to the outside", "-j", "MASQUERADE"}
 	if exec.CommandContext(ctx, "iptables", append([]string{"-w", "5", "-t", "nat", "-C"}, rule...)...).Run() == nil {
-		return outside, nil
+		return o, nil
 	}
 	if out, err := exec.CommandContext(ctx, "iptables", append([]string{"-w", "5", "-t", "nat", "-A"}, rule...)...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("let pods reach the outside: %w: %s", err, bytes.TrimSpace(out))
+		return o, fmt.Errorf("let pods reach the outside: %w: %s", err, bytes.TrimSpace(out))
 	}
-	return outside, nil
+	return o, nil
 }
 
-// outsideAddress is the IPv4 address of the interface with the default route.
-func outsideAddress() (net.IP, error) {
+// findOutside looks at the interface with the default route.
+func findOutside() (outside, error) {
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
-		return nil, fmt.Errorf("list the routes: %w", err)
+		return outside{}, fmt.Errorf("list the routes: %w", err)
 	}
 	for _, r := range routes {
 		if r.LinkIndex == 0 || (r.Dst != nil && !r.Dst.IP.IsUnspecified()) {
@@ -44,19 +49,19 @@ func outsideAddress() (net.IP, error) {
 		}
 		link, err := netlink.LinkByIndex(r.LinkIndex)
 		if err != nil {
-			return nil, fmt.Errorf("look up the interface of the default route: %w", err)
+			return outside{}, fmt.Errorf("look up the interface of the default route: %w", err)
 		}
 		addresses, err := netlink.AddrList(link, netlink.FAMILY_V4)
 		if err != nil {
-			return nil, fmt.Errorf("list the addresses of %s: %w", link.Attrs().Name, err)
+			return outside{}, fmt.Errorf("list the addresses of %s: %w", link.Attrs().Name, err)
 		}
 		for _, a := range addresses {
 			if a.IP.IsGlobalUnicast() {
-				return a.IP, nil
+				return outside{address: a.IP, mtu: link.Attrs().MTU}, nil
 			}
 		}
 	}
-	return nil, errors.New("find the container's address: no interface with a default route and an IPv4 address")
+	return outside{}, errors.New("find the container's address: no interface with a default route and an IPv4 address")
 }
 
 // addStableAddress gives a dummy interface the node's address, or the loopback

@@ -41,7 +41,7 @@ func testSettings(t *testing.T) settings {
 
 func TestRenderedConfiguration(t *testing.T) {
 	s := testSettings(t)
-	network, err := cniConfig()
+	network, err := cniConfig(1450)
 	require.NoError(t, err)
 	golden(t, "containerd.toml", containerdTOML(s.Data, snapshotOverlay, "slipway.local/pause:1.0"))
 	golden(t, "network.conflist", string(network)+"\n")
@@ -189,4 +189,11 @@ func TestPodsOfTheLastStart(t *testing.T) {
 	require.Equal(t, []string{"default/c"}, notBack([]corev1.Pod{*a, *c}, were))
 	c.Status.Phase = corev1.PodFailed
 	require.Empty(t, notBack([]corev1.Pod{*a, *c}, were), "an ended pod does not come back")
+}
+
+func TestOwnCgroupView(t *testing.T) {
+	require.True(t, ownCgroupView("0::/\n"))
+	require.True(t, ownCgroupView("0::/slipway-node\n"))
+	require.False(t, ownCgroupView("0::/docker/0123\n"), "the host's groups are not ours")
+	require.False(t, ownCgroupView("4:memory:/\n"))
 }

@@ -93,10 +93,11 @@ func (n *node) prepare(ctx context.Context) error {
 	if err := prepareContainer(ctx, n.settings, n.say); err != nil {
 		return err
 	}
-	var err error
-	if n.address, err = prepareNetwork(ctx); err != nil {
+	network, err := prepareNetwork(ctx)
+	if err != nil {
 		return err
 	}
+	n.address = network.address
 	names := append([]string{
 		"cluster", "localhost", "127.0.0.1", nodeName, nodeAddress, apiServiceIP, n.address.String(),
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + clusterDomain,
@@ -114,7 +115,7 @@ func (n *node) prepare(ctx context.Context) error {
 	if err := writeComponentConfigs(n.settings); err != nil {
 		return err
 	}
-	if n.kind, err = writeContainerdConfig(n.settings, n.PauseImage); err != nil {
+	if n.kind, err = writeContainerdConfig(n.settings, network.mtu); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", n.pki("admin.kubeconfig"))
@@ -179,12 +180,10 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	}
 	runtimeReady, apiReady := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
-		n.retry(ctx, partNode, func() error {
-			if err := awaitContainerd(ctx, n.runtime); err != nil {
-				return err
-			}
-			return removeSandboxes(ctx, n.runtime)
-		})
+		n.retry(ctx, partNode, func() error { return awaitContainerd(ctx, n.runtime) })
+		if err := removeSandboxes(ctx, n.runtime); err != nil && ctx.Err() == nil {
+			n.say(err.Error()) // the kubelet will try as well
+		}
 		n.say("containerd is ready")
 		close(runtimeReady)
 		n.retry(ctx, partImages, func() error { return n.importImages(ctx) })
