@@ -77,9 +77,13 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	if strings.TrimSpace(got) != token {
 		return fmt.Errorf("a second pod read %q from the volume instead of what was written", strings.TrimSpace(got))
 	}
-	bound, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, claim.Name, metav1.GetOptions{})
+	var bound *corev1.PersistentVolumeClaim
+	err = check.client.Retry(ctx, "read the claim", func(ctx context.Context) (err error) {
+		bound, err = check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, claim.Name, metav1.GetOptions{})
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("read the claim: %w", err)
+		return err
 	}
 	check.removeObjects(ctx)
 	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", pollChecks, func(ctx context.Context) (bool, string, error) {

@@ -175,16 +175,17 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, opts LogOption
 	if opts.Lines > 0 {
 		o.TailLines = &opts.Lines
 	}
-	stream, err := c.Kubernetes.CoreV1().Pods(namespace).GetLogs(pod, o).Stream(ctx)
-	if err != nil {
-		return "", fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
-	}
-	b, err := io.ReadAll(stream)
-	_ = stream.Close()
-	if err != nil {
-		return "", fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
-	}
-	return string(b), nil
+	var text []byte
+	err := c.Retry(ctx, fmt.Sprintf("read the log of pod %s/%s", namespace, pod), func(ctx context.Context) error {
+		stream, err := c.Kubernetes.CoreV1().Pods(namespace).GetLogs(pod, o).Stream(ctx)
+		if err != nil {
+			return err
+		}
+		text, err = io.ReadAll(stream)
+		_ = stream.Close()
+		return err
+	})
+	return string(text), err
 }
 
 // podEvents selects those events about a pod that match more.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -234,6 +235,19 @@ func TestCancellationIsNoFailureOfTheStep(t *testing.T) {
 	code, res := b.main(ctx, "stage/measure")
 	require.Equal(t, 7, code)
 	require.Equal(t, fault.Code("STP-003"), res.Fault.Code)
+}
+
+func TestSignalCancelsTheStep(t *testing.T) {
+	b := newBench(t)
+	b.do = func(ctx context.Context, _ *step.Env) {
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+		<-ctx.Done()
+		b.err = ctx.Err()
+	}
+	code, res := b.run(stages.Request{Timeout: stages.Duration(time.Minute)})
+	require.Equal(t, 7, code)
+	require.Equal(t, fault.Code("STP-003"), res.Fault.Code)
+	require.Contains(t, res.Fault.Error(), "terminated")
 }
 
 func TestPanicIsABugWithTheStackInTheLogOnly(t *testing.T) {
