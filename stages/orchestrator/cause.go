@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,11 +24,68 @@ func (w *waiter) cause(ctx context.Context, a argo.Application) (sentence string
 			w.env.Logger.Info("look for the pods", "app", a.Name, "kind", r.Kind, "name", r.Name, "error", err)
 			continue
 		}
-		if pods = w.client.PodCause(ctx, r.Namespace, selector); pods != "" {
+		if pods = w.imageCause(ctx, r.Namespace, selector); pods == "" {
+			pods = w.client.PodCause(ctx, r.Namespace, selector)
+		}
+		if pods != "" {
 			break
 		}
 	}
 	return a.Explain(pods), pods != "" || a.Failed()
+}
+
+// imageCause says which image of the pods cannot be had: the commonest cause of
+// all gets a sentence of its own. Empty when images are not the matter.
+func (w *waiter) imageCause(ctx context.Context, namespace, selector string) string {
+	pods, err := w.client.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		w.env.Logger.Info("look for the pods", "namespace", namespace, "selector", selector, "error", err)
+		return ""
+	}
+	for _, p := range pods.Items {
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if c.State.Waiting == nil {
+				continue
+			}
+			if why := whyNoImage(c.State.Waiting.Reason, c.State.Waiting.Message); why != "" {
+				return fmt.Sprintf("image %s %s (pod %s, %s)", shortImage(c.Image), why, p.Name, c.State.Waiting.Reason)
+			}
+		}
+	}
+	return ""
+}
+
+// whyNoImage reads the reason and the message of a container that waits; empty
+// when it does not wait for an image.
+func whyNoImage(reason, message string) string {
+	switch reason {
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable":
+	case "InvalidImageName":
+		return "has no valid name"
+	default:
+		return ""
+	}
+	for _, absent := range []string{"not found", "no such host", "NotFound", "name unknown"} {
+		if strings.Contains(message, absent) {
+			return "not found"
+		}
+	}
+	for _, denied := range []string{"unauthorized", "denied", "401", "403"} {
+		if strings.Contains(message, denied) {
+			return "refused by its registry"
+		}
+	}
+	parts := strings.Split(message, ": ")
+	return strings.TrimSpace("cannot be pulled: " + parts[len(parts)-1])
+}
+
+// shortImage leaves twelve digits of a digest.
+func shortImage(ref string) string {
+	name, digest, ok := strings.Cut(ref, "@sha256:")
+	if !ok || len(digest) <= 12 {
+		return ref
+	}
+	return name + "@sha256:" + digest[:12] + "…"
 }
 
 // selector finds the pods of a workload.

@@ -1,0 +1,125 @@
+package orchestrator
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+func input() stages.PublishInput {
+	return stages.PublishInput{
+		Common: stages.Common{
+			Deployment: "demo", Domain: "example.org", Scale: "small", Disabled: []string{"toolbox"},
+			Images: map[string]string{"postgresql": "r/postgresql@sha256:aa", "busybox": "r/busybox@sha256:bb", "argocd": "r/argocd@sha256:cc"},
+		},
+		Infrastructure: stages.Infrastructure{ClusterName: "demo", APIEndpoint: "https://moves:6443", StorageClass: "standard", TerraformSerial: 7},
+		Gitea:          stages.Gitea{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
+	}
+}
+
+func testRelease() *platform.Release {
+	return &platform.Release{
+		Name: "reference", Version: "1.0.0", GitOps: "gitops",
+		Components: []platform.Component{
+			{Name: "argocd", Kind: platform.Bootstrap, Images: []string{"argocd"}},
+			{Name: "database", Kind: platform.App, Namespace: "database", Wave: 20, Images: []string{"postgresql"}},
+			{Name: "base", Kind: platform.App, Namespace: "platform", Wave: 10},
+			{Name: "toolbox", Kind: platform.App, Namespace: "platform", Wave: 30, Images: []string{"busybox"}},
+		},
+	}
+}
+
+func folder() fstest.MapFS {
+	return fstest.MapFS{
+		"root-app/Chart.yaml":              {Data: []byte("name: root-app\n")},
+		"root-app/values.yaml":             {Data: []byte("x: 1\n")},
+		"apps/base/templates/a.yaml":       {Data: []byte("a\n")},
+		"apps/database/files/nested/x.sql": {Data: []byte("select 1;\n")},
+	}
+}
+
+func TestTreeIsTheFolderAndWhatSlipwayFillsIn(t *testing.T) {
+	tree, err := buildTree(folder(), testRelease(), input())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"apps/base/templates/a.yaml", "apps/database/files/nested/x.sql",
+		"root-app/Chart.yaml", "root-app/slipway.yaml", "root-app/values.yaml",
+	}, slices.Sorted(maps.Keys(tree)))
+
+	var got map[string]any
+	require.NoError(t, yaml.Unmarshal(tree["root-app/slipway.yaml"], &got))
+	require.Equal(t, map[string]any{"postgresql": "r/postgresql@sha256:aa"}, got["images"], "only images of apps that are on")
+	require.Equal(t, map[string]any{
+		"base":     map[string]any{"enabled": true, "namespace": "platform", "wave": 10.0, "images": []any{}},
+		"database": map[string]any{"enabled": true, "namespace": "database", "wave": 20.0, "images": []any{"postgresql"}},
+		"toolbox":  map[string]any{"enabled": false, "namespace": "platform", "wave": 30.0, "images": []any{"busybox"}},
+	}, got["components"])
+	require.Equal(t, map[string]any{"url": "https://gitea.gitea.svc/slipway/platform.git", "revision": "main"}, got["repository"])
+	require.Equal(t, "standard", got["storageClass"])
+	require.Equal(t, "1.0.0", got["platform"])
+}
+
+func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
+	hash := func(change func(*stages.PublishInput)) string {
+		in := input()
+		in.Common.Images = maps.Clone(in.Common.Images)
+		change(&in)
+		tree, err := buildTree(folder(), testRelease(), in)
+		require.NoError(t, err)
+		h, err := tree.Hash()
+		require.NoError(t, err)
+		return h
+	}
+	same := hash(func(*stages.PublishInput) {})
+	require.Equal(t, same, hash(func(in *stages.PublishInput) {
+		in.Infrastructure.APIEndpoint, in.Infrastructure.TerraformSerial = "https://moved:6443", 8
+		in.Common.Images["argocd"], in.Gitea.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
+	}))
+	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Images["postgresql"] = "r/postgresql@sha256:ee" }))
+	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Disabled = nil }))
+	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Scale = "large" }))
+}
+
+func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
+	in := input()
+	delete(in.Common.Images, "postgresql")
+	_, err := buildTree(folder(), testRelease(), in)
+	require.ErrorContains(t, err, "component database needs the image postgresql")
+
+	_, err = buildTree(fstest.MapFS{"apps/x": {}}, testRelease(), input())
+	require.ErrorContains(t, err, "folder gitops holds no chart root-app")
+
+	taken := folder()
+	taken["root-app/slipway.yaml"] = &fstest.MapFile{}
+	_, err = buildTree(taken, testRelease(), input())
+	require.ErrorContains(t, err, "slipway.yaml is Slipway's to write")
+}
+
+func TestTheRootFollowsTheBranchAndItsAppsItsCommit(t *testing.T) {
+	root := rootApplication(stages.AppsInput{Common: input().Common, Gitea: input().Gitea})
+	b, err := yaml.Marshal(root.Object["spec"])
+	require.NoError(t, err)
+	require.YAMLEq(t, `
+project: platform
+source:
+  repoURL: https://gitea.gitea.svc/slipway/platform.git
+  targetRevision: main
+  path: root-app
+  helm:
+    releaseName: root
+    valueFiles: [slipway.yaml]
+    parameters: [{name: repository.revision, value: $ARGOCD_APP_REVISION, forceString: true}]
+destination: {server: https://kubernetes.default.svc, namespace: argocd}
+revisionHistoryLimit: 5
+syncPolicy:
+  automated: {prune: true, selfHeal: true}
+  retry: {limit: -1, refresh: true, backoff: {duration: 2s, factor: 2, maxDuration: 30s}}
+`, string(b))
+}
