@@ -1,0 +1,151 @@
+package preorchestrator
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+func fakeKube(objs ...runtime.Object) *kube.Client {
+	return &kube.Client{Kubernetes: fake.NewClientset(objs...)}
+}
+
+func testCommon() stages.Common {
+	return stages.Common{Deployment: "demo", Domain: "example.org", AdminEmail: "ada@example.org", Scale: "small"}
+}
+
+func ensureSecrets(t *testing.T, c *kube.Client, want []platform.Secret) (stages.Secrets, []string, error) {
+	t.Helper()
+	var hidden []string
+	s := &secrets{client: c, common: testCommon(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}}
+	out, err := s.ensure(t.Context(), want)
+	return out, hidden, err
+}
+
+func data(t *testing.T, c *kube.Client, namespace, name string) map[string][]byte {
+	t.Helper()
+	o, err := c.Kubernetes.CoreV1().Secrets(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return o.Data
+}
+
+func wanted() []platform.Secret {
+	return []platform.Secret{
+		// The copy comes first: order does not matter.
+		{Name: "reader", Namespace: "web", Keys: []platform.SecretKey{
+			{Key: "username", Generate: platform.CopyOf, From: "db/reader/username"},
+			{Key: "password", Generate: platform.CopyOf, From: "db/reader/password"},
+		}},
+		{Name: "reader", Namespace: "db", Labels: map[string]string{"a": "b"}, Keys: []platform.SecretKey{
+			{Key: "username", Generate: platform.Literal, Value: "reader of {deployment}"},
+			{Key: "password", Generate: platform.Password, Length: 32},
+			{Key: "token", Generate: platform.Token, Length: 41},
+		}},
+	}
+}
+
+func TestSecretsAreMadeOnceAndNeverChange(t *testing.T) {
+	c := fakeKube()
+	out, hidden, err := ensureSecrets(t, c, wanted())
+	require.NoError(t, err)
+	require.Equal(t, []string{"db/reader", "web/reader"}, out.Created)
+	db := data(t, c, "db", "reader")
+	require.Equal(t, "reader of demo", string(db["username"]))
+	require.Regexp(t, regexp.MustCompile(`^[a-zA-Z0-9]{32}$`), string(db["password"]))
+	require.Regexp(t, regexp.MustCompile(`^[0-9a-f]{41}$`), string(db["token"]))
+	require.Equal(t, map[string][]byte{"username": db["username"], "password": db["password"]}, data(t, c, "web", "reader"))
+	require.ElementsMatch(t, []string{string(db["password"]), string(db["token"])}, hidden, "what is generated is kept out of logs, names are not")
+
+	o, err := c.Kubernetes.CoreV1().Secrets("db").Get(t.Context(), "reader", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "b", ManagedBy: "slipway", DeploymentLabel: "demo"}, o.Labels)
+
+	out, hidden, err = ensureSecrets(t, c, wanted())
+	require.NoError(t, err)
+	require.Empty(t, out.Created)
+	require.Empty(t, out.Added)
+	require.Equal(t, db, data(t, c, "db", "reader"))
+	require.Len(t, hidden, 2, "also what was read is kept out of logs")
+}
+
+func TestAMissingKeyIsAddedAndTheOthersStay(t *testing.T) {
+	c := fakeKube(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader", Namespace: "db"},
+		Data:       map[string][]byte{"password": []byte("chosen-by-hand"), "extra": []byte("kept")},
+	})
+	out, _, err := ensureSecrets(t, c, wanted())
+	require.NoError(t, err)
+	require.Equal(t, []string{"web/reader"}, out.Created)
+	require.Equal(t, []string{"db/reader/token", "db/reader/username"}, out.Added)
+	db := data(t, c, "db", "reader")
+	require.Equal(t, "chosen-by-hand", string(db["password"]))
+	require.Equal(t, "kept", string(db["extra"]))
+	require.Equal(t, "chosen-by-hand", string(data(t, c, "web", "reader")["password"]))
+}
+
+func TestACopyOfNothingIsAnError(t *testing.T) {
+	c := fakeKube()
+	_, _, err := ensureSecrets(t, c, []platform.Secret{{Name: "a", Namespace: "n", Keys: []platform.SecretKey{
+		{Key: "k", Generate: platform.CopyOf, From: "n/b/k"},
+	}}})
+	require.ErrorContains(t, err, "n/a/k is a copy of n/b/k, which is not there")
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	list, err := c.Kubernetes.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, list.Items, "nothing is written when the plan fails")
+}
+
+func TestPasswordsHaveAllClassesAndDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for range 200 {
+		b, err := password(16)
+		require.NoError(t, err)
+		require.Regexp(t, `[a-z]`, string(b))
+		require.Regexp(t, `[A-Z]`, string(b))
+		require.Regexp(t, `[0-9]`, string(b))
+		require.False(t, seen[string(b)])
+		seen[string(b)] = true
+	}
+	_, err := password(2)
+	require.Error(t, err)
+}
+
+func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
+	theirs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gitea"}}
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd", Labels: labels("elsewhere")}}
+	c := fakeKube(theirs, other)
+	_, err := ensureNamespaces(t.Context(), c, "demo", []platform.Namespace{{Name: "apps"}, {Name: "gitea"}, {Name: "argocd"}, {Name: "kube-system"}})
+	require.ErrorContains(t, err, "gitea (without an owner), argocd (of the deployment elsewhere); nothing was created")
+	require.ErrorContains(t, err, "belong to Kubernetes: kube-system")
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeReserved})
+	list, err := c.Kubernetes.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 2, "nothing was created")
+}
+
+func TestNamespacesGetTheirLabels(t *testing.T) {
+	c := fakeKube()
+	want := []platform.Namespace{{Name: "apps", Labels: map[string]string{"team": "a"}}}
+	out, err := ensureNamespaces(t.Context(), c, "demo", want)
+	require.NoError(t, err)
+	require.Equal(t, []string{"apps", SystemNamespace}, out.Created)
+	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"team": "a", ManagedBy: "slipway", DeploymentLabel: "demo"}, o.Labels)
+	out, err = ensureNamespaces(t.Context(), c, "demo", want)
+	require.NoError(t, err)
+	require.Empty(t, out.Created)
+	require.Equal(t, []string{"apps", SystemNamespace}, out.Names)
+}
