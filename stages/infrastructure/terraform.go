@@ -55,7 +55,7 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.Terra
 	if out, err = outputs(values); err != nil {
 		return out, &fault.Fault{
 			Code: CodeOutput, Class: fault.Step, Op: "read the Terraform outputs",
-			Fix: "give the provider's Terraform root the six outputs that docs/providers.md lists, then run: slipway install",
+			Fix: "correct the outputs of the provider's Terraform root, then run: slipway install",
 			Err: err,
 		}
 	}
