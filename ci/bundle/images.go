@@ -36,8 +36,15 @@ var shared = []string{"ca-certificates", "curl", "git", "openssh-client"}
 // and PostgreSQL bring it for commands that no image runs.
 var perl = []string{"usr/share/perl", "usr/share/perl5", "usr/lib/*-linux-gnu/perl", "usr/lib/*-linux-gnu/libperl.so*"}
 
+// certificateTool is left out of every container that Dagger runs: where it is
+// there, the engine runs it before and after each command, which takes longer
+// than most commands; without it the engine appends to the bundle of
+// certificates itself.
+const certificateTool = "usr/sbin/update-ca-certificates"
+
 // gitTrim leaves out what only developers' machines run.
 var gitTrim = append([]string{
+	certificateTool,
 	"usr/bin/scalar", "usr/lib/git-core/scalar", "usr/lib/git-core/git-imap-send", "usr/lib/git-core/git-http-push",
 	"usr/lib/git-core/git-daemon", "usr/share/gitweb",
 }, perl...)
@@ -45,6 +52,7 @@ var gitTrim = append([]string{
 // nodeTrim leaves out the runtimes that containerd no longer uses and the network
 // plugins that the node's network has no use for.
 var nodeTrim = append([]string{
+	certificateTool,
 	"usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1",
 	"usr/lib/cni/dhcp", "usr/lib/cni/macvlan", "usr/lib/cni/ipvlan", "usr/lib/cni/vlan", "usr/lib/cni/vrf",
 	"usr/lib/cni/sbr", "usr/lib/cni/static", "usr/lib/cni/host-device",
