@@ -70,10 +70,14 @@ func classify(ctx context.Context, id string, timeout time.Duration, err error) 
 				Err: fmt.Errorf("not finished within %s: %w", timeout, err),
 			}
 		}
+		cause := err
+		if !errors.Is(err, context.Cause(ctx)) {
+			cause = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
 		return &fault.Fault{
 			Code: codeCancelled, Class: fault.Cancelled, Op: "run " + id,
 			Fix: "run again, it continues where it was: slipway install",
-			Err: fmt.Errorf("%w: %w", context.Cause(ctx), err),
+			Err: cause,
 		}
 	}
 	if coded {
