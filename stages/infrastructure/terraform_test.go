@@ -210,8 +210,8 @@ func TestOutputsMustBeThoseOfAProvider(t *testing.T) {
 }
 
 func TestEnvironmentIsFreeOfTerraformSettings(t *testing.T) {
-	got := environment([]string{"PATH=/bin", "TF_LOG=TRACE", "TF_VAR_x=1", "HTTPS_PROXY=http://p", "HOME=/root"}, "/work")
-	require.Equal(t, map[string]string{"PATH": "/bin", "HTTPS_PROXY": "http://p", "HOME": "/work", "CHECKPOINT_DISABLE": "1"}, got)
+	got := environment([]string{"PATH=/bin", "TF_LOG=TRACE", "TF_VAR_x=1", "HTTPS_PROXY=http://p", "HOME=/home/me"}, "/dir")
+	require.Equal(t, map[string]string{"PATH": "/bin", "HTTPS_PROXY": "http://p", "HOME": "/dir", "CHECKPOINT_DISABLE": "1"}, got)
 }
 
 func TestPrepareTakesTerraformFilesOnly(t *testing.T) {
