@@ -47,7 +47,7 @@ func (w *waiter) imageCause(ctx context.Context, namespace, selector string) str
 			if c.State.Waiting == nil {
 				continue
 			}
-			if why := whyNoImage(c.State.Waiting.Reason, c.State.Waiting.Message); why != "" {
+			if why := whyNoImage(c.Image, c.State.Waiting.Reason, c.State.Waiting.Message); why != "" {
 				return fmt.Sprintf("image %s %s (pod %s, %s)", shortImage(c.Image), why, p.Name, c.State.Waiting.Reason)
 			}
 		}
@@ -55,15 +55,22 @@ func (w *waiter) imageCause(ctx context.Context, namespace, selector string) str
 	return ""
 }
 
+// bundled is the host in the references of a bundle's images. There is no such
+// registry: an image that has to be pulled from it is not in the bundle.
+const bundled = "slipway.local/"
+
 // whyNoImage reads the reason and the message of a container that waits; empty
 // when it does not wait for an image.
-func whyNoImage(reason, message string) string {
+func whyNoImage(image, reason, message string) string {
 	switch reason {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable":
 	case "InvalidImageName":
 		return "has no valid name"
 	default:
 		return ""
+	}
+	if strings.HasPrefix(image, bundled) {
+		return "not found"
 	}
 	for _, absent := range []string{"not found", "no such host", "NotFound", "name unknown"} {
 		if strings.Contains(message, absent) {

@@ -27,7 +27,7 @@ func newWaiter(objs ...runtime.Object) *waiter {
 }
 
 // broken is a Deployment whose pod waits for something.
-func broken(reason, message string) []runtime.Object {
+func broken(image, reason, message string) []runtime.Object {
 	selector := map[string]string{"app": "web"}
 	return []runtime.Object{
 		&appsv1.Deployment{
@@ -37,7 +37,7 @@ func broken(reason, message string) []runtime.Object {
 		&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "apps", Labels: selector},
 			Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "web", Image: "slipway.local/nope@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+				Name: "web", Image: image + "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
 			}}},
 		},
@@ -52,17 +52,18 @@ func webApp() argo.Application {
 }
 
 func TestABrokenImageHasItsOwnSentence(t *testing.T) {
-	tests := map[string]string{
-		`Back-off pulling image "x": ErrImagePull: failed to resolve reference: dial tcp: lookup slipway.local: no such host`: "not found",
-		"rpc error: code = NotFound desc = failed to pull":                                                                    "not found",
-		"pull access denied":                      "refused by its registry",
-		"failed to pull: connect: no route to it": "cannot be pulled: no route to it",
+	tests := []struct{ image, message, why string }{
+		{"slipway.local/nope", "lookup slipway.local: Temporary failure in name resolution", "not found"},
+		{"r/nope", `Back-off pulling image "x": ErrImagePull: dial tcp: lookup r: no such host`, "not found"},
+		{"r/nope", "rpc error: code = NotFound desc = failed to pull", "not found"},
+		{"r/nope", "pull access denied", "refused by its registry"},
+		{"r/nope", "failed to pull: connect: no route to it", "cannot be pulled: no route to it"},
 	}
-	for message, why := range tests {
-		w := newWaiter(broken("ErrImagePull", message)...)
+	for _, tt := range tests {
+		w := newWaiter(broken(tt.image, "ErrImagePull", tt.message)...)
 		a := webApp()
 		err := w.late(t.Context(), argo.Verdict{Late: &a})
-		require.EqualError(t, err, "bring the app web to aaaaaaaaaa within 1m0s: app web: image slipway.local/nope@sha256:0123456789ab… "+why+
+		require.EqualError(t, err, "bring the app web to aaaaaaaaaa within 1m0s: app web: image "+tt.image+"@sha256:0123456789ab… "+tt.why+
 			" (pod web-0, ErrImagePull) (sync Synced, health Progressing)")
 		f := new(fault.Fault)
 		require.ErrorAs(t, err, &f)
@@ -72,7 +73,7 @@ func TestABrokenImageHasItsOwnSentence(t *testing.T) {
 }
 
 func TestACrashIsTheCause(t *testing.T) {
-	w := newWaiter(broken("CreateContainerConfigError", `secret "database-reader" not found`)...)
+	w := newWaiter(broken("r/nope", "CreateContainerConfigError", `secret "database-reader" not found`)...)
 	sentence, known := w.cause(t.Context(), webApp())
 	require.True(t, known)
 	require.Contains(t, sentence, "pod web-0")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -76,11 +78,11 @@ const (
 )
 
 // converge installs or upgrades the release, or leaves it alone when the
-// deployed revision renders the same from the same values and all its objects
-// are there. What a killed run left behind is cleared away first; no object and
+// deployed revision renders the same from the same values, all its objects are
+// there and run its images. What a killed run left behind is cleared away first; no object and
 // no volume is deleted for it. It does not wait for the pods.
 func (r *chartRelease) converge(ctx context.Context) (change string, err error) {
-	deployed, err := r.recover(ctx)
+	deployed, unfinished, err := r.recover(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -96,15 +98,15 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if err != nil {
 		return "", badChart(r.name, err)
 	}
-	if same(deployed, planned) {
-		missing, err := r.missing(ctx, deployed)
+	if !unfinished && same(deployed, planned) {
+		differ, err := r.drift(ctx, deployed)
 		if err != nil {
 			return "", err
 		}
-		if len(missing) == 0 {
+		if len(differ) == 0 {
 			return unchanged, nil
 		}
-		r.log.Info("objects of the release are gone", "release", r.name, "objects", missing)
+		r.log.Info("objects are not as the release has them", "release", r.name, "objects", differ)
 	}
 	if _, err := r.upgrade(ctx, false); err != nil {
 		return "", badRelease("upgrade the chart "+r.name, err)
@@ -135,10 +137,11 @@ func sameValues(a, b map[string]any) bool {
 // recover returns the deployed revision, nil when there is none. Records of
 // operations that were killed half-way, and of failed ones, are removed: Helm
 // would refuse to go on. Their objects stay and are taken over, because they
-// carry the release's name.
-func (r *chartRelease) recover(ctx context.Context) (*release.Release, error) {
+// carry the release's name; unfinished tells that there were any, so that the
+// objects may not be those of the deployed revision.
+func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, unfinished bool, err error) {
 	var history []*release.Release
-	err := r.client.Retry(ctx, "read the Helm release "+r.name, func(context.Context) (err error) {
+	err = r.client.Retry(ctx, "read the Helm release "+r.name, func(context.Context) (err error) {
 		history, err = r.config.Releases.History(r.name)
 		if errors.Is(err, driver.ErrReleaseNotFound) {
 			history, err = nil, nil
@@ -146,16 +149,16 @@ func (r *chartRelease) recover(ctx context.Context) (*release.Release, error) {
 		return err
 	})
 	if err != nil {
-		return nil, badRelease("read the Helm release "+r.name, err)
+		return nil, false, badRelease("read the Helm release "+r.name, err)
 	}
 	deployed, stale := sortHistory(history)
 	for _, s := range stale {
 		r.log.Info("removing the record of an unfinished operation", "release", r.name, "revision", s.Version, "status", s.Info.Status)
 		if _, err := r.config.Releases.Delete(r.name, s.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
-			return nil, badRelease("remove a record of the Helm release "+r.name, err)
+			return nil, false, badRelease("remove a record of the Helm release "+r.name, err)
 		}
 	}
-	return deployed, nil
+	return deployed, len(stale) > 0, nil
 }
 
 // sortHistory finds the newest deployed revision and the records that are in the
@@ -175,8 +178,9 @@ func sortHistory(history []*release.Release) (deployed *release.Release, stale [
 	return deployed, stale
 }
 
-// missing lists the objects of a revision that are not in the cluster.
-func (r *chartRelease) missing(ctx context.Context, rel *release.Release) ([]string, error) {
+// drift lists the objects of a revision that are not in the cluster, or run
+// other images there.
+func (r *chartRelease) drift(ctx context.Context, rel *release.Release) ([]string, error) {
 	objs, err := kube.Decode([]byte(rel.Manifest))
 	if err != nil {
 		return nil, badChart(r.name, err)
@@ -191,18 +195,35 @@ func (r *chartRelease) missing(ctx context.Context, rel *release.Release) ([]str
 		if err != nil {
 			return nil, err
 		}
-		err = r.client.Retry(ctx, "get "+o.GetKind()+" "+o.GetName(), func(ctx context.Context) error {
-			_, err := api.Get(ctx, o.GetName(), metav1.GetOptions{})
+		var live *unstructured.Unstructured
+		err = r.client.Retry(ctx, "get "+o.GetKind()+" "+o.GetName(), func(ctx context.Context) (err error) {
+			live, err = api.Get(ctx, o.GetName(), metav1.GetOptions{})
 			return err
 		})
 		switch {
 		case apierrors.IsNotFound(err):
-			out = append(out, o.GetKind()+"/"+o.GetName())
+			out = append(out, o.GetKind()+"/"+o.GetName()+" is gone")
 		case err != nil:
 			return nil, err
+		case !maps.Equal(imagesOf(o), imagesOf(live)):
+			out = append(out, o.GetKind()+"/"+o.GetName()+" runs other images")
 		}
 	}
 	return out, nil
+}
+
+// imagesOf are the images of a pod template by the names of its containers.
+func imagesOf(o *unstructured.Unstructured) map[string]string {
+	out := map[string]string{}
+	for _, field := range []string{"initContainers", "containers"} {
+		list, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", field)
+		for _, e := range list {
+			if c, ok := e.(map[string]any); ok {
+				out[field+"/"+fmt.Sprint(c["name"])] = fmt.Sprint(c["image"])
+			}
+		}
+	}
+	return out
 }
 
 // workloads are the objects of the newest deployed revision whose pods are to
