@@ -50,7 +50,7 @@ func openArchive(file string) (*archive, error) {
 	}
 	a := &archive{file: f, blobs: map[digest.Digest]section{}}
 	if err := a.scan(); err != nil {
-		f.Close()
+		release(f)
 		return nil, fmt.Errorf("read the image archive %s: %w", file, err)
 	}
 	return a, nil

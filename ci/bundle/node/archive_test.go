@@ -83,7 +83,7 @@ func TestArchive(t *testing.T) {
 
 	a, err := openArchive(l.write(t))
 	require.NoError(t, err)
-	defer a.Close()
+	defer release(a)
 	images, err := a.images()
 	require.NoError(t, err)
 	require.Len(t, images, 2)
@@ -103,7 +103,7 @@ func TestArchive(t *testing.T) {
 
 	same, err := openArchive(l.write(t))
 	require.NoError(t, err)
-	defer same.Close()
+	defer release(same)
 	require.Equal(t, a.digest, same.digest, "the same images are the same archive, however the blobs are ordered")
 }
 
@@ -117,7 +117,7 @@ func TestDamagedArchives(t *testing.T) {
 	l.blobs[d.Digest] = append(l.blobs[d.Digest], ' ')
 	a, err := openArchive(l.write(t))
 	require.NoError(t, err)
-	defer a.Close()
+	defer release(a)
 	_, err = a.images()
 	require.ErrorContains(t, err, "image slipway.local/x:1 of the archive: blob "+d.Digest.String()+" is damaged")
 }

@@ -13,20 +13,17 @@ import (
 )
 
 // components are the parts of Kubernetes that this program can be, by the name
-// of the upstream command.
-func components() map[string]func() *cobra.Command {
+// of the upstream command. The kubelet gets ctx, which nothing may cancel: it
+// derives its own from the signal handler that it installs.
+func components(ctx context.Context) map[string]func() *cobra.Command {
 	return map[string]func() *cobra.Command{
 		"kube-apiserver":          apiserver.NewAPIServerCommand,
 		"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 		"kube-proxy":              proxy.NewProxyCommand,
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
-		"kubelet":                 newKubelet,
+		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(ctx) },
 	}
 }
-
-// newKubelet gives the kubelet a context that nothing cancels early: its command
-// derives its own from the signal handler it installs.
-func newKubelet() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }
 
 // runComponent runs one part of Kubernetes in this process and returns its exit
 // code.

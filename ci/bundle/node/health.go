@@ -108,7 +108,7 @@ func (h *health) serve(ctx context.Context) error {
 		return fmt.Errorf("open the health endpoint: %w", err)
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
+	stop := context.AfterFunc(ctx, func() { release(server) })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the health endpoint: %w", err)

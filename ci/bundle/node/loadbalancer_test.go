@@ -63,7 +63,7 @@ func TestCollision(t *testing.T) {
 func TestBalancerGivesTheAddressOfThisStartAndReportsCollisions(t *testing.T) {
 	last := balancedService("web", time.Hour, 80)
 	last.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.87.0.2"}}
-	client := fake.NewClientset(last, balancedService("second", time.Minute, 80), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}})
+	client := fake.NewClientset(last, balancedService("second", time.Minute, 80))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -81,7 +81,7 @@ func TestBalancerGivesTheAddressOfThisStartAndReportsCollisions(t *testing.T) {
 			return false
 		}
 		for _, e := range events.Items {
-			if e.InvolvedObject.Name == "second" && e.Type == corev1.EventTypeWarning {
+			if e.InvolvedObject.Name == "second" && e.Reason == "SyncLoadBalancerFailed" {
 				require.Contains(t, e.Message, "port 80/TCP is taken by Service shop/web")
 				return true
 			}

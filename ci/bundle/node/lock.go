@@ -56,20 +56,24 @@ func tryLock(path string) (*os.File, error) {
 			return nil, err
 		}
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			f.Close()
+			release(f)
 			return nil, err
 		}
 		// A wipe removes the file: a lock on a file that is not there excludes nobody.
 		if same(f, path) {
 			if err := writeHolder(f); err != nil {
-				f.Close()
+				release(f)
 				return nil, err
 			}
 			return f, nil
 		}
-		f.Close()
+		release(f)
 	}
 }
+
+// release closes what nothing was written to, or whose end is the end of the
+// process: an error would change nothing.
+func release(c io.Closer) { _ = c.Close() }
 
 func same(f *os.File, path string) bool {
 	a, err := f.Stat()
@@ -97,7 +101,7 @@ func lockHolder(path string) string {
 	if err != nil {
 		return "an unknown holder"
 	}
-	defer f.Close()
+	defer release(f)
 	b, err := io.ReadAll(io.LimitReader(f, 512))
 	if holder := strings.TrimSpace(string(b)); err == nil && holder != "" {
 		return holder

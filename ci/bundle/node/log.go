@@ -42,7 +42,7 @@ func (l *logFile) open() error {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		f.Close()
+		release(f)
 		return fmt.Errorf("open a log: %w", err)
 	}
 	l.file, l.size = f, info.Size()
@@ -58,7 +58,7 @@ func (l *logFile) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	if l.size > 0 && l.size+int64(len(b)) > l.limit {
-		l.file.Close()
+		release(l.file)
 		l.file = nil
 		if os.Rename(l.path, l.path+".1") != nil || l.open() != nil {
 			return len(b), nil
@@ -99,7 +99,7 @@ func (l *logFile) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
-		l.file.Close()
+		release(l.file)
 		l.file = nil
 	}
 }

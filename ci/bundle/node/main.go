@@ -32,7 +32,7 @@ func start(args []string) int {
 		fmt.Fprint(os.Stderr, usage)
 		return 2
 	}
-	if command, ok := components()[args[0]]; ok {
+	if command, ok := components(context.Background())[args[0]]; ok {
 		return runComponent(command, args[1:])
 	}
 	var err error

@@ -289,7 +289,7 @@ func writeFile(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(f.Name()) // without effect once it is renamed
+	defer func() { _ = os.Remove(f.Name()) }() // not there any more once it is renamed
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {

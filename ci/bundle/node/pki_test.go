@@ -82,7 +82,7 @@ func TestMutualTLSWithTheIssuedCertificates(t *testing.T) {
 		defer transport.CloseIdleConnections()
 		r, err := (&http.Client{Transport: transport}).Get(server.URL)
 		if err == nil {
-			r.Body.Close()
+			release(r.Body)
 		}
 		return err
 	}

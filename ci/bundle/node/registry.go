@@ -30,7 +30,7 @@ func (g *registry) serve(ctx context.Context) error {
 		return fmt.Errorf("open the registry of the archive's images: %w", err)
 	}
 	server := &http.Server{Handler: g, ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
+	stop := context.AfterFunc(ctx, func() { release(server) })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the archive's images: %w", err)

@@ -19,7 +19,7 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	l.add("slipway.local/team/multi:2", multi)
 	a, err := openArchive(l.write(t))
 	require.NoError(t, err)
-	defer a.Close()
+	defer release(a)
 	images, err := a.images()
 	require.NoError(t, err)
 	server := httptest.NewServer(&registry{archive: a, images: images})
@@ -28,7 +28,7 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	get := func(path string) (*http.Response, []byte) {
 		r, err := http.Get(server.URL + path)
 		require.NoError(t, err)
-		defer r.Body.Close()
+		defer release(r.Body)
 		b, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
 		return r, b

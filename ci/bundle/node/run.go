@@ -48,7 +48,7 @@ func runNode(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer release(lock)
 
 	n := &node{settings: s, say: say, started: started, health: newHealth(started), processes: map[string]*process{}}
 	if n.self, err = os.Executable(); err != nil {
@@ -73,7 +73,7 @@ func runNode(ctx context.Context, s settings) (err error) {
 	})
 	err = n.prepare(work)
 	if err == nil {
-		defer n.runtime.Close()
+		defer release(n.runtime)
 		n.start(work, &group)
 		<-work.Done()
 		if cause := context.Cause(work); !errors.Is(cause, context.Canceled) {
@@ -82,7 +82,7 @@ func runNode(ctx context.Context, s settings) (err error) {
 		say("stops")
 	}
 	stop(nil)
-	return errors.Join(err, n.stop(), group.Wait())
+	return errors.Join(err, n.stop(ctx), group.Wait())
 }
 
 // prepare does what must come before the first component.
@@ -168,9 +168,9 @@ func (n *node) openImages() error {
 // group's functions end with ctx; none returns an error, they report to the
 // health endpoint.
 func (n *node) start(ctx context.Context, group *errgroup.Group) {
-	n.supervise(etcdCommand(n.settings))
-	n.supervise(apiServerCommand(n.settings, n.self))
-	n.supervise(containerdCommand())
+	n.supervise(ctx, etcdCommand(n.settings))
+	n.supervise(ctx, apiServerCommand(n.settings, n.self))
+	n.supervise(ctx, containerdCommand())
 
 	if n.RegistryMirror == ownRegistry {
 		group.Go(func() error {
@@ -199,9 +199,9 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 			return nil
 		}
 		close(apiReady)
-		n.supervise(controllerManagerCommand(n.settings, n.self))
-		n.supervise(schedulerCommand(n.self))
-		n.supervise(proxyCommand(n.self))
+		n.supervise(ctx, controllerManagerCommand(n.settings, n.self))
+		n.supervise(ctx, schedulerCommand(n.self))
+		n.supervise(ctx, proxyCommand(n.self))
 		group.Go(func() error {
 			n.retry(ctx, partAPI, func() error { return runBalancer(ctx, n.client, n.ClusterName, n.address) })
 			return nil
@@ -219,7 +219,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 			return nil
 		}
 		n.say("the API server answers")
-		n.supervise(kubeletCommand(n.settings, n.self))
+		n.supervise(ctx, kubeletCommand(n.settings, n.self))
 		n.retry(ctx, partPods, func() error {
 			were, err := markPodsNotReady(ctx, n.client)
 			if err == nil {
@@ -260,13 +260,13 @@ func (n *node) removeOldImages(ctx context.Context) {
 }
 
 // supervise starts a component, except when the node stops.
-func (n *node) supervise(c command) {
+func (n *node) supervise(ctx context.Context, c command) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stopping {
 		return
 	}
-	p, err := supervise(c, n.LogDir, defaultPacing, n.say)
+	p, err := supervise(ctx, c, n.LogDir, defaultPacing, n.say)
 	if err != nil {
 		n.say(fmt.Sprintf("%s: %v", c.name, err))
 		return
@@ -291,15 +291,15 @@ func (n *node) retry(ctx context.Context, part string, f func() error) {
 	}
 }
 
-// stop ends everything within 8 seconds: first what would start pods again, then
+// stop ends everything within 8 seconds, though ctx has ended: first what would start pods again, then
 // the pods, then what they ran on, etcd last.
-func (n *node) stop() error {
+func (n *node) stop(ctx context.Context) error {
 	n.mu.Lock()
 	n.stopping = true
 	n.mu.Unlock()
 	n.end("kubelet", "kube-scheduler", "kube-controller-manager", "kube-proxy")
 	if _, ok := n.processes["containerd"]; ok {
-		ctx, cancel := context.WithTimeout(context.Background(), 3500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3500*time.Millisecond)
 		if err := stopContainers(ctx, n.runtime, 2*time.Second); err != nil {
 			n.say(err.Error())
 		}
@@ -308,7 +308,7 @@ func (n *node) stop() error {
 	n.end("kube-apiserver", "containerd")
 	n.end("etcd")
 	if n.archive != nil {
-		n.archive.Close()
+		release(n.archive)
 	}
 	return errors.Join(unmountBelow(n.Data), unmountBelow("/run/containerd"))
 }

@@ -56,13 +56,14 @@ type process struct {
 }
 
 // supervise starts c in a process group of its own, with its output in
-// <logDir>/<name>.log, and again whenever it ends, until stop.
-func supervise(c command, logDir string, b pacing, say func(string)) (*process, error) {
+// <logDir>/<name>.log, and again whenever it ends, until end. The end of ctx does
+// not stop it: components are stopped in order.
+func supervise(ctx context.Context, c command, logDir string, b pacing, say func(string)) (*process, error) {
 	log, err := openLog(filepath.Join(logDir, c.name+".log"), logLimit)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{command: c, pacing: b, log: log, say: say, cancel: cancel, done: make(chan struct{})}
 	p.set("starting")
 	go p.run(ctx)
@@ -105,17 +106,17 @@ func (p *process) once(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
-	w.Close()
+	_ = w.Close()
 	if err != nil {
-		r.Close()
+		_ = r.Close()
 		return fmt.Errorf("start: %w", err)
 	}
 	p.set("running")
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		defer r.Close()
 		_, _ = io.Copy(p.log, r)
+		_ = r.Close()
 	}()
 	// What it said last must be in the log before its end is told. Children that
 	// outlive it (containerd's shims) keep the pipe open, so this has a limit.

@@ -29,7 +29,7 @@ func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {
 	script := `echo "run $$" >> ` + dir + `/runs; echo first; echo "cannot open the volume" >&2
 [ $(wc -l < ` + dir + `/runs) -gt 2 ] || exit 3
 exec sleep 1000`
-	p, err := supervise(command{name: "fake", program: "sh", args: []string{"-c", script}, stop: time.Second},
+	p, err := supervise(t.Context(), command{name: "fake", program: "sh", args: []string{"-c", script}, stop: time.Second},
 		dir, pacing{first: time.Millisecond, most: 2 * time.Millisecond, steady: time.Hour}, func(s string) { lines <- s })
 	require.NoError(t, err)
 
@@ -39,22 +39,22 @@ exec sleep 1000`
 		require.Contains(t, line, "cannot open the volume")
 	}
 	require.Eventually(t, func() bool {
-		runs, err := os.ReadFile(filepath.Join(dir, "runs"))
-		return err == nil && strings.Count(string(runs), "\n") == 3 && p.status().State == "running"
+		log, err := os.ReadFile(filepath.Join(dir, "fake.log"))
+		return err == nil && strings.Count(string(log), "cannot open the volume") == 3 && p.status().State == "running"
 	}, 10*time.Second, time.Millisecond)
 	require.Equal(t, 2, p.status().Restarts)
 
 	p.end()
 	require.Equal(t, "stopped", p.status().State)
 	require.Empty(t, lines, "a command that is stopped does not start again")
-	log, err := os.ReadFile(filepath.Join(dir, "fake.log"))
+	runs, err := os.ReadFile(filepath.Join(dir, "runs"))
 	require.NoError(t, err)
-	require.Equal(t, 3, strings.Count(string(log), "cannot open the volume"))
+	require.Equal(t, 3, strings.Count(string(runs), "\n"))
 }
 
 func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
 	dir := t.TempDir()
-	p, err := supervise(command{name: "stubborn", program: "sh", args: []string{"-c", `trap "" TERM; echo up; while :; do sleep 0.01; done`}, stop: 50 * time.Millisecond},
+	p, err := supervise(t.Context(), command{name: "stubborn", program: "sh", args: []string{"-c", `trap "" TERM; echo up; while :; do sleep 0.01; done`}, stop: 50 * time.Millisecond},
 		dir, defaultPacing, func(string) {})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.log.Last() == "up" }, 10*time.Second, time.Millisecond)
@@ -64,7 +64,7 @@ func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
 
 func TestSuperviseTellsOfAMissingProgram(t *testing.T) {
 	lines := make(chan string, 100)
-	p, err := supervise(command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultPacing, func(s string) { lines <- s })
+	p, err := supervise(t.Context(), command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultPacing, func(s string) { lines <- s })
 	require.NoError(t, err)
 	defer p.end()
 	require.Contains(t, <-lines, "absent ended (start: fork/exec /nonexistent/program")

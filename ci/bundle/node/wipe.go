@@ -15,7 +15,7 @@ func wipe(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer release(lock)
 	if err := unmountBelow(s.Data); err != nil {
 		return err
 	}
