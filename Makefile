@@ -56,9 +56,7 @@ engine-env: ## Print the environment in which dagger and slipway find the engine
 bundle: ## Build the bundle that a run uses in place of registries
 	@$(BUNDLE) build
 	@dir="$$($(BUNDLE) path)"; touch .env; \
-	{ grep -v '_BUNDLE=' .env || test $$? = 1; \
-	  for f in CLUSTER DESTROY INSTALL KUBECONFIG REPORT STATUS TOOLCHAIN; do echo "$${f}_BUNDLE=$$dir"; done; \
-	} >.env.new && mv .env.new .env
+	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
 
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side

@@ -25,9 +25,10 @@ type conductor struct {
 
 // conductor prepares the container: objects of this session reach the nested
 // client by their ids.
-func (m *Slipway) conductor(ctx context.Context, bundle *dagger.Directory, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
+func (m *Slipway) conductor(ctx context.Context, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
+	bundle := m.Bundle
 	if bundle == nil {
-		return nil, errors.New("no bundle: give --bundle, or put its path into .env (make bundle does both the building and the writing)")
+		return nil, errors.New("no bundle: give it before the function (dagger call --bundle DIR install), or put its path into .env (make bundle does both the building and the writing)")
 	}
 	program, err := program(ctx, bundle)
 	if err != nil {

@@ -18,7 +18,20 @@ import (
 )
 
 // Slipway is the module's only object.
-type Slipway struct{}
+type Slipway struct {
+	// +private
+	Bundle *dagger.Directory
+}
+
+// New sets what all functions share.
+func New(
+	// The bundle: tools, images and manifests by digest, made by `make bundle`,
+	// which also writes its path into .env.
+	// +optional
+	bundle *dagger.Directory,
+) *Slipway {
+	return &Slipway{Bundle: bundle}
+}
 
 // Install brings a platform up and returns a table of its applications.
 //
@@ -31,9 +44,6 @@ func (m *Slipway) Install(
 	// The deployment's configuration, YAML. Every setting has a default.
 	// +optional
 	config *dagger.File,
-	// The bundle: tools, images and manifests by digest.
-	// +optional
-	bundle *dagger.Directory,
 	// The platform release to install; the reference platform if not given.
 	// +optional
 	platform *dagger.Directory,
@@ -47,7 +57,7 @@ func (m *Slipway) Install(
 	// +optional
 	parallel int,
 ) (string, error) {
-	c, err := m.conductor(ctx, bundle, config, platform, name)
+	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
@@ -71,9 +81,6 @@ func (m *Slipway) Status(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The bundle that the deployment was installed from.
-	// +optional
-	bundle *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
@@ -81,7 +88,7 @@ func (m *Slipway) Status(
 	// +default="text"
 	format string,
 ) (string, error) {
-	c, err := m.conductor(ctx, bundle, config, nil, name)
+	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}
@@ -97,9 +104,6 @@ func (m *Slipway) Report(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The bundle that the deployment was installed from.
-	// +optional
-	bundle *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
@@ -107,7 +111,7 @@ func (m *Slipway) Report(
 	// +optional
 	run string,
 ) (*dagger.Directory, error) {
-	c, err := m.conductor(ctx, bundle, config, nil, name)
+	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +135,6 @@ func (m *Slipway) Destroy(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The bundle that the deployment was installed from.
-	// +optional
-	bundle *dagger.Directory,
 	// The platform release that was installed; the reference platform if not given.
 	// +optional
 	platform *dagger.Directory,
@@ -141,7 +142,7 @@ func (m *Slipway) Destroy(
 	// +optional
 	name string,
 ) (string, error) {
-	c, err := m.conductor(ctx, bundle, config, platform, name)
+	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
@@ -159,9 +160,6 @@ func (m *Slipway) Kubeconfig(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The bundle that the deployment was installed from.
-	// +optional
-	bundle *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
@@ -169,7 +167,7 @@ func (m *Slipway) Kubeconfig(
 	// +optional
 	server string,
 ) (*dagger.File, error) {
-	c, err := m.conductor(ctx, bundle, config, nil, name)
+	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +191,11 @@ func (m *Slipway) Cluster(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The bundle that the deployment was installed from.
-	// +optional
-	bundle *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
 ) (*dagger.Service, error) {
-	c, err := m.conductor(ctx, bundle, config, nil, name)
+	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return nil, err
 	}
@@ -221,14 +216,11 @@ func (m *Slipway) Toolchain(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The bundle that the deployment was installed from.
-	// +optional
-	bundle *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
 ) (*dagger.Container, error) {
-	c, err := m.conductor(ctx, bundle, config, nil, name)
+	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func root(t *testing.T) string {
 // command is a `dagger call` of function on the deployment, ready to start.
 func (d deployment) command(ctx context.Context, t *testing.T, function string, args ...string) *exec.Cmd {
 	t.Helper()
-	all := append([]string{"call", "--progress", "plain", function, "--bundle", d.bundle, "--name", d.name}, args...)
+	all := append([]string{"call", "--progress", "plain", "--bundle", d.bundle, function, "--name", d.name}, args...)
 	cmd := exec.CommandContext(ctx, "dagger", all...)
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1")

@@ -21,9 +21,9 @@ var apps = []string{"base", "database", "guestbook"}
 const snapshot = `
 for kind in namespaces deployments.apps statefulsets.apps daemonsets.apps jobs.batch services \
   persistentvolumeclaims storageclasses customresourcedefinitions appprojects.argoproj.io networkpolicies; do
-  kubectl get "$kind" -A --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,G:.metadata.generation' | grep -v '^Service .* kubernetes '
+  kubectl get "$kind" -A --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,G:.metadata.generation' | sed '/^Service .* kubernetes /d'
 done
-kubectl get secrets -A --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,D:.data' | grep -v 'helm.sh/release' | sort | sha256sum
+kubectl get secrets -A --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,D:.data' | sort | sha256sum
 kubectl get secrets -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name' | sort
 kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,S:.spec' | sort
 `
