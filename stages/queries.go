@@ -168,9 +168,31 @@ func (c *Conductor) service() (*dagger.Service, error) {
 	return c.cluster.Service(), nil
 }
 
-// ClusterID is the Dagger id of the cluster's service.
-func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
+// readiness is answered by the node of a cluster that is a service: 200 once the
+// pods that ran before its start run again.
+const readiness = "http://cluster:6444/readyz/pods"
+
+// up starts the cluster's service, which then lives as long as the Dagger
+// session, and waits until it is what it was when it was stopped. Pods that do
+// not come back within two minutes are for the caller to see: they are reported
+// and no error.
+func (c *Conductor) up(ctx context.Context) (*dagger.Service, error) {
 	s, err := c.service()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cluster.Start(ctx); err != nil {
+		return nil, err
+	}
+	_, err = containers.Output(ctx, c.deployment.Toolchain(s), []string{"sh", "-c",
+		"curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness +
+			" >/dev/null 2>&1 || echo 'slipway: infrastructure/node: not every pod is back after two minutes' >&2"})
+	return s, err
+}
+
+// ClusterID is the Dagger id of the cluster's service, which runs.
+func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
+	s, err := c.up(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -181,39 +203,53 @@ func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
 // Up runs the cluster's service and publishes its ports on this machine until
 // ctx ends.
 func (c *Conductor) Up(ctx context.Context) error {
-	s, err := c.service()
+	s, err := c.up(ctx)
 	if err != nil {
 		return err
 	}
 	err = s.Up(ctx)
 	if ctx.Err() != nil {
-		return nil // that is how it ends
+		return c.cluster.Stop(context.WithoutCancel(ctx)) // that is how it ends
 	}
 	return err
 }
 
-// toolchain is the container in which every step runs, with access to the
-// cluster.
-func (c *Conductor) toolchain() *dagger.Container {
+// toolchain is the container in which every step runs, connected to the cluster,
+// which runs; without a cluster where nothing is installed.
+func (c *Conductor) toolchain(ctx context.Context) (*dagger.Container, error) {
 	var s *dagger.Service
-	if c.cluster != nil {
-		s = c.cluster.Service()
+	known, err := c.stored(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return c.deployment.Toolchain(s).WithEnvVariable("KUBECONFIG", KubeconfigFile)
+	if c.cluster != nil && known.Cluster {
+		if s, err = c.up(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.deployment.Toolchain(s).WithEnvVariable("KUBECONFIG", KubeconfigFile), nil
 }
 
 // ToolchainID is the Dagger id of the toolchain container.
 func (c *Conductor) ToolchainID(ctx context.Context) (string, error) {
-	id, err := c.toolchain().ID(ctx)
+	ctr, err := c.toolchain(ctx)
+	if err != nil {
+		return "", err
+	}
+	id, err := ctr.ID(ctx)
 	return string(id), err
 }
 
 // Shell runs a command in the toolchain, or an interactive shell where there is
 // none, and returns what the command printed.
 func (c *Conductor) Shell(ctx context.Context, args []string) (string, error) {
-	if len(args) == 0 {
-		_, err := c.toolchain().Terminal().Sync(ctx)
+	ctr, err := c.toolchain(ctx)
+	if err != nil {
 		return "", err
 	}
-	return containers.Output(ctx, c.toolchain(), args)
+	if len(args) == 0 {
+		_, err := ctr.Terminal().Sync(ctx)
+		return "", err
+	}
+	return containers.Output(ctx, ctr, args)
 }
