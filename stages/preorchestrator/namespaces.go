@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
+
+// goneSoon is how long namespaces that are being deleted may take to be gone.
+const goneSoon = 3 * time.Minute
 
 func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) (stages.Namespaces, error) {
 	r, err := load(env)
@@ -40,22 +44,14 @@ func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) 
 func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, want []platform.Namespace) (stages.Namespaces, error) {
 	want = append([]platform.Namespace{{Name: SystemNamespace}}, want...)
 	var out stages.Namespaces
-	var reserved, foreign []string
+	var reserved, foreign, leaving []string
 	for _, ns := range want {
 		out.Names = append(out.Names, ns.Name)
 		if ns.Name == metav1.NamespaceDefault || strings.HasPrefix(ns.Name, "kube-") {
 			reserved = append(reserved, ns.Name)
 			continue
 		}
-		var found map[string]string
-		err := c.Retry(ctx, "get namespace "+ns.Name, func(ctx context.Context) error {
-			o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			found = o.Labels
-			return nil
-		})
+		found, going, err := look(ctx, c, ns.Name)
 		switch {
 		case apierrors.IsNotFound(err):
 			out.Created = append(out.Created, ns.Name)
@@ -65,9 +61,15 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			foreign = append(foreign, ns.Name+" (without an owner)")
 		case found[DeploymentLabel] != deployment:
 			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, found[DeploymentLabel]))
+		case going:
+			leaving = append(leaving, ns.Name)
+			out.Created = append(out.Created, ns.Name)
 		}
 	}
 	if err := unusable(reserved, foreign); err != nil {
+		return stages.Namespaces{}, err
+	}
+	if err := waitGone(ctx, c, leaving); err != nil {
 		return stages.Namespaces{}, err
 	}
 	for _, ns := range want {
@@ -88,6 +90,38 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	slices.Sort(out.Names)
 	slices.Sort(out.Created)
 	return out, nil
+}
+
+// look returns the labels of a namespace and whether it is being deleted.
+func look(ctx context.Context, c *kube.Client, name string) (found map[string]string, going bool, err error) {
+	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
+		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		found, going = o.Labels, o.DeletionTimestamp != nil
+		return nil
+	})
+	return found, going, err
+}
+
+// waitGone waits for namespaces of ours that an earlier removal left to go.
+func waitGone(ctx context.Context, c *kube.Client, names []string) error {
+	ctx, cancel := context.WithTimeout(ctx, goneSoon)
+	defer cancel()
+	for _, name := range names {
+		err := c.WaitFor(ctx, "namespace "+name+" to be gone", poll, func(ctx context.Context) (bool, string, error) {
+			_, _, err := look(ctx, c, name)
+			if apierrors.IsNotFound(err) {
+				return true, "", nil
+			}
+			return false, "it is still being deleted", err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unusable is the fault for namespaces that cannot be taken; nil when there are

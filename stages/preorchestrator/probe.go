@@ -160,7 +160,7 @@ func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (a
 
 func badReconcile(err error) error {
 	return &fault.Fault{
-		Code: CodeReconcile, Class: fault.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
+		Code: CodeReconcile, Class: fault.Step, Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
 		Fix: "look at its log: kubectl logs -n " + ArgoNamespace + " sts/argocd-application-controller",
 	}
 }

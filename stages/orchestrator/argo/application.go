@@ -162,11 +162,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 	}
 	notes := u.GetAnnotations()
 	_, a.Refreshing = notes[RefreshAnnotation]
-	if s, ok := notes[WaveAnnotation]; ok {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return Application{}, fmt.Errorf("read the Application %s: sync wave %q is no number", u.GetName(), s)
-		}
+	if n, err := strconv.Atoi(notes[WaveAnnotation]); err == nil { // Argo CD takes anything else for 0 too
 		a.Wave = n
 	}
 	if c := w.Status.Sync.ComparedTo; c != nil && c.Source != nil {

@@ -69,12 +69,8 @@ func TestWaiting(t *testing.T) {
 	require.Equal(t, "being deleted", gone.Waiting(rev))
 }
 
-func TestAWaveThatIsNoNumberIsAnError(t *testing.T) {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetName("web")
-	u.SetAnnotations(map[string]string{argo.WaveAnnotation: "first"})
-	_, err := argo.Read(u)
-	require.ErrorContains(t, err, `sync wave "first" is no number`)
+func TestAWaveThatIsNoNumberIsZero(t *testing.T) {
+	require.Zero(t, read(t, `{"name":"web","annotations":{"argocd.argoproj.io/sync-wave":"first"}}`, `{}`, `{}`).Wave)
 }
 
 func TestExplain(t *testing.T) {

@@ -1,0 +1,121 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const revision = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd"
+
+// application is one as Argo CD leaves it, compared in the given second.
+func application(name, health string, second int, children ...any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+		"metadata": map[string]any{"name": name, "namespace": preorchestrator.ArgoNamespace},
+		"status": map[string]any{
+			"sync":         map[string]any{"status": "Synced", "revision": revision},
+			"health":       map[string]any{"status": health},
+			"reconciledAt": "2026-01-02T03:04:" + strconv.Itoa(10+second) + "Z",
+			"resources":    children,
+		},
+	}}
+}
+
+func child(name string) map[string]any {
+	return map[string]any{"group": "argoproj.io", "kind": "Application", "name": name}
+}
+
+// cluster is a waiter on a fake API whose Argo CD answers a refresh at once:
+// it compares the Application anew, when answer is set.
+func cluster(deadline time.Duration, screen io.Writer, answer bool, apps ...runtime.Object) *waiter {
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{argo.Applications: "ApplicationList"}, apps...)
+	second := 1
+	client.PrependReactor("patch", "applications", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if !answer {
+			return true, &unstructured.Unstructured{}, nil
+		}
+		p := a.(clienttesting.PatchAction)
+		o, err := client.Tracker().Get(argo.Applications, p.GetNamespace(), p.GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		u := o.(*unstructured.Unstructured).DeepCopy()
+		second++
+		if err := unstructured.SetNestedField(u.Object, "2026-01-02T03:05:"+strconv.Itoa(10+second)+"Z", "status", "reconciledAt"); err != nil {
+			return true, nil, err
+		}
+		return true, u, client.Tracker().Update(argo.Applications, u, p.GetNamespace())
+	})
+	return &waiter{
+		client:  &kube.Client{Kubernetes: kubefake.NewClientset(), Dynamic: client},
+		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{}, io.Discard, screen),
+		tracker: &argo.Tracker{Root: RootApp, Revision: revision, Expected: []string{"db", "web"}, Deadline: deadline},
+		pause:   time.Millisecond,
+	}
+}
+
+func TestWaitEndsWhenAllWereComparedAnew(t *testing.T) {
+	var screen bytes.Buffer
+	w := cluster(time.Hour, &screen, true,
+		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
+	out, err := w.wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []stages.App{
+		{Name: "db", Namespace: "argocd", Sync: "Synced", Health: "Healthy", Revision: revision},
+		{Name: "web", Namespace: "argocd", Sync: "Synced", Health: "Healthy", Revision: revision},
+	}, out.Apps)
+	require.Contains(t, screen.String(), "orchestrator/sync: 0/2 apps; waiting for db")
+	require.Contains(t, screen.String(), "orchestrator/sync: 2/2 apps (")
+}
+
+func TestWaitEndsAtTheDeadlineOfAnApp(t *testing.T) {
+	w := cluster(50*time.Millisecond, io.Discard, true,
+		application(RootApp, "Progressing", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Degraded", 0))
+	_, err := w.wait(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFailed})
+	require.ErrorContains(t, err, "app db: ")
+}
+
+func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {
+	w := cluster(50*time.Millisecond, io.Discard, false,
+		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
+	_, err := w.wait(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeStale})
+}
+
+func TestWaitEndsAtOnceWhenTheTreeBringsOtherApps(t *testing.T) {
+	w := cluster(time.Hour, io.Discard, true,
+		application(RootApp, "Healthy", 0, child("db"), child("extra")), application("db", "Healthy", 0))
+	_, err := w.wait(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeSet})
+	require.ErrorContains(t, err, "brings no app web; it brings extra")
+}
+
+func TestWaitTellsWhatItSawWhenItIsStopped(t *testing.T) {
+	w := cluster(time.Hour, io.Discard, true, application(RootApp, "Progressing", 0))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := w.wait(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "last seen: 0/2 apps; waiting for db: not there yet, web: not there yet")
+}
