@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/klog/v2"
+
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
@@ -21,6 +23,11 @@ func providerRegistry() *providers.Registry { return providers.NewRegistry(local
 
 // runStep is `slipway step`: one step, in its container.
 func runStep(args []string, out, errw io.Writer) int {
+	// client-go tells of every connection that it could not make; the steps retry
+	// and say themselves what they wait for.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+
 	var reg step.Registry
 	infrastructure.Register(&reg)
 	localsteps.Register(&reg)

@@ -2,7 +2,9 @@ package containers
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"dagger.io/dagger"
 
@@ -57,25 +59,38 @@ func (d *Deployment) Cluster(ports ...int) *Cluster {
 // Service is what steps bind to.
 func (c *Cluster) Service() *dagger.Service { return c.service }
 
-// Start starts the node and returns once its API's port is open; the service
-// then runs until Stop or the end of the Dagger session.
+// startLimit is how long the node may take to open its ports: two seconds on an
+// idle machine, and half a minute more while another session holds its volume.
+const startLimit = 3 * time.Minute
+
+// errStart is the cause of a start that took too long.
+var errStart = fmt.Errorf("ports %d and %d of the node did not open within %s", APIPort, HealthPort, startLimit)
+
+// Start starts the node and returns once its ports are open; the service then
+// runs until Stop or the end of the Dagger session.
 func (c *Cluster) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running {
 		return nil
 	}
-	if _, err := c.service.Start(ctx); err != nil {
+	limited, cancel := context.WithTimeoutCause(ctx, startLimit, errStart)
+	defer cancel()
+	if _, err := c.service.Start(limited); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return &fault.Fault{
+		f := &fault.Fault{
 			Code:  "CTR-002",
 			Class: fault.Step,
 			Op:    "start the cluster's node",
-			Fix:   "see the node's last lines above; the engine must allow privileged services (--allow-insecure-entitlement security.insecure)",
+			Fix:   "see the node's last lines above: another run may hold the deployment; the engine must allow privileged services (--allow-insecure-entitlement security.insecure)",
 			Err:   err,
 		}
+		if limited.Err() != nil {
+			f.Class, f.Err = fault.Timeout, errStart
+		}
+		return f
 	}
 	c.running = true
 	return nil

@@ -28,7 +28,15 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	if r := c.opts.Release; r != nil {
 		record.Platform = report.Platform{Name: r.Name, Version: r.Version, Digest: c.opts.ReleaseDigest}
 	}
+	// A run that is killed leaves this record beside those of its steps. Writing
+	// it takes a container, so it does not hold the first step up.
+	begun := make(chan error, 1)
+	begin := *record
+	go func() { begun <- c.write(ctx, &begin, nil) }()
 	results, err := p.Run(ctx, pipeline.Options{Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: c.opts.Observe})
+	if e := <-begun; e != nil && ctx.Err() == nil {
+		err = errors.Join(err, e)
+	}
 	record.Finish(results, err, time.Now())
 	return record, err
 }
@@ -56,11 +64,29 @@ type Kept struct {
 	Runtime string            `json:"runtime,omitempty"` // state.yaml; empty: left as it is
 }
 
-// keep writes the record into the state volume and stops the cluster's service.
-// It returns err, joined by what went wrong here.
+// keep writes the record of a run that has ended and, at the same time, stops
+// the cluster's service. It returns err, joined by what went wrong here.
 func (c *Conductor) keep(ctx context.Context, record *report.Run, state *RuntimeState, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
 	defer cancel()
+	stopped := make(chan error, 1)
+	go func() {
+		if c.cluster == nil {
+			stopped <- nil
+			return
+		}
+		stopped <- c.cluster.Stop(ctx)
+	}()
+	writeErr := c.write(ctx, record, state)
+	if stopErr := <-stopped; stopErr != nil {
+		writeErr = errors.Join(writeErr, fmt.Errorf("stop the cluster's node: %w", stopErr))
+	}
+	return errors.Join(err, writeErr)
+}
+
+// write puts the record, and the runtime state unless that is nil, into the
+// state volume.
+func (c *Conductor) write(ctx context.Context, record *report.Run, state *RuntimeState) error {
 	var summary bytes.Buffer
 	text, encErr := record.Encode()
 	encErr = errors.Join(encErr, record.Summary(&summary))
@@ -73,24 +99,19 @@ func (c *Conductor) keep(ctx context.Context, record *report.Run, state *Runtime
 		kept.Runtime = string(b)
 	}
 	data, jsonErr := json.Marshal(kept)
-	if e := errors.Join(encErr, jsonErr); e != nil {
-		return errors.Join(err, fmt.Errorf("encode the run's record: %w", e))
+	if err := errors.Join(encErr, jsonErr); err != nil {
+		return fmt.Errorf("encode the run's record: %w", err)
 	}
-	done, keepErr := c.deployment.Exec(ctx, containers.Exec{
+	done, err := c.deployment.Exec(ctx, containers.Exec{
 		Args: []string{"slipway", "state", "keep", keepFile}, Files: map[string]string{keepFile: string(data)}, Result: keepFile,
 	})
-	if keepErr == nil && done.ExitCode != 0 {
-		keepErr = fmt.Errorf("exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
+	if err == nil && done.ExitCode != 0 {
+		err = fmt.Errorf("exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
 	}
-	if keepErr != nil {
-		err = errors.Join(err, fmt.Errorf("keep the run's record: %w", keepErr))
+	if err != nil {
+		return fmt.Errorf("keep the run's record: %w", err)
 	}
-	if c.cluster != nil {
-		if stopErr := c.cluster.Stop(ctx); stopErr != nil {
-			err = errors.Join(err, fmt.Errorf("stop the cluster's node: %w", stopErr))
-		}
-	}
-	return err
+	return nil
 }
 
 // configYAML is the configuration as it was understood, for the run's record.
