@@ -101,7 +101,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 		return &fault.Fault{Code: "ENG-008", Class: fault.Preflight, Op: "connect to the Dagger engine",
 			Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 
 	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Observe: printer(io.err), Stop: io.stop}
 	if opts.Tools, err = pinnedTools(); err != nil {
@@ -165,7 +165,7 @@ func (t *target) release(ctx context.Context, client *dagger.Client, opts *stage
 		if err != nil {
 			return fmt.Errorf("make a directory for the platform release: %w", err)
 		}
-		defer os.RemoveAll(tmp)
+		defer func() { _ = os.RemoveAll(tmp) }()
 		if _, err := opts.ReleaseDir.Export(ctx, tmp); err != nil {
 			return fmt.Errorf("read the platform release: %w", err)
 		}

@@ -177,7 +177,7 @@ func failedSteps(err error) []string {
 		return nil
 	}
 	for _, e := range joined.Unwrap() {
-		if s, ok := e.(*StepError); ok {
+		if s, ok := errors.AsType[*StepError](e); ok {
 			names = append(names, s.Step)
 		}
 	}

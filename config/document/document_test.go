@@ -39,7 +39,7 @@ type file struct {
 	Items  []item            `json:"items"`
 	ByName map[string]item   `json:"byName"`
 	Labels map[string]string `json:"labels,omitempty"`
-	hidden string            // not a field of the file
+	hidden string            //nolint:unused // not a field of the file
 	Untold string            `json:"-"`
 }
 

@@ -39,7 +39,7 @@ func addFile(h io.Writer, fsys fs.FS, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	if err != nil {
 		return err

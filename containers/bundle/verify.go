@@ -114,7 +114,7 @@ func Sum(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	h := sha256.New()
 	if _, err := io.CopyBuffer(h, cancellable{ctx, f}, make([]byte, 1<<20)); err != nil {
 		return "", err

@@ -149,7 +149,7 @@ func Took(d time.Duration) string {
 // after 12s: apply: …".
 func Line(e pipeline.Event) string {
 	r := e.Result
-	line := r.Key.String() + ": " + string(e.Status)
+	line := r.String() + ": " + string(e.Status)
 	if e.Status != pipeline.Running && !r.Started.IsZero() {
 		line += " after " + Took(r.Elapsed())
 	}

@@ -105,7 +105,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 		if r.controllerReady(ctx) {
 			lastSeen = time.Now()
 		} else if time.Since(lastSeen) > controllerGone {
-			return false, "", fmt.Errorf("Argo CD's controller is gone, %s", kube.Left(apps))
+			return false, "", fmt.Errorf("the controller of Argo CD is gone, %s", kube.Left(apps))
 		}
 		for _, a := range roots(apps) {
 			if a.GetDeletionTimestamp() != nil {

@@ -154,7 +154,7 @@ func replace(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
 	if _, err = f.Write(data); err == nil {
 		err = f.Sync()
 	}

@@ -81,7 +81,7 @@ func classify(ctx context.Context, id string, timeout time.Duration, err error) 
 		}
 	}
 	if coded {
-		if f != err {
+		if error(f) != err { //nolint:errorlint // whether err is the fault itself
 			// The step wrapped the fault: keep what it said.
 			c := *f
 			c.Op, c.Err = "", err

@@ -201,7 +201,7 @@ func (s Sources) ask(ctx context.Context, w Witness, fill *strings.Replacer, ver
 	if err != nil {
 		return "", fmt.Errorf("ask %s: %w", w.Name, err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("ask %s: %s answers %s", w.Name, address, response.Status)
 	}
