@@ -60,7 +60,7 @@ bundle: ## Build the bundle that a run uses in place of registries
 
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side
-	@$(WITH_ENGINE) go run ./ci/bench
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go run -C ci/e2e ./bench
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also keeps imports pointing down

@@ -1,0 +1,245 @@
+# The second half of install.sh, which reads it: git server, Argo CD, the apps.
+# shellcheck shell=sh disable=SC2154
+
+say gitea
+cat >"$tmp/values.yaml" <<END
+images: {gitea: "$image_gitea"}
+host: gitea.$domain
+scale: small
+storageClass: $class
+tls: {secretName: gitea-tls}
+END
+helm upgrade --install gitea "$platform/charts/gitea" -n gitea -f "$tmp/values.yaml" --history-max 5 --wait --timeout 5m >/dev/null
+fingerprint() { openssl x509 -noout -fingerprint -sha256; }
+shown() { openssl s_client -connect "$(address gitea gitea):443" -servername "gitea.$domain" </dev/null 2>/dev/null | fingerprint; }
+until_ok 120 "the git server to answer through its load balancer" shown
+if [ "$(shown)" != "$(fingerprint <"$tmp/tls.crt")" ]; then # it reads its certificate when it starts
+	kubectl rollout restart -n gitea deployment/gitea >/dev/null
+	rolled_out gitea deployment/gitea
+	until_ok 120 "the git server to answer through its load balancer" shown
+	[ "$(shown)" = "$(fingerprint <"$tmp/tls.crt")" ] || die "the git server shows another certificate"
+fi
+gitea_ip=$(address gitea gitea)
+for account in gitea-admin gitea-slipway; do
+	printf 'user = "%s:%s"\n' "$(secret gitea $account username)" "$(secret gitea $account password)" >"$tmp/$account.curl"
+done
+# gitea ACCOUNT PATH ARGUMENTS…: a request as a user; "" is a stranger.
+gitea() {
+	who=${1:+-K $tmp/$1.curl} path=$2
+	shift 2
+	# shellcheck disable=SC2086 # two words or none
+	curl -sS --noproxy '*' --max-time 30 --cacert "$tmp/ca.crt" --resolve "gitea.$domain:443:$gitea_ip" $who "$@" "https://gitea.$domain$path"
+}
+logged_in() { gitea "$1" /api/v1/user -f | grep -q "\"login\":\"$2\""; }
+until_ok 120 "slipway to log in" logged_in gitea-slipway slipway
+until_ok 120 "gitea-admin to log in" logged_in gitea-admin gitea-admin
+repository() {
+	[ "$(gitea gitea-slipway "/api/v1/repos/slipway/$1" -o /dev/null -w '%{http_code}')" = 200 ] ||
+		gitea gitea-slipway /api/v1/user/repos -f -o /dev/null -H 'Content-Type: application/json' \
+			-d "{\"name\": \"$1\", \"private\": true, \"default_branch\": \"main\", \"auto_init\": false}"
+}
+repository platform
+stranger=stranger-$(token 12)
+gitea "" /user/sign_up -o /dev/null -d "user_name=$stranger&email=$stranger@example.invalid&password=Aa1!$stranger&retype=Aa1!$stranger"
+[ "$(gitea gitea-admin "/api/v1/users/$stranger" -o /dev/null -w '%{http_code}')" = 404 ] || die "a stranger can sign up"
+user_password=$(secret gitea gitea-slipway password)
+apply -f - <<END
+apiVersion: v1
+kind: Secret
+metadata: {name: repository-platform, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repository}}
+stringData: {type: git, url: "https://$git_host/slipway/platform.git", username: slipway, password: "$user_password"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: repositories-slipway, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repo-creds}}
+stringData: {type: git, url: "https://$git_host/slipway/", username: slipway, password: "$user_password"}
+END
+
+say argocd
+overlay=$tmp/argocd
+mkdir -p "$overlay/project"
+cp /slipway/manifests/argocd/core-install.yaml "$platform/argocd/config.yaml" "$platform/argocd/workloads.yaml" "$overlay/"
+cp "$platform/argocd/project.yaml" "$overlay/project/"
+cat >"$overlay/changes.yaml" <<'END'
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: argocd-redis}
+spec:
+  template:
+    spec:
+      initContainers: [{name: secret-init, $patch: delete}]
+      containers: [{name: redis, command: [redis-server]}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cmd-params-cm}
+data: {repo.server: "argocd-repo-server.argocd.svc.cluster.local:8081"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-tls-certs-cm}
+$patch: delete
+END
+cat >"$overlay/kustomization.yaml" <<END
+namespace: argocd
+labels: [{pairs: {slipway.dev/deployment: $DEPLOYMENT}}]
+resources: [core-install.yaml]
+patches: [{path: config.yaml}, {path: workloads.yaml}, {path: changes.yaml}]
+images:
+  - {name: quay.io/argoproj/argocd, newName: "${image_argocd%@*}", digest: "${image_argocd#*@}"}
+  - {name: public.ecr.aws/docker/library/redis, newName: "${image_redis%@*}", digest: "${image_redis#*@}"}
+END
+cat >"$overlay/project/kustomization.yaml" <<END
+namespace: argocd
+labels: [{pairs: {slipway.dev/deployment: $DEPLOYMENT}}]
+resources: [project.yaml]
+END
+apply -k "$overlay"
+kubectl wait crd applications.argoproj.io appprojects.argoproj.io --for=condition=Established --timeout=60s >/dev/null
+apply -k "$overlay/project"
+for workload in deployment/argocd-redis deployment/argocd-repo-server deployment/argocd-applicationset-controller \
+	statefulset/argocd-application-controller; do
+	rolled_out argocd $workload
+done
+
+printf 'https://slipway:%s@gitea.%s\n' "$user_password" "$domain" >"$tmp/credentials"
+git config --global credential.helper "store --file $tmp/credentials"
+git config --global http.sslCAInfo "$tmp/ca.crt"
+git config --global http.curloptResolve "gitea.$domain:443:$gitea_ip"
+git config --global user.name Installer
+git config --global user.email "installer@$domain"
+# push DIRECTORY REPOSITORY MESSAGE: the branch main holds the directory then;
+# sets revision to its commit. It pushes only what differs.
+push() {
+	rm -rf "$tmp/clone"
+	git clone -q "https://gitea.$domain/slipway/$2.git" "$tmp/clone" 2>/dev/null
+	git -C "$tmp/clone" symbolic-ref HEAD refs/heads/main
+	git -C "$tmp/clone" rm -rfq --ignore-unmatch .
+	cp -R "$1/." "$tmp/clone/"
+	git -C "$tmp/clone" add -A
+	if ! git -C "$tmp/clone" diff --cached --quiet; then
+		git -C "$tmp/clone" commit -q -m "$3"
+		git -C "$tmp/clone" push -q origin main
+	fi
+	revision=$(git -C "$tmp/clone" rev-parse HEAD)
+}
+
+say "a push over HTTPS"
+repository probe
+mkdir "$tmp/probe"
+echo '{apiVersion: v1, kind: ConfigMap, metadata: {name: slipway-probe}, data: {purpose: a check}}' >"$tmp/probe/probe.yaml"
+if checked push; then
+	[ -n "$(git ls-remote "https://gitea.$domain/slipway/probe.git" refs/heads/main)" ] || die "the probe repository is empty"
+else
+	push "$tmp/probe" probe "a push over HTTPS"
+	remember push
+fi
+
+# apps NAMESPACE: a line for each Application: name, sync, health, commit, last
+# sync, and "normal" while a refresh is under way.
+apps() {
+	kubectl get applications.argoproj.io -n "$1" -o 'jsonpath={range .items[*]}{.metadata.name} {.status.sync.status} {.status.health.status} {.status.sync.revision} {.status.operationState.phase} {.metadata.annotations.argocd\.argoproj\.io/refresh}{"\n"}{end}' |
+		sed 's/ *$//'
+}
+# apps_are NAMESPACE NAMES: exactly these are there, Synced and Healthy.
+apps_are() {
+	for name in $2; do echo "$name Synced Healthy $revision Succeeded"; done >"$tmp/expected"
+	apps "$1" >"$tmp/apps"
+	diff "$tmp/apps" "$tmp/expected"
+}
+
+say "an Application outside Argo CD's namespace"
+if checked reconcile; then
+	rolled_out argocd statefulset/argocd-application-controller
+	rolled_out argocd deployment/argocd-repo-server
+else
+	kubectl delete applications.argoproj.io -n slipway-system slipway-probe --ignore-not-found >/dev/null
+	push "$tmp/probe" probe "a push over HTTPS"
+	apply -f - <<END
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: slipway-probe, namespace: argocd}
+spec:
+  sourceRepos: ["https://$git_host/slipway/probe.git"]
+  sourceNamespaces: [slipway-system]
+  destinations: [{server: "https://kubernetes.default.svc", namespace: slipway-system}]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: slipway-probe, namespace: slipway-system, finalizers: [resources-finalizer.argocd.argoproj.io]}
+spec:
+  project: slipway-probe
+  source: {repoURL: "https://$git_host/slipway/probe.git", targetRevision: main, path: .}
+  destination: {server: "https://kubernetes.default.svc", namespace: slipway-system}
+  syncPolicy: {automated: {prune: true}}
+END
+	until_ok 180 "the probe to be Synced and Healthy" apps_are slipway-system slipway-probe
+	kubectl delete applications.argoproj.io -n slipway-system slipway-probe --timeout=180s >/dev/null
+	kubectl delete appprojects.argoproj.io -n argocd slipway-probe >/dev/null
+	remember reconcile
+fi
+
+# ------------------------------------------------------------------ orchestrator
+
+say "the GitOps tree"
+cp -R "$platform/gitops" "$tmp/tree"
+cat >"$tmp/tree/root-app/slipway.yaml" <<END
+applications: {namespace: argocd, project: platform}
+components:
+  base: {enabled: true, images: [], namespace: platform, wave: 10}
+  database: {enabled: true, images: [postgresql], namespace: database, wave: 20}
+  guestbook: {enabled: true, images: [guestbook], namespace: guestbook, wave: 30}
+  toolbox: {enabled: false, images: [busybox], namespace: platform, wave: 30}
+deployment: $DEPLOYMENT
+domain: $domain
+images: {guestbook: "$image_guestbook", postgresql: "$image_postgresql"}
+infrastructure:
+  clusterName: $DEPLOYMENT
+  loadBalancer: {kind: node}
+  objectStore: {kind: none}
+  database: {kind: in-cluster}
+platform: 1.0.0
+repository: {revision: main, url: "https://$git_host/slipway/platform.git"}
+scale: small
+storageClass: $class
+END
+push "$tmp/tree" platform "reference 1.0.0 for $DEPLOYMENT"
+
+say apps
+apply -f - <<END
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: root, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT}, finalizers: [resources-finalizer.argocd.argoproj.io]}
+spec:
+  project: platform
+  source:
+    repoURL: https://$git_host/slipway/platform.git
+    targetRevision: main
+    path: root-app
+    helm:
+      releaseName: root
+      valueFiles: [slipway.yaml]
+      parameters: [{name: repository.revision, value: \$ARGOCD_APP_REVISION, forceString: true}]
+  destination: {server: "https://kubernetes.default.svc", namespace: argocd}
+  revisionHistoryLimit: 5
+  syncPolicy:
+    automated: {prune: true, selfHeal: true}
+    retry: {limit: -1, refresh: true, backoff: {duration: 2s, factor: 2, maxDuration: 30s}}
+END
+# What is known of the apps may be from before the cluster was started again.
+kubectl annotate applications.argoproj.io -n argocd --all --overwrite argocd.argoproj.io/refresh=normal >/dev/null
+until_ok 1200 "the apps to be Synced and Healthy" apps_are argocd "base database guestbook root"
+
+# ------------------------------------------------------------- post-orchestrator
+
+say access
+gitea_is_healthy() { gitea "" /api/healthz -f | grep -q '"status": "pass"'; }
+guestbook() { curl -fsS --noproxy '*' --max-time 10 --resolve "guestbook.$domain:80:$(address guestbook guestbook)" "http://guestbook.$domain$1"; }
+rows_are_there() { guestbook /api/entries | grep -q 'The slipway is greased.'; }
+until_ok 120 "Gitea's health" gitea_is_healthy
+until_ok 120 "Gitea's page" gitea "" / -f
+until_ok 120 "the guestbook's page" guestbook /
+until_ok 120 "the rows of the database in the guestbook" rows_are_there
+
+say "installed:"
+cat "$tmp/apps"

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// The contestants' names in the table.
+const (
+	titleModule = "dagger call install"
+	titleCLI    = "slipway install"
+	titleScript = "install.sh"
+)
+
+// kind is what is measured.
+type kind string
+
+const (
+	cold     kind = "cold"
+	second   kind = "second"
+	repeated kind = "repeated" // a second one that verifies everything by use again
+)
+
+var kinds = []kind{cold, second, repeated} //nolint:gochecknoglobals // a constant list
+
+// samples are the times taken so far.
+type samples struct {
+	titles []string // in the order of their first sample
+	taken  map[string][]time.Duration
+}
+
+func key(title string, k kind) string { return title + "\x00" + string(k) }
+
+func (s *samples) add(title string, k kind, took time.Duration) {
+	if s.taken == nil {
+		s.taken = map[string][]time.Duration{}
+	}
+	if !slices.Contains(s.titles, title) {
+		s.titles = append(s.titles, title)
+	}
+	s.taken[key(title, k)] = append(s.taken[key(title, k)], took)
+}
+
+// median is that of the samples, in seconds; 0 when there is none.
+func (s *samples) median(title string, k kind) float64 {
+	all := slices.Sorted(slices.Values(s.taken[key(title, k)]))
+	n := len(all)
+	if n == 0 {
+		return 0
+	}
+	return (all[(n-1)/2] + all[n/2]).Seconds() / 2
+}
+
+// table shows every sample and the medians, in Markdown.
+func (s *samples) table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(w, "| installer\t| install\t| median\t| samples\t|")
+	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|")
+	for _, title := range s.titles {
+		for _, k := range kinds {
+			taken := s.taken[key(title, k)]
+			if len(taken) == 0 {
+				continue
+			}
+			var each []string
+			for _, d := range taken {
+				each = append(each, fmt.Sprintf("%.1f", d.Seconds()))
+			}
+			fmt.Fprintf(w, "| %s\t| %s\t| %.1f s\t| %s\t|\n", title, k, s.median(title, k), strings.Join(each, ", "))
+		}
+	}
+	_ = w.Flush() // a Builder takes everything
+	return b.String()
+}
+
+// target is a ratio of two medians and its limit; 0 is none.
+type target struct {
+	what         string
+	title, other string
+	kind, of     kind
+	limit        float64
+}
+
+var targets = []target{ //nolint:gochecknoglobals // a constant list
+	{"cold install / script's cold install", titleModule, titleScript, cold, cold, 1},
+	{"second install / script's second run", titleModule, titleScript, second, second, 1.5},
+	{"second install / cold install", titleModule, titleModule, second, cold, 0.25},
+	{"second install / script's run with all checks repeated", titleModule, titleScript, second, repeated, 0},
+	{"CLI: cold install / script's cold install", titleCLI, titleScript, cold, cold, 0},
+	{"CLI: second install / script's second run", titleCLI, titleScript, second, second, 0},
+	{"CLI: second install / cold install", titleCLI, titleCLI, second, cold, 0},
+}
+
+// verdict shows the ratios of the medians and whether the targets are met, in
+// Markdown.
+func (s *samples) verdict() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(w, "| ratio of medians\t|\t| target\t|\t|")
+	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|")
+	for _, t := range targets {
+		ours, of := s.median(t.title, t.kind), s.median(t.other, t.of)
+		if ours == 0 || of == 0 {
+			continue
+		}
+		ratio := ours / of
+		limit, met := "", ""
+		if t.limit > 0 {
+			limit, met = fmt.Sprintf("at most %.2f", t.limit), "missed"
+			if ratio <= t.limit {
+				met = "met"
+			}
+		}
+		fmt.Fprintf(w, "| %s\t| %.2f\t| %s\t| %s\t|\n", t.what, ratio, limit, met)
+	}
+	_ = w.Flush()
+	return b.String()
+}
