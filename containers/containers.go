@@ -36,11 +36,13 @@ type Images struct {
 	Manifests *dagger.Directory
 	// Refs maps the short name of an image to its reference by digest.
 	Refs map[string]string
-	// Mirror is the host:port of a registry without TLS from which the node may
-	// pull; empty for none.
+	// Mirror is the URL of the registry, with the path before the images' names,
+	// from which the node pulls; empty where it has Workloads.
 	Mirror string
 	// Digest identifies all of the above, hex sha256.
 	Digest string
+
+	check func(context.Context) error // nil where nothing is left to check
 }
 
 // Deployment is one named deployment on a Dagger engine. Its volumes are made

@@ -37,6 +37,9 @@ type Lock struct {
 	Tools     []Tool     `json:"tools"`
 	Images    []Image    `json:"images"`
 	Manifests []Manifest `json:"manifests"`
+	// Location is the host[:port]/path below which `slipway bundle push` put the
+	// images; empty in the lock of this repository.
+	Location string `json:"location,omitempty"`
 }
 
 // Tool is a program of the toolchain.
@@ -65,6 +68,9 @@ type Manifest struct {
 	Modules []Module `json:"modules"`
 	File    string   `json:"file"` // path in the module
 	SHA256  string   `json:"sha256"`
+	// Registry is an image without a system that holds the files of a bundle's
+	// manifests/, by platform.
+	Registry map[string]Registry `json:"registry,omitempty"`
 }
 
 // Module is a Go module as an origin.
@@ -94,9 +100,12 @@ type Release struct {
 
 // Registry is an image in a registry.
 type Registry struct {
-	Ref     string   `json:"ref"`     // with tag, for people
-	Digest  string   `json:"digest"`  // "sha256:…" of the platform's manifest or of the index
-	Sources []string `json:"sources"` // two public places that say so
+	Ref     string   `json:"ref"`               // with tag, for people
+	Digest  string   `json:"digest"`            // "sha256:…" of the platform's manifest or of the index
+	Sources []string `json:"sources,omitempty"` // two public places that say so
+	// Pushed is the digest of the bundle that the image was pushed from. Who pushes
+	// knows the content, so that no public source is needed.
+	Pushed string `json:"pushed,omitempty"`
 }
 
 // Load reads the lock that this program was built with.
@@ -186,14 +195,7 @@ func (l *Lock) Validate() error {
 		if !slices.IsSorted(i.Debian) {
 			p.add(at, "its Debian packages are not sorted")
 		}
-		for platform, r := range i.Registry {
-			p.platform(at, platform)
-			digest, found := strings.CutPrefix(r.Digest, "sha256:")
-			if r.Ref == "" || !found || !isSHA256(digest) {
-				p.add(at, "registry %s: ref and digest are required", platform)
-			}
-			p.sources(at, platform, r.Sources)
-		}
+		p.registry(at, i.Registry)
 	}
 	for _, m := range l.Manifests {
 		at := "manifest " + m.Name
@@ -202,6 +204,7 @@ func (l *Lock) Validate() error {
 		if m.File == "" || !isSHA256(m.SHA256) {
 			p.add(at, "file and sha256 are required")
 		}
+		p.registry(at, m.Registry)
 	}
 	return errors.Join(p...)
 }
@@ -238,6 +241,21 @@ func (p *problems) modules(at string, modules []Module, required bool) {
 	}
 }
 
+func (p *problems) registry(at string, by map[string]Registry) {
+	for platform, r := range by {
+		p.platform(at, platform)
+		if r.Ref == "" || !isDigest(r.Digest) {
+			p.add(at, "registry %s: ref and digest are required", platform)
+		}
+		switch {
+		case r.Pushed == "":
+			p.sources(at, platform, r.Sources)
+		case !isDigest(r.Pushed):
+			p.add(at, "registry %s: %q is no digest of a bundle", platform, r.Pushed)
+		}
+	}
+}
+
 func (p *problems) platform(at, platform string) {
 	if !slices.Contains(platforms, platform) {
 		p.add(at, "%q is none of the platforms %s", platform, strings.Join(platforms, ", "))
@@ -249,6 +267,11 @@ func (p *problems) sources(at, platform string, sources []string) {
 	if len(distinct) < 2 {
 		p.add(at, "origin for %s: two public sources that agree are required", platform)
 	}
+}
+
+func isDigest(s string) bool {
+	sha, found := strings.CutPrefix(s, "sha256:")
+	return found && isSHA256(sha)
 }
 
 func isSHA256(s string) bool {

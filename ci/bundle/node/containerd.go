@@ -95,10 +95,23 @@ func cniConfig(mtu int) ([]byte, error) {
 	}, "", "  ")
 }
 
-// hostsTOML sends requests for slipway.local to a plain HTTP registry.
+// hostsTOML sends requests for slipway.local/<name> to the registry at a URL,
+// which may have a path: then <name> is asked for below it.
 func hostsTOML(mirror string) string {
-	q := strconv.Quote("http://" + mirror)
-	return "server = " + q + "\n\n[host." + q + "]\n  capabilities = [\"pull\", \"resolve\"]\n"
+	scheme, rest, _ := strings.Cut(mirror, "://")
+	host, path, found := strings.Cut(rest, "/")
+	override := ""
+	if found {
+		host += "/v2/" + path
+		override = "override_path = true\n"
+	}
+	q := strconv.Quote(scheme + "://" + host)
+	var b strings.Builder
+	fmt.Fprintf(&b, "server = %s\n%s\n[host.%s]\n  capabilities = [\"pull\", \"resolve\"]\n", q, override, q)
+	if found {
+		b.WriteString("  " + override)
+	}
+	return b.String()
 }
 
 // writeContainerdConfig writes what containerd and its plugins read and removes

@@ -46,6 +46,7 @@ func TestRenderedConfiguration(t *testing.T) {
 	golden(t, "containerd.toml", containerdTOML(s.Data, snapshotOverlay, "slipway.local/pause:1.0"))
 	golden(t, "network.conflist", string(network)+"\n")
 	golden(t, "hosts.toml", hostsTOML(s.RegistryMirror))
+	golden(t, "hosts-path.toml", hostsTOML("https://registry.example.com:5000/team/slipway"))
 	golden(t, "kubelet.yaml", kubeletYAML(s))
 	golden(t, "scheduler.yaml", schedulerYAML(s))
 	golden(t, "proxy.yaml", proxyYAML(s))
@@ -60,12 +61,16 @@ func TestRenderedConfiguration(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	for _, args := range [][]string{{"--data=/"}, {"--data=relative"}, {"--registry-mirror=http://x"}, {"surplus"}, {"--no-such-flag"}} {
+	for _, args := range [][]string{{"--data=/"}, {"--data=relative"}, {"--registry-mirror=ftp://x"}, {"--registry-mirror=https:///path"}, {"--registry-mirror=https://me:secret@x"}, {"--registry-mirror=https://x?y=z"}, {"surplus"}, {"--no-such-flag"}} {
 		_, err := parseSettings(args)
 		require.ErrorIs(t, err, errUsage, "%v", args)
 	}
 	s := testSettings(t)
 	require.Equal(t, "/data/logs", s.LogDir)
+	require.Equal(t, "http://registry:5000", s.RegistryMirror)
+	s, err := parseSettings([]string{"--registry-mirror=https://registry.example.com/team/"})
+	require.NoError(t, err)
+	require.Equal(t, "https://registry.example.com/team", s.RegistryMirror)
 }
 
 func TestKubeconfigs(t *testing.T) {

@@ -156,7 +156,7 @@ func (n *node) openImages() error {
 		n.PauseImage = pauseImage(n.images)
 	}
 	if n.archive != nil && n.RegistryMirror == "" {
-		n.RegistryMirror = ownRegistry
+		n.RegistryMirror = "http://" + ownRegistry
 	}
 	if n.PauseImage == "" {
 		return fmt.Errorf("choose the pause image: there is none called pause in %s: name one with --pause-image", n.Images)
@@ -172,7 +172,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	n.supervise(ctx, apiServerCommand(n.settings, n.self))
 	n.supervise(ctx, containerdCommand())
 
-	if n.RegistryMirror == ownRegistry {
+	if n.RegistryMirror == "http://"+ownRegistry {
 		group.Go(func() error {
 			n.retry(ctx, partImages, func() error { return (&registry{archive: n.archive, images: n.images}).serve(ctx) })
 			return nil
@@ -300,7 +300,7 @@ func (n *node) stop(ctx context.Context) error {
 	n.end("kubelet", "kube-scheduler", "kube-controller-manager", "kube-proxy")
 	if _, ok := n.processes["containerd"]; ok {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3500*time.Millisecond)
-		if err := stopContainers(ctx, n.runtime, 2*time.Second); err != nil {
+		if err := stopContainers(ctx, n.runtime, time.Second); err != nil {
 			n.say(err.Error())
 		}
 		cancel()

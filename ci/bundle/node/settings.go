@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -41,7 +41,7 @@ type settings struct {
 	Images         string   // OCI archive to import; a missing file means none
 	PauseImage     string   // reference; empty means the archive's image called pause
 	ClusterName    string   // in the kubeconfig
-	RegistryMirror string   // host:port of a plain HTTP registry for slipway.local; empty means the archive
+	RegistryMirror string   // URL of a registry for slipway.local, with the images' common path; empty means the archive
 	LogDir         string
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
@@ -55,7 +55,7 @@ func parseSettings(args []string) (settings, error) {
 	f.StringVar(&s.Images, "images", env("SLIPWAY_NODE_IMAGES", "/slipway/images/workloads.tar"), "OCI archive of images to import; none if there is no such file")
 	f.StringVar(&s.PauseImage, "pause-image", env("SLIPWAY_NODE_PAUSE_IMAGE", ""), "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", env("SLIPWAY_NODE_CLUSTER_NAME", "slipway"), "name of the cluster in the kubeconfig")
-	f.StringVar(&s.RegistryMirror, "registry-mirror", env("SLIPWAY_NODE_REGISTRY_MIRROR", ""), "host:port of a plain HTTP registry that serves slipway.local/… (default: the archive's images)")
+	f.StringVar(&s.RegistryMirror, "registry-mirror", env("SLIPWAY_NODE_REGISTRY_MIRROR", ""), "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")
 	f.StringVar(&s.LogDir, "log-dir", env("SLIPWAY_NODE_LOG_DIR", ""), "directory of the components' logs (default: logs in the data directory)")
 	f.DurationVar(&s.LockWait, "lock-wait", 30*time.Second, "how long to wait until another node releases the data directory")
 	if err := f.Parse(args); err != nil {
@@ -71,19 +71,33 @@ func parseSettings(args []string) (settings, error) {
 		return s, fmt.Errorf("%w: --data must be an absolute path of a directory of its own, not %q", errUsage, s.Data)
 	}
 	if s.RegistryMirror != "" {
-		_, port, err := net.SplitHostPort(s.RegistryMirror)
-		if err == nil {
-			_, err = strconv.ParseUint(port, 10, 16)
-		}
+		mirror, err := parseMirror(s.RegistryMirror)
 		if err != nil {
-			return s, fmt.Errorf("%w: --registry-mirror must be host:port: %w", errUsage, err)
+			return s, fmt.Errorf("%w: --registry-mirror: %w", errUsage, err)
 		}
+		s.RegistryMirror = mirror
 	}
 	s.Data = filepath.Clean(s.Data)
 	if s.LogDir == "" {
 		s.LogDir = filepath.Join(s.Data, "logs")
 	}
 	return s, nil
+}
+
+// parseMirror completes host:port to a URL and checks it: scheme, host, and
+// nothing but a path after them.
+func parseMirror(text string) (string, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q is not a URL such as https://registry.example.com/slipway", text)
+	}
+	return strings.TrimRight(u.String(), "/"), nil
 }
 
 func env(name, fallback string) string {

@@ -1,0 +1,76 @@
+package lock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// CodeFile is the code of a lock file of the user's that cannot be used.
+const CodeFile fault.Code = "LCK-003"
+
+// The codes of faults of a registry that a lock names, whoever asks it.
+const (
+	CodeRefused     fault.Code = "REG-001" // it wants other credentials
+	CodeUnreachable fault.Code = "REG-002" // it does not answer
+)
+
+// Read reads the lock file that `slipway bundle push` wrote. It fails with
+// CodeFile where there is none or it cannot be understood.
+func Read(path string) (*Lock, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	var l Lock
+	err = yaml.UnmarshalStrict(data, &l) // JSON is YAML
+	if err == nil {
+		err = l.Validate()
+	}
+	if err != nil {
+		return nil, unusable(fmt.Errorf("%s: %w", path, err))
+	}
+	return &l, nil
+}
+
+func unusable(err error) error {
+	return &fault.Fault{Code: CodeFile, Class: fault.Usage, Op: "read the lock file", Err: err,
+		Fix: "write one: slipway bundle push DIR --to host/path --lock-out slipway.lock.json"}
+}
+
+// Marshal is the lock as indented JSON, the same bytes for the same lock. It is
+// JSON because the Dagger module reads it too and has no other decoder.
+func (l *Lock) Marshal() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, fmt.Errorf("write the lock: %w", err)
+	}
+	data, err := json.MarshalIndent(l, "", "  ")
+	return append(data, '\n'), err
+}
+
+// At is a copy of the lock in which the images and manifests at platform are
+// those that were pushed below location: images by short name, and all files of
+// manifests/ in the image called manifests. It fails when one is missing.
+func (l *Lock) At(location, platform string, images map[string]Registry, manifests Registry) (*Lock, error) {
+	out := *l
+	out.Location = location
+	out.Images, out.Manifests = slices.Clone(l.Images), slices.Clone(l.Manifests)
+	var missing []error
+	for n, i := range out.Images {
+		pushed, ok := images[i.Name]
+		if !ok {
+			missing = append(missing, fmt.Errorf("image %s was not pushed", i.Name))
+		}
+		out.Images[n].Registry = map[string]Registry{platform: pushed}
+	}
+	for n := range out.Manifests {
+		out.Manifests[n].Registry = map[string]Registry{platform: manifests}
+	}
+	return &out, errors.Join(missing...)
+}

@@ -1,0 +1,66 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of this package's faults, besides lock.CodeRefused and
+// lock.CodeUnreachable.
+const (
+	CodePlain fault.Code = "REG-003" // the registry speaks HTTP without TLS
+	CodePush  fault.Code = "REG-004" // the registry does not take an image
+	CodePlace fault.Code = "REG-005" // --to is no place in a registry
+)
+
+// fault says what went wrong with an image, or with the registry as a whole.
+func (p *pusher) fault(image string, err error) error {
+	host, _, _ := strings.Cut(p.To, "/")
+	f := &fault.Fault{Code: CodePush, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
+		Fix: "correct what the registry says, then run the same command again: what it has is not uploaded again"}
+	if image != "" {
+		f.Op = fmt.Sprintf("push the image %s to %s", image, p.To)
+	}
+	answer, answered := errors.AsType[*transport.Error](err)
+	_, network := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, errPlace):
+		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
+	case p.guard.refused.Load() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
+		f.Code, f.Class, f.Fix = CodePlain, fault.Usage, "give the registry a certificate, or allow plain HTTP: --plain-http"
+	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
+		f.Code, f.Fix = lock.CodeRefused, "log in as somebody who may push there: docker login "+host
+	case !answered && network:
+		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
+	}
+	return f
+}
+
+// guard lets requests without TLS pass to this machine only, unless plain.
+type guard struct {
+	next    http.RoundTripper
+	plain   bool
+	refused atomic.Bool
+}
+
+func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "http" && !g.plain && !loopback(r.URL.Hostname()) {
+		g.refused.Store(true)
+		return nil, fmt.Errorf("%w with %s", errPlain, r.URL.Host)
+	}
+	return g.next.RoundTrip(r)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}

@@ -1,0 +1,164 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+)
+
+// Names of images that are made here rather than taken as they are.
+const (
+	toolchain = "toolchain" // the bundle's image with the tools on top
+	manifests = "manifests" // the bundle's manifests/, without a system
+)
+
+// part is one image to push.
+type part struct {
+	name, version string
+	image         v1.Image
+	digest        v1.Hash
+	size          int64 // bytes of its layers
+}
+
+// parts is everything of a bundle as images, sorted by name. Layers that are made
+// here are kept in the directory scratch.
+func parts(b *bundle.Bundle, scratch string) ([]part, io.Closer, error) {
+	var all []part
+	var open closers
+	images := map[string]*archive{} // by path
+	for _, i := range b.Index.Images {
+		from := bundle.WorkloadArchive
+		switch i.Name {
+		case toolchain:
+			from = bundle.ToolchainArchive
+		case "node":
+			from = bundle.NodeArchive
+		}
+		a := images[from]
+		if a == nil {
+			var err error
+			if a, err = openArchive(b.Path(from)); err != nil {
+				return nil, nil, errors.Join(err, open.Close())
+			}
+			images[from], open = a, append(open, a)
+		}
+		image, err := a.image(i.Ref, i.Digest)
+		if err == nil && i.Name == toolchain {
+			image, err = withTools(image, b, scratch)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("read the image %s of the bundle: %w", i.Name, err), open.Close())
+		}
+		all = append(all, part{name: i.Name, version: i.Ref[strings.LastIndexByte(i.Ref, ':')+1:], image: image})
+	}
+	image, err := manifestImage(b, scratch)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make the image of the manifests: %w", err), open.Close())
+	}
+	all = append(all, part{name: manifests, version: "1", image: image})
+	for n := range all {
+		if err := all[n].measure(); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("read the image %s: %w", all[n].name, err), open.Close())
+		}
+	}
+	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return all, open, nil
+}
+
+func (p *part) measure() error {
+	var err error
+	if p.digest, err = p.image.Digest(); err != nil {
+		return err
+	}
+	layers, err := p.image.Layers()
+	if err != nil {
+		return err
+	}
+	for _, l := range layers {
+		size, err := l.Size()
+		if err != nil {
+			return err
+		}
+		p.size += size
+	}
+	return nil
+}
+
+// tag is the part's tag. It has the content in it, so that no tag ever moves: a
+// registry may forbid that, and may remove images without a tag.
+func (p *part) tag() string { return p.version + "-" + p.digest.Hex[:12] }
+
+// withTools puts each tool into a layer of its own: who pushes the next version
+// uploads the tools that changed.
+func withTools(base v1.Image, b *bundle.Bundle, scratch string) (v1.Image, error) {
+	var tools []bundle.File
+	for _, f := range b.Files {
+		if f.Kind == bundle.Tool {
+			tools = append(tools, f)
+		}
+	}
+	layers := make([]mutate.Addendum, len(tools))
+	var group errgroup.Group
+	group.SetLimit(max(2, runtime.NumCPU()))
+	for n, f := range tools {
+		group.Go(func() error {
+			l, err := writeLayer(filepath.Join(scratch, "tool-"+f.Name+".tar.gz"),
+				[]entry{{path: "usr/local/bin/" + f.Name, from: b.Path(f.Path), mode: 0o755}})
+			layers[n] = addendum(l)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return mutate.Append(base, layers...)
+}
+
+// manifestImage holds the files of manifests/ at its root.
+func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
+	var entries []entry
+	for _, f := range b.Files {
+		if rest, ok := strings.CutPrefix(f.Path, manifests+"/"); ok && f.Kind == bundle.Manifest {
+			entries = append(entries, entry{path: rest, from: b.Path(f.Path), mode: 0o644})
+		}
+	}
+	l, err := writeLayer(filepath.Join(scratch, manifests+".tar.gz"), entries)
+	if err != nil {
+		return nil, err
+	}
+	system, arch, _ := strings.Cut(b.Platform, "/")
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: system, Architecture: arch, RootFS: v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	return mutate.Append(image, addendum(l))
+}
+
+func addendum(l *layer) mutate.Addendum {
+	return mutate.Addendum{Layer: l, MediaType: types.OCILayer, History: v1.History{CreatedBy: "slipway bundle push"}}
+}
+
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var all []error
+	for _, each := range c {
+		all = append(all, each.Close())
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,381 @@
+package publish
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// fixture is a bundle with an image of each kind and the lock that it fits.
+type fixture struct {
+	dir   string
+	lock  *lock.Lock
+	files map[string][]byte // by path
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{dir: t.TempDir(), files: map[string][]byte{
+		"bin/slipway": []byte("#!/bin/slipway"), "bin/helm": []byte("#!/bin/helm"), "manifests/argocd/install.yaml": []byte("kind: List\n"),
+	}}
+	module := lock.Module{Path: "example.com/argo", Version: "v1.0.0", Sum: "h1:klbUb5LOK+oJSBkR0OYGlLkG9IpsPVtSR2idOdaQb2I="}
+	f.lock = &lock.Lock{Version: lock.Format, Suite: "bookworm"}
+	index := bundle.Index{Version: bundle.Format, Platform: "linux/amd64"}
+	for file, names := range map[string][]string{"toolchain": {"toolchain"}, "node": {"node"}, "workloads": {"gitea", "redis"}} {
+		images := map[string]v1.Image{}
+		for _, n := range names {
+			image, err := random.Image(2000, 2)
+			require.NoError(t, err)
+			image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
+			digest, err := image.Digest()
+			require.NoError(t, err)
+			ref := bundle.Host + "/" + n + ":1"
+			images[ref] = image
+			index.Images = append(index.Images, bundle.Image{Name: n, Ref: ref, Digest: digest.String()})
+			f.lock.Images = append(f.lock.Images, lock.Image{Name: n, Version: "1", Source: n, Workload: file == "workloads"})
+		}
+		f.files["images/"+file+".tar"] = ociArchive(t, images)
+	}
+	for path, content := range f.files {
+		sha := sha256.Sum256(content)
+		file := bundle.File{Path: path, Name: strings.TrimSuffix(filepath.Base(path), ".tar"), Kind: bundle.Images, Version: "1", Origin: "images", SHA256: hex.EncodeToString(sha[:]), Size: int64(len(content))}
+		switch strings.Split(path, "/")[0] {
+		case "bin":
+			file.Kind = bundle.Tool
+		case "manifests":
+			file.Kind, file.Name, file.Origin = bundle.Manifest, "argocd", module.Origin()+"#install.yaml"
+			f.lock.Manifests = []lock.Manifest{{Name: "argocd", Version: "1", Modules: []lock.Module{module}, File: "install.yaml", SHA256: file.SHA256}}
+		}
+		index.Files = append(index.Files, file)
+		f.write(t, path, content)
+	}
+	text, err := index.Marshal()
+	require.NoError(t, err)
+	f.write(t, bundle.IndexFile, text)
+	return f
+}
+
+func (f *fixture) write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	path = filepath.Join(f.dir, path)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, content, 0o644))
+}
+
+func ociArchive(t *testing.T, images map[string]v1.Image) []byte {
+	t.Helper()
+	var b strings.Builder
+	w := tar.NewWriter(&b)
+	add := func(name string, content []byte) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))}))
+		_, err := w.Write(content)
+		require.NoError(t, err)
+	}
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	for ref, image := range images {
+		manifest, err := image.RawManifest()
+		require.NoError(t, err)
+		config, err := image.RawConfigFile()
+		require.NoError(t, err)
+		digest, err := image.Digest()
+		require.NoError(t, err)
+		name, err := image.ConfigName()
+		require.NoError(t, err)
+		add(blobPath(digest), manifest)
+		add(blobPath(name), config)
+		layers, err := image.Layers()
+		require.NoError(t, err)
+		for _, l := range layers {
+			h, err := l.Digest()
+			require.NoError(t, err)
+			r, err := l.Compressed()
+			require.NoError(t, err)
+			content, err := io.ReadAll(r)
+			require.NoError(t, err)
+			add(blobPath(h), content)
+		}
+		index.Manifests = append(index.Manifests, v1.Descriptor{
+			MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)), Annotations: map[string]string{annotationName: ref},
+		})
+	}
+	text, err := json.Marshal(index)
+	require.NoError(t, err)
+	add("index.json", text)
+	require.NoError(t, w.Close())
+	return []byte(b.String())
+}
+
+// server is a registry; before may answer in its place by returning true.
+func server(t *testing.T, before func(http.ResponseWriter, *http.Request) bool) (place string, uploads *atomic.Int32) {
+	t.Helper()
+	uploads = &atomic.Int32{}
+	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before != nil && before(w, r) {
+			return
+		}
+		if r.Method == http.MethodPut {
+			uploads.Add(1)
+		}
+		real.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://") + "/team/slipway", uploads
+}
+
+func TestPushedTwiceUploadsOnce(t *testing.T) {
+	f := newFixture(t)
+	to, uploads := server(t, nil)
+	var finished, there []string
+	push := func() *lock.Lock {
+		finished, there = nil, nil
+		l, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock, Observe: func(p Progress) {
+			if p.Finished {
+				require.Equal(t, 5, p.Of)
+				require.Equal(t, p.Total, p.Done)
+				finished = append(finished, p.Image)
+			}
+			if p.There {
+				there = append(there, p.Image)
+			}
+		}})
+		require.NoError(t, err)
+		return l
+	}
+	first := push()
+	require.Equal(t, []string{"gitea", "manifests", "node", "redis", "toolchain"}, finished)
+	require.Empty(t, there)
+	before := uploads.Load()
+	second := push()
+	require.Equal(t, finished, there)
+	require.Equal(t, before, uploads.Load(), "the second push uploads nothing")
+	require.Equal(t, first, second, "layers that are made here have the same digests")
+
+	// The lock survives its file, and says where everything is.
+	text, err := second.Marshal()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "slipway.lock.json")
+	require.NoError(t, os.WriteFile(path, text, 0o644))
+	read, err := lock.Read(path)
+	require.NoError(t, err)
+	require.Equal(t, second, read)
+	require.Equal(t, to, read.Location)
+	b, err := bundle.Read(f.dir)
+	require.NoError(t, err)
+	for _, i := range read.Images {
+		r := i.Registry["linux/amd64"]
+		if i.Name != toolchain { // the others are byte for byte the bundle's
+			require.Equal(t, bundle.Host+"/"+i.Name+"@"+r.Digest, b.Images()[i.Name])
+		}
+		_, err := remote.Get(mustRef(t, to+"/"+i.Name+"@"+r.Digest))
+		require.NoError(t, err)
+		_, err = remote.Get(mustRef(t, r.Ref))
+		require.NoError(t, err)
+	}
+}
+
+func mustRef(t *testing.T, s string) name.Reference {
+	t.Helper()
+	ref, err := name.ParseReference(s)
+	require.NoError(t, err)
+	return ref
+}
+
+func TestToolsAndManifestsAreInTheirImages(t *testing.T) {
+	f := newFixture(t)
+	to, _ := server(t, nil)
+	l, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	require.NoError(t, err)
+	files := func(name string, r lock.Registry) map[string]string {
+		image, err := remote.Image(mustRef(t, to+"/"+name+"@"+r.Digest))
+		require.NoError(t, err)
+		out := map[string]string{}
+		for r := tar.NewReader(mutate.Extract(image)); ; {
+			h, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return out
+			}
+			require.NoError(t, err)
+			content, err := io.ReadAll(r)
+			require.NoError(t, err)
+			out[h.Name] = string(content)
+		}
+	}
+	i, _ := l.Image(toolchain)
+	require.Equal(t, "#!/bin/helm", files(toolchain, i.Registry["linux/amd64"])["usr/local/bin/helm"])
+	m, _ := l.Manifest("argocd")
+	require.Equal(t, map[string]string{"argocd": "", "argocd/install.yaml": "kind: List\n"}, trim(files(manifests, m.Registry["linux/amd64"])))
+}
+
+func trim(in map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range in {
+		out[strings.Trim(k, "/")] = v
+	}
+	return out
+}
+
+func TestAnInterruptedPushGoesOn(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var interrupted atomic.Bool
+	to, uploads := server(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !interrupted.Load() && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/node/manifests/") {
+			interrupted.Store(true)
+			cancel()
+			http.Error(w, "too late", http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	})
+	_, err := Push(ctx, Options{Dir: f.dir, To: to, Lock: f.lock})
+	require.ErrorIs(t, err, context.Canceled)
+	before := uploads.Load()
+	_, err = Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	require.NoError(t, err)
+	// Left are node's manifest, redis (2 layers, config, manifest) and toolchain
+	// (2 layers, 2 tools, config, manifest).
+	require.Equal(t, int32(1+4+6), uploads.Load()-before)
+}
+
+func TestFaults(t *testing.T) {
+	f := newFixture(t)
+	refuse := func(status int) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet && r.URL.Path == "/v2/" {
+				return false
+			}
+			w.WriteHeader(status)
+			return true
+		}
+	}
+	unauthorised, _ := server(t, refuse(http.StatusUnauthorized))
+	forbidden, _ := server(t, refuse(http.StatusForbidden))
+	full, _ := server(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/redis/manifests/") {
+			return false
+		}
+		w.WriteHeader(http.StatusInsufficientStorage)
+		return true
+	})
+	gone, _, _ := strings.Cut(unreachable(t), "/")
+	for what, c := range map[string]struct {
+		to   string
+		code fault.Code
+		says []string
+	}{
+		"unauthorised": {unauthorised, lock.CodeRefused, []string{unauthorised}},
+		"forbidden":    {forbidden, lock.CodeRefused, []string{forbidden}},
+		"unreachable":  {gone + "/slipway", lock.CodeUnreachable, []string{gone}},
+		"full":         {full, CodePush, []string{"the image redis", full}},
+		"no place":     {"https://example.com/slipway", CodePlace, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := Push(t.Context(), Options{Dir: f.dir, To: c.to, Lock: f.lock})
+			failed, ok := errors.AsType[*fault.Fault](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, c.code, failed.Code, "%v", err)
+			for _, s := range c.says {
+				require.ErrorContains(t, err, s)
+			}
+			if c.code == lock.CodeRefused {
+				require.Contains(t, failed.Fix, "docker login 127.0.0.1:")
+			}
+		})
+	}
+}
+
+// unreachable is an address at which nothing listens any more.
+func unreachable(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// elsewhere sends all requests to a test server, whatever host they name, and
+// refuses TLS as that server does.
+type elsewhere struct{ host string }
+
+func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return nil, http.ErrSchemeMismatch
+	}
+	r = r.Clone(r.Context())
+	r.URL.Host = e.host
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestPlainHTTPMustBeAllowed(t *testing.T) {
+	f := newFixture(t)
+	here, _ := server(t, nil)
+	host, path, _ := strings.Cut(here, "/")
+	for _, far := range []string{"192.168.7.7:5000/", "registry.example.com:5000/"} {
+		o := Options{Dir: f.dir, To: far + path, Lock: f.lock, Transport: elsewhere{host}}
+		_, err := Push(t.Context(), o)
+		failed, ok := errors.AsType[*fault.Fault](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, CodePlain, failed.Code, "%v", err)
+		o.PlainHTTP = true
+		_, err = Push(t.Context(), o)
+		require.NoError(t, err, "%s with --plain-http", far)
+	}
+}
+
+func TestADamagedBundleIsNotPushed(t *testing.T) {
+	f := newFixture(t)
+	to, uploads := server(t, nil)
+	damaged := append([]byte{}, f.files[bundle.WorkloadArchive]...)
+	damaged[len(damaged)/2] ^= 1
+	f.write(t, bundle.WorkloadArchive, damaged)
+	_, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
+	require.ErrorContains(t, err, bundle.WorkloadArchive)
+	require.Zero(t, uploads.Load())
+
+	f.write(t, bundle.WorkloadArchive, f.files[bundle.WorkloadArchive])
+	f.lock.Images[0].Version = "2"
+	_, err = Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
+	require.Zero(t, uploads.Load())
+}
+
+// A blob that differs from its name inside an archive whose own sum is right is
+// refused by the registry, which sums what it is given.
+func TestATamperedBlobIsRefused(t *testing.T) {
+	f := newFixture(t)
+	to, _ := server(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/gitea/") {
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("x"), r.Body))
+		}
+		return false
+	})
+	_, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePush})
+	require.ErrorContains(t, err, "the image gitea")
+}

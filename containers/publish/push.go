@@ -1,0 +1,204 @@
+// Package publish pushes a bundle to a container registry, from which runs then
+// take everything by digest. It is heavy; package containers is not.
+//
+// Pushing is idempotent: what the registry has is not uploaded again, so that a
+// push that was interrupted goes on where it ended.
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+// Options say what to push and where. Dir, To and Lock are required.
+type Options struct {
+	Dir  string     // of the bundle
+	To   string     // host[:port]/path; an image is <To>/<short name>
+	Lock *lock.Lock // that the bundle must agree with
+	// PlainHTTP allows HTTP without TLS on hosts other than this machine itself,
+	// on which it is always allowed.
+	PlainHTTP bool
+	// Keychain has the credentials; nil is Docker's: what `docker login` wrote.
+	Keychain authn.Keychain
+	// Transport sends the requests; nil is the default with the proxies of the
+	// environment.
+	Transport http.RoundTripper
+	// Observe is told how it goes; calls do not overlap. It may be nil.
+	Observe func(Progress)
+}
+
+// Progress is how far the push of an image has come.
+type Progress struct {
+	Image       string // short name
+	N, Of       int    // the image's number, from 1
+	Done, Total int64  // bytes of the image that the registry has
+	Finished    bool
+	There       bool // the registry had the whole image
+	Took        time.Duration
+}
+
+// Push checks the bundle, pushes it and returns the lock that says where
+// everything is. Its faults name registry and image.
+func Push(ctx context.Context, o Options) (*lock.Lock, error) {
+	b, err := bundle.Read(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Verify(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.Lock.Verify(b); err != nil {
+		return nil, err
+	}
+	source, err := b.Digest()
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPusher(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.reach(ctx); err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "slipway-push-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for layers: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	all, archives, err := parts(b, scratch)
+	if err != nil {
+		return nil, err
+	}
+	defer archives.Close()
+
+	images := map[string]lock.Registry{}
+	for n := range all {
+		if err := p.push(ctx, &all[n], n+1, len(all)); err != nil {
+			return nil, err
+		}
+		images[all[n].name] = lock.Registry{
+			Ref: o.To + "/" + all[n].name + ":" + all[n].tag(), Digest: all[n].digest.String(), Pushed: source,
+		}
+	}
+	return o.Lock.At(o.To, b.Platform, images, images[manifests])
+}
+
+// place is host[:port]/path, as the configuration's registry.
+var place = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
+
+type pusher struct {
+	Options
+	guard   *guard
+	options []name.Option
+}
+
+func newPusher(o Options) (*pusher, error) {
+	p := &pusher{Options: o}
+	if p.Keychain == nil {
+		p.Keychain = authn.DefaultKeychain
+	}
+	if p.Transport == nil {
+		p.Transport = remote.DefaultTransport
+	}
+	if p.Observe == nil {
+		p.Observe = func(Progress) {}
+	}
+	if o.PlainHTTP {
+		p.options = append(p.options, name.Insecure)
+	}
+	p.guard = &guard{next: p.Transport, plain: o.PlainHTTP}
+	host, _, _ := strings.Cut(o.To, "/")
+	if !place.MatchString(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
+		return nil, p.fault("", fmt.Errorf("%w: %q", errPlace, o.To))
+	}
+	return p, nil
+}
+
+func (p *pusher) remote(ctx context.Context) []remote.Option {
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(p.Keychain), remote.WithTransport(p.guard), remote.WithJobs(4),
+	}
+}
+
+// reach asks whether the registry lets us push, before layers are made.
+func (p *pusher) reach(ctx context.Context) error {
+	ref, err := name.NewTag(p.To+"/"+toolchain+":latest", p.options...)
+	if err != nil {
+		return p.fault("", fmt.Errorf("%w: %w", errPlace, err))
+	}
+	if err := remote.CheckPushPermission(ref, p.Keychain, withContext{ctx, p.guard}); err != nil {
+		return p.faultIn(ctx, "", err)
+	}
+	return nil
+}
+
+// push pushes one image unless the registry has it under its tag already.
+func (p *pusher) push(ctx context.Context, it *part, n, of int) error {
+	start := time.Now()
+	say := Progress{Image: it.name, N: n, Of: of, Total: it.size}
+	ref, err := name.NewTag(p.To+"/"+it.name+":"+it.tag(), p.options...)
+	if err != nil {
+		return p.fault(it.name, fmt.Errorf("%w: %w", errPlace, err))
+	}
+	// A registry that has a manifest has its blobs: it took them before.
+	if head, err := remote.Head(ref, p.remote(ctx)...); err == nil && head.Digest == it.digest {
+		say.Done, say.Finished, say.There, say.Took = it.size, true, true, time.Since(start)
+		p.Observe(say)
+		return nil
+	}
+	updates, drained := make(chan v1.Update, 16), make(chan struct{})
+	go func() {
+		defer close(drained)
+		for u := range updates {
+			if u.Error == nil {
+				say.Done, say.Total = u.Complete, u.Total
+				p.Observe(say)
+			}
+		}
+	}()
+	err = remote.Write(ref, it.image, append(p.remote(ctx), remote.WithProgress(updates))...)
+	<-drained // Write closes the channel
+	if err != nil {
+		return p.faultIn(ctx, it.name, err)
+	}
+	say.Done, say.Finished, say.Took = say.Total, true, time.Since(start)
+	p.Observe(say)
+	return nil
+}
+
+func (p *pusher) faultIn(ctx context.Context, image string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("push the bundle: %w", context.Cause(ctx))
+	}
+	return p.fault(image, err)
+}
+
+// withContext gives requests a context where the caller cannot.
+type withContext struct {
+	ctx  context.Context //nolint:containedctx // as long as one call
+	next http.RoundTripper
+}
+
+func (w withContext) RoundTrip(r *http.Request) (*http.Response, error) {
+	return w.next.RoundTrip(r.WithContext(w.ctx))
+}
+
+var (
+	errPlace = errors.New("not a place in a registry")
+	errPlain = errors.New("plain HTTP is not allowed")
+)

@@ -1,0 +1,181 @@
+package containers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"dagger.io/dagger"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of the faults of images from a registry, besides lock.CodeRefused
+// and lock.CodeUnreachable.
+const (
+	codeNotPushed  fault.Code = "REG-006" // the lock does not say where an image is
+	codeNoImage    fault.Code = "REG-007" // the registry does not have an image
+	codeOtherImage fault.Code = "REG-008" // what the registry has is not what the lock says
+	codePull       fault.Code = "REG-009" // an image cannot be pulled for another reason
+)
+
+// pushAgain is the remedy for what a push puts right.
+const pushAgain = "push the bundle again and use the lock that this writes: slipway bundle push DIR --to %s"
+
+// FromRegistry takes everything by digest from a registry, as pins say for
+// platform ("linux/amd64"). registry is host[:port]/path, below which an image
+// has its short name. The toolchain is asked for at once, the rest by Check.
+//
+// The engine pulls, with the credentials that `docker login` gave to who runs
+// this; the cluster's node pulls by itself, from Mirror.
+func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, registry, platform string) (*Images, error) {
+	refs, err := pulled(pins, registry, platform)
+	if err != nil {
+		return nil, err
+	}
+	images := &Images{
+		Toolchain: client.Container().From(refs["toolchain"]),
+		Node:      client.Container().From(refs["node"]),
+		Manifests: client.Container().From(refs[manifests]).Rootfs(),
+		Refs:      map[string]string{},
+		Mirror:    mirror(registry),
+		Digest:    identity(refs),
+	}
+	for name, ref := range refs {
+		_, digest, _ := strings.Cut(ref, "@")
+		images.Refs[name] = bundle.Host + "/" + name + "@" + digest
+	}
+	delete(images.Refs, manifests)
+	images.check = func(ctx context.Context) error {
+		names := slices.Sorted(maps.Keys(refs))
+		problems := make([]error, len(names))
+		var group errgroup.Group
+		group.SetLimit(4)
+		for n, name := range names {
+			group.Go(func() error {
+				problems[n] = ask(ctx, client, name, refs[name])
+				return nil
+			})
+		}
+		_ = group.Wait() // the problems are in their slice
+		return errors.Join(problems...)
+	}
+	return images, ask(ctx, client, "toolchain", refs["toolchain"])
+}
+
+// Check asks the registry for every image and names each that is not there. The
+// files of a bundle were checked before.
+func (i *Images) Check(ctx context.Context) error {
+	if i.check == nil {
+		return nil
+	}
+	return i.check(ctx)
+}
+
+// manifests is the short name of the image with the third-party manifests.
+const manifests = "manifests"
+
+// pulled are the references by digest of everything that a run takes, by short
+// name; the manifests are under the name manifests.
+func pulled(pins *lock.Lock, registry, platform string) (map[string]string, error) {
+	refs := map[string]string{}
+	var missing []string
+	add := func(key, name string, by map[string]lock.Registry) {
+		if r, ok := by[platform]; ok {
+			refs[key] = registry + "/" + key + "@" + r.Digest
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	for _, i := range pins.Images {
+		add(i.Name, i.Name, i.Registry)
+	}
+	for _, m := range pins.Manifests {
+		add(manifests, "manifests of "+m.Name, m.Registry)
+	}
+	for _, name := range []string{"toolchain", "node", manifests} {
+		if refs[name] == "" && !slices.Contains(missing, name) && (name != manifests || len(pins.Manifests) == 0) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return refs, nil
+	}
+	return nil, &fault.Fault{
+		Code: codeNotPushed, Class: fault.Usage, Op: "find the images in " + registry,
+		Fix: fmt.Sprintf(pushAgain, registry),
+		Err: fmt.Errorf("the lock has no digest for %s of: %s", platform, strings.Join(missing, ", ")),
+	}
+}
+
+// identity is the same for the same content, whichever registry has it.
+func identity(refs map[string]string) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		_, digest, _ := strings.Cut(refs[name], "@")
+		fmt.Fprintf(h, "%s@%s\n", name, digest)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// mirror is the URL at which a node reaches registry; empty where that is the
+// engine's own machine, which is another one for the node.
+func mirror(registry string) string {
+	host, _, _ := strings.Cut(registry, "/")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
+		return ""
+	}
+	return "https://" + registry
+}
+
+// ask makes the engine resolve an image, which takes its manifest and its
+// configuration, not its layers.
+func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
+	_, err := client.Container().From(ref).Platform(ctx)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return registryFault(name, ref, err)
+}
+
+// registryFault says why the engine could not resolve an image. The engine tells
+// it in words only: those of containerd's client.
+func registryFault(name, ref string, err error) error {
+	registry := strings.TrimSuffix(ref[:strings.LastIndexByte(ref, '@')], "/"+name)
+	host, _, _ := strings.Cut(registry, "/")
+	says := err.Error()
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(says, w) })
+	}
+	f := &fault.Fault{Code: codePull, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s from %s", name, registry), Err: err}
+	switch {
+	case has("unexpected digest", "unexpected commit digest", "failed precondition", "failed size validation"):
+		f.Code, f.Fix = codeOtherImage, fmt.Sprintf(pushAgain, registry)
+	case has("401 Unauthorized", "403 Forbidden", "insufficient_scope", "authorization failed", "unauthorized"):
+		f.Code, f.Fix = lock.CodeRefused, "log in as somebody who may pull there: docker login "+host
+	case has("not found", "404", "MANIFEST_UNKNOWN", "NAME_UNKNOWN"):
+		f.Code, f.Fix = codeNoImage, fmt.Sprintf(pushAgain, registry)
+	case has("connection refused", "no such host", "i/o timeout", "no route to host", "deadline exceeded", "connection reset", "EOF"):
+		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers where the engine runs: curl -v https://"+host+"/v2/"
+	case has("server gave HTTP response to HTTPS client"):
+		f.Fix = fmt.Sprintf("give the registry a certificate, or allow it without in the engine's engine.toml: [registry.%q] http = true", host)
+	default:
+		f.Fix = "correct what the registry says, then run the same command again"
+	}
+	return f
+}

@@ -1,0 +1,75 @@
+package containers
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+func entry(digit string) map[string]lock.Registry {
+	return map[string]lock.Registry{"linux/amd64": {Ref: "r", Digest: "sha256:" + strings.Repeat(digit, 64)}}
+}
+
+func TestPulled(t *testing.T) {
+	pins := &lock.Lock{
+		Images:    []lock.Image{{Name: "toolchain", Registry: entry("1")}, {Name: "node", Registry: entry("2")}, {Name: "gitea", Registry: entry("3")}},
+		Manifests: []lock.Manifest{{Name: "argocd", Registry: entry("4")}},
+	}
+	refs, err := pulled(pins, "registry.example.com/team", "linux/amd64")
+	require.NoError(t, err)
+	require.Len(t, refs, 4)
+	require.Equal(t, "registry.example.com/team/gitea@sha256:"+strings.Repeat("3", 64), refs["gitea"])
+	require.Equal(t, "registry.example.com/team/manifests@sha256:"+strings.Repeat("4", 64), refs["manifests"])
+	elsewhere, err := pulled(pins, "mirror.example.com", "linux/amd64")
+	require.NoError(t, err)
+	require.Equal(t, identity(refs), identity(elsewhere), "the same content in another registry")
+
+	pins.Images[2].Registry = nil
+	pins.Images[1].Registry = map[string]lock.Registry{}
+	_, err = pulled(pins, "registry.example.com/team", "linux/amd64")
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNotPushed})
+	require.ErrorContains(t, err, "linux/amd64 of: node, gitea")
+
+	_, err = pulled(&lock.Lock{}, "registry.example.com", "linux/arm64")
+	require.ErrorContains(t, err, "toolchain, node, manifests")
+}
+
+func TestMirror(t *testing.T) {
+	for registry, want := range map[string]string{
+		"registry.example.com/team":  "https://registry.example.com/team",
+		"registry.example.com:5000":  "https://registry.example.com:5000",
+		"localhost/slipway":          "",
+		"localhost:5000/slipway":     "",
+		"127.0.0.1:5000/slipway":     "",
+		"192.168.7.7:5000/slipway/x": "https://192.168.7.7:5000/slipway/x",
+	} {
+		require.Equal(t, want, mirror(registry), registry)
+	}
+}
+
+func TestRegistryFault(t *testing.T) {
+	const ref = "registry.example.com:5000/team/gitea@sha256:00"
+	for says, code := range map[string]fault.Code{
+		ref + ": not found": codeNoImage,
+		"unexpected status from GET request to https://registry.example.com:5000/v2/: 404 Not Found":                                           codeNoImage,
+		"pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed": lock.CodeRefused,
+		"unexpected status from HEAD request: 401 Unauthorized":                                                                                lock.CodeRefused,
+		"failed to do request: Head \"https://registry\": dial tcp 192.0.2.1:5000: connect: connection refused":                                lock.CodeUnreachable,
+		"dial tcp: lookup registry.example.com: no such host":                                                                                  lock.CodeUnreachable,
+		"unexpected commit digest sha256:11, expected sha256:00: failed precondition":                                                          codeOtherImage,
+		"http: server gave HTTP response to HTTPS client":                                                                                      codePull,
+		"something new": codePull,
+	} {
+		err := registryFault("gitea", ref, errors.New(says))
+		require.ErrorIs(t, err, &fault.Fault{Code: code}, says)
+		require.ErrorContains(t, err, "the image gitea from registry.example.com:5000/team")
+		require.Equal(t, fault.Preflight, fault.ClassOf(err))
+		failed, _ := errors.AsType[*fault.Fault](err)
+		require.NotEmpty(t, failed.Fix)
+	}
+}
