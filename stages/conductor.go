@@ -132,9 +132,15 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, erro
 	if timeout == 0 {
 		timeout = time.Duration(c.opts.Config.Timeouts.Step)
 	}
+	lasting := input
+	if v, ok := in.(Volatile); ok {
+		if lasting, err = json.Marshal(v.Lasting()); err != nil {
+			return "", fmt.Errorf("encode the input of %s: %w", s.key(), err)
+		}
+	}
 	request, err := json.Marshal(Request{
 		Run: c.run, Stage: s.stage, Step: s.name, Timeout: Duration(timeout),
-		Digest: c.digest(s.key().String(), input), Input: input,
+		Digest: c.digest(s.key().String(), lasting), Input: input,
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)
@@ -190,6 +196,13 @@ func decodeResult(id string, done containers.Outcome, out any) (Status, error) {
 		return "", fmt.Errorf("decode the output of %s: %w", id, err)
 	}
 	return result.Status, nil
+}
+
+// Volatile is an input of which a part may change from run to run without making
+// an earlier result invalid, such as the address of a load balancer.
+type Volatile interface {
+	// Lasting is the input without that part.
+	Lasting() any
 }
 
 // digest is the journal's key of a step: its name, its input and all that is

@@ -55,6 +55,9 @@ type GiteaPushInput struct {
 	Gitea  Gitea  `json:"gitea"`
 }
 
+// Lasting leaves out the address, which a restarted cluster changes.
+func (in GiteaPushInput) Lasting() any { in.Gitea.Address = ""; return in }
+
 // GiteaPush is the commit that a user pushed over HTTPS.
 type GiteaPush struct {
 	Repository string `json:"repository"` // "slipway/probe"
@@ -67,6 +70,9 @@ type ReconcileInput struct {
 	Gitea  Gitea     `json:"gitea"`
 	Push   GiteaPush `json:"push"`
 }
+
+// Lasting leaves out the address, which a restarted cluster changes.
+func (in ReconcileInput) Lasting() any { in.Gitea.Address = ""; return in }
 
 // Reconcile is the Application outside Argo CD's namespace that was seen Synced
 // and Healthy and then removed.
