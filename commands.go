@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
@@ -29,7 +28,7 @@ func commands() map[string]command {
 		"toolchain":  {short: "Opens a shell in the container in which every step runs", flags: toolchainCommand},
 		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
-		"bundle":     {short: "Checks a bundle: every file against its index", args: "verify DIR", flags: bundleCommand},
+		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand},
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
 		"version":    {short: "Prints the version", flags: versionCommand},
 		"state":      {flags: stateCommand, hidden: true},
@@ -50,6 +49,9 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		}
 		return t.conduct(ctx, io, func(c *stages.Options) error {
 			c.Parallel = *parallel
+			if err := c.Images.Check(ctx); err != nil {
+				return err
+			}
 			return t.tlsKey(c, *tlsKey)
 		}, func(ctx context.Context, c *stages.Conductor) error {
 			record, err := c.Install(ctx)
@@ -221,19 +223,6 @@ func schemaCommand(*pflag.FlagSet) func(context.Context, streams, []string) erro
 			_, err = io.out.Write(text)
 		}
 		return err
-	}
-}
-
-func bundleCommand(*pflag.FlagSet) func(context.Context, streams, []string) error {
-	return func(ctx context.Context, io streams, args []string) error {
-		if len(args) != 2 || args[0] != "verify" {
-			return errUsage{errors.New("give: verify DIR")}
-		}
-		if err := bundle.Verify(ctx, args[1]); err != nil {
-			return err
-		}
-		fmt.Fprintln(io.out, "every file is the one that bundle.json names")
-		return nil
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"k8s.io/klog/v2"
@@ -37,15 +36,11 @@ func runStep(args []string, out, errw io.Writer) int {
 	return step.Main(context.Background(), &reg, args, out, errw) //nolint:forbidigo // the composition root
 }
 
-// pinnedTools are the versions that the toolchain must have.
-func pinnedTools() (map[string]string, error) {
-	pins, err := lock.Load()
-	if err != nil {
-		return nil, fmt.Errorf("read the lock: %w", err)
-	}
+// toolVersions are the versions that the toolchain must have, by name.
+func toolVersions(pins *lock.Lock) map[string]string {
 	tools := map[string]string{}
 	for _, t := range pins.Tools {
 		tools[t.Name] = t.Version
 	}
-	return tools, nil
+	return tools
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/containers"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
@@ -26,6 +25,8 @@ type target struct {
 	config   string // path, "-" or ""
 	name     string
 	bundle   string
+	lock     string // path
+	registry string
 	platform string
 	verbose  bool
 
@@ -33,14 +34,17 @@ type target struct {
 	// hands its arguments on.
 	bundleID, platformID string
 
-	cfg *config.Config
+	flags *pflag.FlagSet
+	cfg   *config.Config
 }
 
 // targetFlags declares the flags that every command on a deployment has.
 func targetFlags(set *pflag.FlagSet) *target {
-	t := &target{}
+	t := &target{flags: set}
 	set.StringVarP(&t.config, "config", "c", "", "the deployment's configuration, YAML; - is standard input; every setting has a default")
 	set.StringVar(&t.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	set.StringVar(&t.lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
+	set.StringVar(&t.registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	set.StringVarP(&t.name, "name", "n", "", "name of the deployment; replaces the one in the configuration")
 	set.BoolVarP(&t.verbose, "verbose", "v", false, "show everything the engine reports")
 	set.StringVar(&t.bundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
@@ -91,10 +95,9 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	if err != nil {
 		return err
 	}
-	if t.bundle == "" && t.bundleID == "" {
-		return &fault.Fault{Code: "BUN-006", Class: fault.Usage, Op: "choose where images come from",
-			Fix: "give --bundle DIR, or set SLIPWAY_BUNDLE; make bundle builds one",
-			Err: errors.New("no bundle was given")}
+	pins, err := t.pins()
+	if err != nil {
+		return err
 	}
 	client, err := dagger.Connect(ctx, dagger.WithLogOutput(engineLog(io.err, t.verbose)))
 	if err != nil {
@@ -104,14 +107,8 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	defer func() { _ = client.Close() }()
 
 	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Observe: printer(io.err), Stop: io.stop}
-	if opts.Tools, err = pinnedTools(); err != nil {
-		return err
-	}
-	dir, err := t.directory(client, t.bundle, t.bundleID)
-	if err != nil {
-		return err
-	}
-	if opts.Images, err = containers.FromBundle(ctx, client, dir); err != nil {
+	opts.Tools = toolVersions(pins)
+	if opts.Images, err = t.images(ctx, client, pins, provider); err != nil {
 		return err
 	}
 	if err := t.release(ctx, client, &opts); err != nil {

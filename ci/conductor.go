@@ -26,25 +26,9 @@ type conductor struct {
 // conductor prepares the container: objects of this session reach the nested
 // client by their ids.
 func (m *Slipway) conductor(ctx context.Context, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
-	bundle := m.Bundle
-	if bundle == nil {
-		return nil, errors.New("no bundle: give it before the function (dagger call --bundle DIR install), or put its path into .env (make bundle does both the building and the writing)")
-	}
-	program, err := program(ctx, bundle)
+	c, err := m.container(ctx)
 	if err != nil {
 		return nil, err
-	}
-	bundleID, err := bundle.ID(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c := &conductor{
-		ctr: dag.Container().
-			Import(bundle.File("images/toolchain.tar")).
-			WithFile("/usr/local/bin/slipway", program, dagger.ContainerWithFileOpts{Permissions: 0o755}).
-			WithNewFile("/slipway/in/bundle.id", string(bundleID)).
-			WithDirectory("/slipway/out", dag.Directory()),
-		args: []string{"--bundle-id", "/slipway/in/bundle.id"},
 	}
 	if platform != nil {
 		id, err := platform.ID(ctx)
@@ -62,6 +46,36 @@ func (m *Slipway) conductor(ctx context.Context, config *dagger.File, platform *
 		c.args = append(c.args, "--name", name)
 	}
 	return c, nil
+}
+
+// container is the conductor's container, from the registry or the bundle, with
+// the flags that say which.
+func (m *Slipway) container(ctx context.Context) (*conductor, error) {
+	if m.Lock != nil {
+		return m.fromRegistry(ctx)
+	}
+	if m.Bundle == nil {
+		return nil, errors.New("BUN-006: neither a bundle nor a lock was given: give one before the function (dagger call --bundle DIR install, or dagger call --lock slipway.lock.json install), or put BUNDLE=DIR into .env (make bundle does both the building and the writing)")
+	}
+	if m.Registry != "" {
+		return nil, errors.New("--registry goes with --lock FILE, which slipway bundle push writes")
+	}
+	program, err := program(ctx, m.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	id, err := m.Bundle.ID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conductor{
+		ctr: dag.Container().
+			Import(m.Bundle.File("images/toolchain.tar")).
+			WithFile("/usr/local/bin/slipway", program, dagger.ContainerWithFileOpts{Permissions: 0o755}).
+			WithNewFile("/slipway/in/bundle.id", string(id)).
+			WithDirectory("/slipway/out", dag.Directory()),
+		args: []string{"--bundle-id", "/slipway/in/bundle.id"},
+	}, nil
 }
 
 // exec runs one command, uncached.

@@ -7,7 +7,8 @@
 // 3 preflight, 4 step failed, 5 timed out, 6 locked, 7 cancelled.
 //
 // A bundle (made by `make bundle`) replaces every registry and download site.
-// Put its path into .env to leave the flag out: see README.md.
+// Put its path into .env to leave the flag out: see README.md. Without a bundle,
+// a lock (made by `slipway bundle push`) names images in a registry by digest.
 package main
 
 import (
@@ -21,6 +22,10 @@ import (
 type Slipway struct {
 	// +private
 	Bundle *dagger.Directory
+	// +private
+	Lock *dagger.File
+	// +private
+	Registry string
 }
 
 // New sets what all functions share.
@@ -29,8 +34,16 @@ func New(
 	// which also writes its path into .env.
 	// +optional
 	bundle *dagger.Directory,
+	// Digests of the images in a registry, written by `slipway bundle push`. It
+	// takes the bundle's place, also where .env names one.
+	// +optional
+	lock *dagger.File,
+	// The registry of these images, host[:port][/path]; the one that the lock names
+	// if not given.
+	// +optional
+	registry string,
 ) *Slipway {
-	return &Slipway{Bundle: bundle}
+	return &Slipway{Bundle: bundle, Lock: lock, Registry: registry}
 }
 
 // Install brings a platform up and returns a table of its applications.

@@ -68,6 +68,9 @@ type Requirer interface {
 type NodeSpec struct {
 	Alias string // name under which steps reach the service
 	Ports []int  // TCP ports published besides the API's
+	// Mirror is the URL at which the node reaches the registry of the images; empty
+	// where that is the registry's own address.
+	Mirror string
 }
 
 // ClusterServer is a Provider whose cluster is a service of the run: it is gone

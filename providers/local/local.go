@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"slices"
 
 	"github.com/slipway-sh/slipway/config"
@@ -54,6 +55,9 @@ type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
 	// LoadBalancer on them are reached from outside of the run.
 	Ports []int `json:"ports,omitempty" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's."`
+	// RegistryMirror is the URL at which the node reaches the registry that images
+	// come from; empty is https:// and the registry's address.
+	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry, where that is not https:// and the setting registry."`
 }
 
 // Name returns Name.
@@ -82,7 +86,17 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "each port once"})
 		}
 	}
+	if s.RegistryMirror != "" && !isMirror(s.RegistryMirror) {
+		problems = append(problems, config.Problem{Field: "registryMirror", Got: s.RegistryMirror,
+			Want: "a URL with http or https, a host and at most a path, such as http://192.0.2.1:5000/slipway"})
+	}
 	return s, problems
+}
+
+func isMirror(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // Terraform returns the root in terraform/, which needs no plugin.
@@ -109,7 +123,7 @@ func (Provider) Requirements(providers.Deployment) providers.Requirements {
 // Node describes the node's service.
 func (Provider) Node(d providers.Deployment) providers.NodeSpec {
 	s, _ := settings(d.Section)
-	return providers.NodeSpec{Alias: Alias, Ports: s.Ports}
+	return providers.NodeSpec{Alias: Alias, Ports: s.Ports, Mirror: s.RegistryMirror}
 }
 
 // Addons names the step that brings name service and storage.

@@ -14,8 +14,9 @@ import (
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Suite{
 		Provider: local.Provider{},
-		Valid:    []string{`{}`, `{"ports": [443, 8080]}`},
-		Invalid:  []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`},
+		Valid:    []string{`{}`, `{"ports": [443, 8080]}`, `{"registryMirror": "http://192.0.2.1:5000/slipway"}`},
+		Invalid: []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`,
+			`{"registryMirror": "registry:5000"}`, `{"registryMirror": "ftp://registry"}`, `{"registryMirror": "https://me:secret@registry"}`},
 	})
 }
 
@@ -29,6 +30,6 @@ func TestEveryProblemIsReported(t *testing.T) {
 }
 
 func TestNodePublishesTheConfiguredPorts(t *testing.T) {
-	spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"ports": [443]}`)})
-	require.Equal(t, providers.NodeSpec{Alias: "cluster", Ports: []int{443}}, spec)
+	spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"ports": [443], "registryMirror": "https://r"}`)})
+	require.Equal(t, providers.NodeSpec{Alias: "cluster", Ports: []int{443}, Mirror: "https://r"}, spec)
 }
