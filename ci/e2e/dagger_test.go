@@ -29,6 +29,8 @@ type result struct {
 // deployment is a deployment under test and what every call on it is given.
 type deployment struct {
 	name, bundle string
+	lock         string // file with the digests of a registry, in place of the bundle
+	dir          string // where dagger is called; the checkout if empty
 }
 
 // open skips the test unless engine and bundle are there.
@@ -53,9 +55,16 @@ func root(t *testing.T) string {
 // command is a `dagger call` of function on the deployment, ready to start.
 func (d deployment) command(ctx context.Context, t *testing.T, function string, args ...string) *exec.Cmd {
 	t.Helper()
-	all := append([]string{"call", "--progress", "plain", "--bundle", d.bundle, function, "--name", d.name}, args...)
-	cmd := exec.CommandContext(ctx, "dagger", all...)
-	cmd.Dir = root(t)
+	all := []string{"call", "--progress", "plain", "--mod", root(t)}
+	if d.lock != "" {
+		all = append(all, "--lock", d.lock)
+	} else {
+		all = append(all, "--bundle", d.bundle)
+	}
+	cmd := exec.CommandContext(ctx, "dagger", append(append(all, function, "--name", d.name), args...)...)
+	if cmd.Dir = d.dir; cmd.Dir == "" {
+		cmd.Dir = root(t)
+	}
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1")
 	return cmd
 }
@@ -122,10 +131,10 @@ type status struct {
 	} `json:"apps"`
 }
 
-func (d deployment) status(t *testing.T) status {
+func (d deployment) status(t *testing.T, args ...string) status {
 	t.Helper()
 	var s status
-	r := d.ok(t, "status", "--format", "json")
+	r := d.ok(t, "status", append([]string{"--format", "json"}, args...)...)
 	require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
 	return s
 }
