@@ -10,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,36 @@ func TestInstallFromRegistry(t *testing.T) {
 		require.Contains(t, got.err, "REG-007")
 		require.Contains(t, got.err, "the image guestbook from "+to)
 		require.NotContains(t, got.err, "infrastructure/", "no step started")
+	})
+
+	t.Run("an image that is not the one of the lock is named", func(t *testing.T) {
+		forged := d
+		forged.lock = changed(t, lockFile, "redis")
+		r.forge(workloads(t, forged.lock)["redis"], workloads(t, lockFile)["redis"])
+		got := forged.call(t, "install", "--config", config)
+		require.Equal(t, 3, got.code, tail(got.err))
+		require.Contains(t, got.err, "REG-008")
+		require.Contains(t, got.err, "the image redis from "+to)
+	})
+
+	t.Run("a registry that does not answer, or wants a login, is named", func(t *testing.T) {
+		locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		defer locked.Close()
+		gone := httptest.NewServer(http.NotFoundHandler())
+		gone.Close()
+		for url, says := range map[string]string{locked.URL: "REG-001", gone.URL: "REG-002"} {
+			registry := strings.TrimPrefix(url, "http://") + "/slipway"
+			cmd := exec.CommandContext(t.Context(), filepath.Join(bundle, "bin/slipway"),
+				"install", "--name", d.name, "--lock", lockFile, "--registry", registry)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Equal(t, 3, cmd.ProcessState.ExitCode(), string(out))
+			require.Contains(t, string(out), says)
+			require.Contains(t, string(out), "the image toolchain from "+registry)
+		}
 	})
 
 	t.Run("a node that cannot reach the registry is told so", func(t *testing.T) {
@@ -125,8 +156,9 @@ func changed(t *testing.T, file, image string) string {
 type testRegistry struct {
 	loopback, bridge string // host:port
 
-	mu   sync.Mutex
-	seen []request
+	mu     sync.Mutex
+	seen   []request
+	forged map[string]string // digest that is asked for → the one that is answered
 }
 
 type request struct {
@@ -139,11 +171,14 @@ func startRegistry(t *testing.T) *testRegistry {
 	gateway := bridgeAddress(t)
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)),
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir())))
-	r := &testRegistry{}
+	r := &testRegistry{forged: map[string]string{}}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		local, _ := q.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		r.mu.Lock()
 		r.seen = append(r.seen, request{time.Now(), q.Method, q.URL.Path, local.String()})
+		for asked, answered := range r.forged {
+			q.URL.Path = strings.ReplaceAll(q.URL.Path, asked, answered)
+		}
 		r.mu.Unlock()
 		handler.ServeHTTP(w, q)
 	})}
@@ -184,6 +219,13 @@ func bridgeAddress(t *testing.T) string {
 	}
 	t.Skip("needs the engine of make engine on this machine: there is no bridge of it")
 	return ""
+}
+
+// forge answers with another manifest than the one that is asked for.
+func (r *testRegistry) forge(asked, answered string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forged[asked] = answered
 }
 
 // count is how many requests of a method had text in their path.
