@@ -130,18 +130,30 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 		}
 	}
 	var all samples
-	for round := range s.rounds {
+	err = rounds(ctx, contestants, s.rounds, &all, errw)
+	if all.empty() {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintln(out, "\nINCOMPLETE: not everything ran; these are the times until then")
+	}
+	fmt.Fprint(out, "\n", all.table(), "\n", all.verdict())
+	return err
+}
+
+// rounds measures all contestants n times.
+func rounds(ctx context.Context, contestants []contestant, n int, all *samples, errw io.Writer) error {
+	for round := range n {
 		for i := range contestants {
 			c := contestants[i]
 			if round%2 == 1 { // the other way round, so that nobody is always first
 				c = contestants[len(contestants)-1-i]
 			}
-			if err := c.measure(ctx, &all, errw); err != nil {
+			if err := c.measure(ctx, all, errw); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Fprint(out, "\n", all.table(), "\n", all.verdict())
 	return nil
 }
 

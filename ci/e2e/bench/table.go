@@ -44,6 +44,8 @@ func (s *samples) add(title string, k kind, took time.Duration) {
 	s.taken[key(title, k)] = append(s.taken[key(title, k)], took)
 }
 
+func (s *samples) empty() bool { return len(s.titles) == 0 }
+
 // median is that of the samples, in seconds; 0 when there is none.
 func (s *samples) median(title string, k kind) float64 {
 	all := slices.Sorted(slices.Values(s.taken[key(title, k)]))

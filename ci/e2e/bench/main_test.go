@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recorder notes what is asked of it and fails its install number failAt.
+type recorder struct {
+	title  string
+	log    *[]string
+	failAt int
+	count  int
+}
+
+var errBroken = errors.New("broken")
+
+func (r *recorder) Install(_ context.Context, name string, repeat bool) error {
+	what := r.title + " install " + name
+	if repeat {
+		what += " again with checks"
+	}
+	*r.log = append(*r.log, what)
+	if r.count++; r.count == r.failAt {
+		return errBroken
+	}
+	return nil
+}
+
+func (r *recorder) Remove(ctx context.Context, name string) error {
+	*r.log = append(*r.log, r.title+" remove "+name)
+	return ctx.Err()
+}
+
+func two(log *[]string, failAt int) []contestant {
+	return []contestant{
+		{title: "a", name: "x", installer: &recorder{title: "a", log: log, failAt: failAt}},
+		{title: "b", name: "y", repeats: true, installer: &recorder{title: "b", log: log}},
+	}
+}
+
+func TestRoundsAlternateAndClean(t *testing.T) {
+	var log []string
+	var all samples
+	require.NoError(t, rounds(t.Context(), two(&log, 0), 2, &all, io.Discard))
+	a := []string{"a install x", "a install x", "a remove x"}
+	b := []string{"b install y", "b install y", "b install y again with checks", "b remove y"}
+	var want []string
+	for _, part := range [][]string{a, b, b, a} {
+		want = append(want, part...)
+	}
+	require.Equal(t, want, log)
+	require.Len(t, all.taken[key("b", repeated)], 2)
+	require.Empty(t, all.taken[key("a", repeated)])
+}
+
+func TestFailureKeepsTimesAndCleans(t *testing.T) {
+	var log []string
+	var all samples
+	err := rounds(t.Context(), two(&log, 2), 1, &all, io.Discard)
+	require.ErrorIs(t, err, errBroken)
+	require.ErrorContains(t, err, "a, second install")
+	require.Equal(t, []string{"a install x", "a install x", "a remove x"}, log)
+	require.Len(t, all.taken[key("a", cold)], 1)
+}
+
+func TestInterruptionStillRemoves(t *testing.T) {
+	var log []string
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("ctrl-c"))
+	c := two(&log, 1)[0]
+	err := c.measure(ctx, new(samples), io.Discard)
+	require.ErrorContains(t, err, "ctrl-c")
+	require.NotContains(t, err.Error(), "remove", "the removal gets a context of its own")
+	require.Equal(t, []string{"a install x", "a remove x"}, log)
+}
+
+func TestParse(t *testing.T) {
+	t.Setenv("SLIPWAY_BUNDLE", "")
+	_, err := parse(nil, io.Discard)
+	require.ErrorContains(t, err, "make bench")
+	_, err = parse([]string{"--bundle", "b", "--rounds", "0"}, io.Discard)
+	require.ErrorContains(t, err, "rounds")
+	_, err = parse([]string{"--bundle", "b", "--only", "other"}, io.Discard)
+	require.ErrorContains(t, err, "other")
+	s, err := parse([]string{"--bundle", "/b"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, settings{bundle: "/b", rounds: 2}, s)
+}
