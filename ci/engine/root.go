@@ -34,8 +34,10 @@ const dnsmasqScript = `#!/bin/sh
 exec /usr/sbin/dnsmasq --bind-dynamic --local=/dagger.local/ "$@"
 `
 
-// engineConfig lets the engine collect what it can make again when the disk
-// runs full, but never a cache volume: those hold the state of deployments.
+// engineConfig lets the engine collect what it can make again, but never a cache
+// volume: those hold the state of deployments. The limit is on what is used: the
+// engine takes space that is reserved for others to be free (statfs's f_bfree),
+// so a limit on that comes too late.
 const engineConfig = `{
   "logLevel": "info",
   "gc": {
@@ -43,8 +45,8 @@ const engineConfig = `{
     "policies": [
       {
         "filters": ["type!=exec.cachemount"],
-        "reservedSpace": "10GB",
-        "maxUsedSpace": "60GB",
+        "reservedSpace": "5GB",
+        "maxUsedSpace": "20GB",
         "minFreeSpace": "10%"
       }
     ]
