@@ -23,11 +23,19 @@ const (
 // ErrNoRun says that the volume has no record of a run.
 var ErrNoRun = errors.New("no run was recorded")
 
+// check refuses what is not the name of a run's directory, "..", for one.
+func check(run string) error {
+	if run == "" || run != filepath.Base(run) || strings.HasPrefix(run, ".") {
+		return fmt.Errorf("run id %q is not a file name", run)
+	}
+	return nil
+}
+
 // Keep writes files of a run's directory, by name, and makes it the last run.
 // Each file is replaced atomically.
 func Keep(root, run string, files map[string][]byte) error {
-	if run == "" || run != filepath.Base(run) {
-		return fmt.Errorf("run id %q is not a file name", run)
+	if err := check(run); err != nil {
+		return err
 	}
 	dir := filepath.Join(root, runsDir, run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -63,10 +71,10 @@ func Report(root, run, out string) (string, error) {
 			return "", err
 		}
 	}
-	dir := filepath.Join(root, runsDir, run)
-	if run != filepath.Base(run) {
-		return "", fmt.Errorf("run id %q is not a file name", run)
+	if err := check(run); err != nil {
+		return "", err
 	}
+	dir := filepath.Join(root, runsDir, run)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("run %s: %w", run, ErrNoRun)
 	}

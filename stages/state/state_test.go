@@ -41,8 +41,10 @@ func TestReportNamesARunThatIsNotThere(t *testing.T) {
 	_, err = state.Report(root, "r9", t.TempDir())
 	require.ErrorIs(t, err, state.ErrNoRun)
 	require.ErrorContains(t, err, "r9")
-	_, err = state.Report(root, "../..", t.TempDir())
-	require.ErrorContains(t, err, "not a file name")
+	for _, bad := range []string{"../..", "..", ".", ".tmp-1"} {
+		_, err = state.Report(root, bad, t.TempDir())
+		require.ErrorContains(t, err, "not a file name", bad)
+	}
 }
 
 func TestPurgeKeepsTheRecordsOfRuns(t *testing.T) {

@@ -24,7 +24,8 @@ func mountsBelow(dir string) ([]string, error) {
 		dir = real
 	}
 	var found []string
-	for sc := bufio.NewScanner(f); sc.Scan(); {
+	sc := bufio.NewScanner(f)
+	for sc.Scan() {
 		fields := strings.Fields(sc.Text())
 		if len(fields) < 5 {
 			continue
@@ -33,7 +34,7 @@ func mountsBelow(dir string) ([]string, error) {
 			found = append(found, at)
 		}
 	}
-	return found, nil
+	return found, sc.Err()
 }
 
 // unescape undoes what mountinfo does to blanks and backslashes in paths.
