@@ -31,7 +31,7 @@ type Exec struct {
 type Outcome struct {
 	ExitCode int
 	Result   []byte // the result file; nil if the runner left none
-	Stderr   string
+	Stderr   string // empty when the exit code is 0 and there is a result
 }
 
 // Exec runs e once, uncached. An exit code other than 0 is an Outcome, not an
@@ -73,14 +73,16 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 	}
 	out := Outcome{ExitCode: code}
 	text, err := done.File(e.Result).Contents(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		out.Result = []byte(text)
-		return out, done, nil
-	}
-	if ctx.Err() != nil {
+		if code == 0 {
+			return out, done, nil
+		}
+	case ctx.Err() != nil:
 		return out, nil, context.Cause(ctx)
 	}
-	if out.Stderr, err = done.Stderr(ctx); err != nil {
+	if out.Stderr, err = done.Stderr(ctx); err != nil && out.Result == nil {
 		return out, nil, lost(e, err)
 	}
 	return out, done, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"dagger.io/dagger"
 	"sigs.k8s.io/yaml"
@@ -33,7 +34,7 @@ type DeploymentStatus struct {
 func (s *DeploymentStatus) Text(w io.Writer) error {
 	run := report.Run{
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
-		Platform: report.Platform{Version: s.Platform}, Steps: s.Steps, Apps: s.Apps, Links: s.Links,
+		Platform: report.Platform{Name: "platform", Version: s.Platform}, Steps: s.Steps, Apps: s.Apps, Links: s.Links,
 	}
 	return run.Summary(w)
 }
@@ -94,6 +95,10 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 	return out, err
 }
 
+// stopLimit is how long the cluster's service may take to end; it does so in ten
+// seconds.
+const stopLimit = time.Minute
+
 // withCluster calls do while the cluster's service runs.
 func (c *Conductor) withCluster(ctx context.Context, do func(context.Context) error) error {
 	if c.cluster == nil {
@@ -102,7 +107,14 @@ func (c *Conductor) withCluster(ctx context.Context, do func(context.Context) er
 	if err := c.cluster.Start(ctx); err != nil {
 		return err
 	}
-	return errors.Join(do(ctx), c.cluster.Stop(context.WithoutCancel(ctx)))
+	return errors.Join(do(ctx), c.stop(ctx))
+}
+
+// stop ends the cluster's service, also after ctx has ended, in stopLimit at most.
+func (c *Conductor) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	return c.cluster.Stop(ctx)
 }
 
 // Report copies the directory of a run, the last one if run is empty, to the
@@ -209,7 +221,7 @@ func (c *Conductor) Up(ctx context.Context) error {
 	}
 	err = s.Up(ctx)
 	if ctx.Err() != nil {
-		return c.cluster.Stop(context.WithoutCancel(ctx)) // that is how it ends
+		return c.stop(ctx) // that is how it ends
 	}
 	return err
 }
