@@ -38,6 +38,8 @@ const (
 	poll       = 500 * time.Millisecond
 	perRequest = 10 * time.Second
 	maxBody    = 1 << 20 // bytes of an answer that are looked at
+	// nodeBalancer is the kind of load balancer that is the node's own address.
+	nodeBalancer = "node"
 )
 
 // Register adds the stage's steps to reg.
@@ -73,7 +75,7 @@ func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stage
 		return stages.Access{}, unanswered(err)
 	}
 	env.Progress("%d addresses of the platform answer", len(targets))
-	return describe(targets, in.Common), nil
+	return describe(targets, in), nil
 }
 
 func unanswered(err error) error {
@@ -203,7 +205,11 @@ func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
 
 // describe tells people where things are and what to type. Passwords are read
 // from the cluster by whoever types the command.
-func describe(targets []target, common stages.Common) stages.Access {
+func describe(targets []target, in stages.AccessInput) stages.Access {
+	common := in.Common
+	// A node that Slipway runs is there while something uses it, and reached
+	// through the ports that it publishes on this machine.
+	node := in.Infrastructure.LoadBalancer.Kind == nodeBalancer
 	var out stages.Access
 	var names []string
 	for _, t := range targets {
@@ -213,21 +219,34 @@ func describe(targets []target, common stages.Common) stages.Access {
 		out.URLs = append(out.URLs, stages.Link{Name: t.name, URL: t.url})
 		if u, err := url.Parse(t.url); err == nil {
 			ip, _, _ := net.SplitHostPort(t.address)
+			if node {
+				ip = "127.0.0.1"
+			}
 			names = append(names, ip+" "+u.Hostname())
 		}
 	}
-	password := "kubectl get secret -n " + preorchestrator.GiteaNamespace + " " + preorchestrator.GiteaAdmin
-	out.Commands = []string{
-		"slipway kubeconfig > kubeconfig && export KUBECONFIG=$PWD/kubeconfig",
-		"kubectl get applications -n " + preorchestrator.ArgoNamespace,
-		password + " -o jsonpath='{.data.username}' | base64 -d   # who logs in to Gitea",
-		password + " -o jsonpath='{.data.password}' | base64 -d   # with what",
-		"kubectl get configmap -n " + preorchestrator.SystemNamespace + " " + preorchestrator.CAName +
-			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # what browsers must trust`,
-	}
 	slices.Sort(names)
+	kubeconfig := "slipway kubeconfig --name " + common.Deployment + " --output kubeconfig"
+	if node {
+		out.Commands = append(out.Commands,
+			"slipway cluster --name "+common.Deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; the rest in another terminal")
+		kubeconfig += " --server https://127.0.0.1:6443"
+	}
+	password := "kubectl get secret -n " + preorchestrator.GiteaNamespace + " " + preorchestrator.GiteaAdmin
+	out.Commands = append(out.Commands,
+		kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig",
+		"kubectl get applications -n "+preorchestrator.ArgoNamespace,
+		password+" -o jsonpath='{.data.username}' | base64 -d   # who logs in to Gitea",
+		password+" -o jsonpath='{.data.password}' | base64 -d   # with what",
+		"kubectl get configmap -n "+preorchestrator.SystemNamespace+" "+preorchestrator.CAName+
+			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # what browsers must trust`,
+	)
+	why := "when " + common.Domain + " is not in your DNS"
+	if node {
+		why = "works for the ports that the configuration publishes"
+	}
 	for _, n := range slices.Compact(names) {
-		out.Commands = append(out.Commands, "echo '"+n+"' >> /etc/hosts   # when "+common.Domain+" is not in your DNS")
+		out.Commands = append(out.Commands, "echo '"+n+"' >> /etc/hosts   # "+why)
 	}
 	return out
 }

@@ -86,10 +86,27 @@ func TestGuidanceHoldsNoPassword(t *testing.T) {
 	for i := range targets {
 		targets[i].address = "192.0.2.7:443"
 	}
-	got := describe(targets, common())
+	got := describe(targets, stages.AccessInput{Common: common()})
 	require.Equal(t, []stages.Link{{Name: "Gitea", URL: "https://gitea.example.org"}}, got.URLs)
 	text := strings.Join(got.Commands, "\n")
 	require.Contains(t, text, "kubectl get secret -n gitea gitea-admin -o jsonpath='{.data.password}' | base64 -d")
 	require.Contains(t, text, "echo '192.0.2.7 gitea.example.org' >> /etc/hosts")
 	require.Contains(t, text, "kubectl get applications -n argocd")
+}
+
+// The address of a node that Slipway runs is nothing to people: the next start
+// gives it another one.
+func TestTheNodeIsReachedThroughItsPorts(t *testing.T) {
+	targets, err := targetsOf(release(), common())
+	require.NoError(t, err)
+	for i := range targets {
+		targets[i].address = "10.87.0.9:443"
+	}
+	in := stages.AccessInput{Common: common()}
+	in.Infrastructure.LoadBalancer.Kind = "node"
+	text := strings.Join(describe(targets, in).Commands, "\n")
+	require.Contains(t, text, "slipway cluster --name demo")
+	require.Contains(t, text, "slipway kubeconfig --name demo --output kubeconfig --server https://127.0.0.1:6443 && export")
+	require.Contains(t, text, "echo '127.0.0.1 gitea.example.org' >> /etc/hosts")
+	require.NotContains(t, text, "10.87.0.9")
 }
