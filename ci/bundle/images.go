@@ -110,8 +110,9 @@ type definition struct {
 	config oci.Config
 	files  []oci.File
 	trees  []oci.Tree
-	// version of trees' content, which is not read to find out whether it changed
-	trees1 string
+	// treesVersion stands for the trees' content, which is not read to find out
+	// whether it changed.
+	treesVersion string
 }
 
 // program is a file layer's entry for a built command.
@@ -268,7 +269,7 @@ func (b *builder) gitea(ctx context.Context) (definition, error) {
 			{Path: "etc/passwd", Mode: 0o644},
 			{Path: "etc/group", Mode: 0o644},
 		},
-		trees1: image.Modules[0].Origin(),
+		treesVersion: image.Modules[0].Origin(),
 	}
 	for i, line := range map[int]string{
 		2: fmt.Sprintf("git:x:%d:%d:Gitea:/var/lib/gitea/git:/bin/bash\n", gitID, gitID),
@@ -342,7 +343,7 @@ func (b *builder) image(ctx context.Context, name string, d definition) (v1.Imag
 func (b *builder) fileLayer(ctx context.Context, name string, d definition) (*oci.Layer, error) {
 	in := store.NewInputs("bundle-files-"+name).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
-		String("trees", d.trees1)
+		String("trees", d.treesVersion)
 	for _, t := range d.trees {
 		in.String("tree", t.Into)
 	}
