@@ -184,6 +184,9 @@ func TestUsage(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"build", "--help"}, &help, io.Discard))
 	require.Contains(t, help.String(), "reproduce")
 
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	require.Equal(t, 7, run(stopped, []string{"verify", t.TempDir()}, io.Discard, io.Discard))
 	var said bytes.Buffer
 	require.Equal(t, 3, run(t.Context(), []string{"verify", t.TempDir()}, io.Discard, &said))
 	require.Contains(t, said.String(), "BUN-001")

@@ -57,6 +57,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(stderr, "error: %v\n%s", err, usage)
 		return int(fault.Usage)
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "stopped:", err)
+		return int(fault.Cancelled)
 	}
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		err = &remedy.Error{Code: string(f.Code), Op: f.Op, Fix: f.Fix, Err: f.Err}

@@ -59,8 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	c, err := newControl(stdout, stderr)
 	if err != nil {
-		remedy.Print(stderr, err)
-		return 1
+		return complain(stderr, err)
 	}
 	switch command {
 	case "start":
@@ -87,7 +86,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "stopped:", err)
 		return 7
 	}
+	return complain(stderr, err)
+}
+
+// complain prints err and returns the exit status: that of class preflight for
+// whatever docs/errors.md lists, else 1.
+func complain(stderr io.Writer, err error) int {
 	remedy.Print(stderr, err)
+	if _, ok := errors.AsType[*remedy.Error](err); ok {
+		return 3
+	}
 	return 1
 }
 
