@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -199,26 +198,6 @@ func (c *Client) waitPod(ctx context.Context, namespace, name, state string, rea
 		return err
 	}
 	return addCause(err, c.causeOf(look, p))
-}
-
-// WaitPVC waits until a claim is bound. A claim whose class waits for its first
-// consumer needs a pod first.
-func (c *Client) WaitPVC(ctx context.Context, namespace, name string) error {
-	return c.WaitFor(ctx, fmt.Sprintf("PersistentVolumeClaim %s/%s to be bound", namespace, name), pollFast, func(ctx context.Context) (bool, string, error) {
-		p, err := c.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		if p.Status.Phase == corev1.ClaimBound {
-			return true, "", nil
-		}
-		seen := "phase " + string(p.Status.Phase)
-		about := fields.Set{"type": corev1.EventTypeWarning, "involvedObject.kind": "PersistentVolumeClaim", "involvedObject.name": name}
-		if e := c.lastEvent(ctx, namespace, about); e != "" {
-			seen += ": " + e
-		}
-		return false, seen, nil
-	})
 }
 
 func failed(err error) error {
