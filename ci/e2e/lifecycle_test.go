@@ -28,6 +28,9 @@ kubectl get secrets -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.
 kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,S:.spec' | sort
 `
 
+// emptySHA256 is the digest of nothing: of a kubectl that failed in a pipe.
+const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 // TestLifecycle follows one deployment from a killed install to its removal.
 func TestLifecycle(t *testing.T) {
 	d := open(t, "e2e")
@@ -65,6 +68,9 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	var before, serial string
 	t.Run("a second install changes nothing", func(t *testing.T) {
 		before, serial = d.shell(t, snapshot), d.serial(t)
+		require.Contains(t, before, "Deployment ", "the snapshot holds the objects")
+		require.Regexp(t, `(?m)^gitea\s+gitea-admin`, before, "and the Secrets")
+		require.NotContains(t, before, emptySHA256)
 		r := d.ok(t, "install")
 		require.Contains(t, r.out, "reused")
 		require.Equal(t, before, d.shell(t, snapshot))
@@ -101,8 +107,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 }
 
-// TestSecondDeployment shows that deployments do not touch each other and that a
-// failed install can be destroyed.
+// TestFailedInstallIsDestroyed removes what an install left that failed.
 func TestFailedInstallIsDestroyed(t *testing.T) {
 	d := open(t, "e2e-broken")
 	d.ok(t, "destroy")
