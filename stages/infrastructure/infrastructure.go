@@ -45,7 +45,9 @@ const (
 //	infrastructure/terraform-destroy  stages.TerraformInput → stages.TerraformDestroyed
 func Register(r *step.Registry) {
 	tools := toolchain{dir: "/usr/local/bin", lockTimeout: lockTimeout}
-	step.Register(r, Stage, "preflight", step.Step[stages.PreflightInput, stages.Preflight]{Run: tools.preflight})
+	step.Register(r, Stage, "preflight", step.Step[stages.PreflightInput, stages.Preflight]{
+		Run: tools.preflight, Verify: verifyPreflight,
+	})
 	step.Register(r, Stage, "terraform", step.Step[stages.TerraformInput, stages.Infrastructure]{
 		Run: tools.terraform, Verify: verifyTerraform,
 	})

@@ -46,6 +46,19 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.Prefl
 	return out, nil
 }
 
+// verifyPreflight looks at the machine again. The tools are those of the earlier
+// result: the journal's key holds their digest.
+func verifyPreflight(_ context.Context, env *step.Env, in stages.PreflightInput, _ stages.Preflight) error {
+	seen, err := observe("/", env.StateDir)
+	if err != nil {
+		return fmt.Errorf("look at the machine: %w", err)
+	}
+	if problems := judge(seen, in.Requirements); len(problems) > 0 {
+		return unmet(problems)
+	}
+	return nil
+}
+
 // problem is one requirement that is not met.
 type problem struct {
 	what   string

@@ -1,7 +1,14 @@
 #!/bin/sh
 # Brings the database to this version's schema and the accounts to what their
-# Secrets say. Running it again changes nothing but repairs both.
+# Secrets say. What was done is remembered beside the database, as a digest:
+# while image and Secrets are the same, a start costs nothing.
 set -eu
+
+marker=/data/prepared
+wanted=$({ echo "$GITEA_IMAGE"; cat /etc/gitea/accounts/*/* /etc/gitea/conf/prepare.sh; } | sha256sum)
+if [ -s /data/gitea.db ] && [ "$(cat "$marker" 2>/dev/null)" = "$wanted" ]; then
+  exit 0
+fi
 
 # account <folder> [flag…]: the folder holds username, password and email. Gitea
 # takes a password from its command line only; nothing outside this container
@@ -22,3 +29,4 @@ account() {
 gitea migrate
 account /etc/gitea/accounts/administrator --admin
 account /etc/gitea/accounts/robot
+(umask 077 && echo "$wanted" >"$marker.new" && mv "$marker.new" "$marker")
