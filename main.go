@@ -129,8 +129,7 @@ func complain(w io.Writer, name string, err error) int {
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
-		fmt.Fprintf(w, "slipway %s: %s\n", name, err)
-		return int(fault.ClassOf(err))
+		f = &fault.Fault{Code: "RUN-003", Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, err)
 	if f.Fix != "" {

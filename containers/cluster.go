@@ -2,7 +2,9 @@ package containers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,11 +111,44 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return err
 }
 
-// Wipe empties the node's volume. The cluster must not run.
+// wipeLimit is how long emptying the node's volume may take, the wait for
+// another session that holds it included.
+const wipeLimit = 5 * time.Minute
+
+// Wipe empties the node's volume. The cluster must not run: a volume that a node
+// of another session uses is a fault of class Locked.
 func (d *Deployment) Wipe(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, wipeLimit)
+	defer cancel()
 	_, err := fresh(d.images.Node.WithMountedCache(nodeDir, d.data)).
 		WithExec([]string{binDir + "/slipway-node", "wipe", "--data", nodeDir},
 			dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).
-		Sync(ctx)
-	return err
+		Sync(limited)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return notWiped(err)
+}
+
+// notWiped is the fault of a volume that could not be emptied.
+func notWiped(err error) error {
+	f := &fault.Fault{
+		Code: "CTR-004", Class: fault.Step, Op: "empty the node's volume",
+		Fix: "run again: slipway destroy", Err: err,
+	}
+	var x *dagger.ExecError
+	if errors.As(err, &x) {
+		f.Err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(strings.TrimSpace(x.Stderr), 400))
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Class = fault.Timeout
+	case strings.Contains(f.Err.Error(), "another node uses this volume"):
+		f.Class = fault.Locked
+		f.Fix = "end the session that runs the deployment's cluster, then run again: slipway destroy"
+	}
+	return f
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+func TestHelpNamesEveryCommandAndFlag(t *testing.T) {
+	code, out, errs := slipway("--help")
+	require.Zero(t, code)
+	require.Empty(t, errs)
+	for name, cmd := range commands() {
+		if cmd.hidden {
+			require.NotContains(t, out, "\n  "+name+" ")
+			continue
+		}
+		require.Contains(t, out, "\n  "+name+" ")
+		code, help, errs := slipway(name, "--help")
+		require.Zero(t, code, errs)
+		require.Contains(t, help, cmd.short)
+		require.Contains(t, help, "slipway "+name)
+		require.NotContains(t, help, "-id ", "what only the module uses is hidden")
+	}
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for what, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no such command":     {[]string{"instal"}, `did you mean "install"?`},
+		"no such flag":        {[]string{"status", "--colour"}, "unknown flag: --colour"},
+		"an argument":         {[]string{"install", "now"}, `unexpected argument "now"`},
+		"parallel":            {[]string{"install", "--parallel", "-1"}, "give 0 or more"},
+		"output":              {[]string{"status", "--output", "xml"}, "give text or json"},
+		"bundle":              {[]string{"bundle"}, "give: verify DIR"},
+		"lock":                {[]string{"lock"}, "give verify or update"},
+		"a step without name": {[]string{"step"}, "give one step"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			code, _, errs := slipway(c.args...)
+			require.Equal(t, 2, code, errs)
+			require.Contains(t, errs, c.says)
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		code, out, _ := slipway(args...)
+		require.Zero(t, code)
+		require.Equal(t, "slipway dev\n", out)
+	}
+}
+
+func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
+	f := &fault.Fault{Code: "INF-006", Class: fault.Step, Op: "destroy", Fix: "run again", Log: "steps/x/log.txt", Err: errors.New("refused")}
+	var w bytes.Buffer
+	require.Equal(t, 4, complain(&w, "destroy", fmt.Errorf("infrastructure/x: %w", f)))
+	require.Equal(t, "\nerror INF-006: infrastructure/x: destroy: refused\n  remedy: run again\n"+
+		"  log:    steps/x/log.txt in the run's report (slipway report, or dagger call report)\n", w.String())
+
+	w.Reset()
+	require.Equal(t, 1, complain(&w, "status", errors.New("no code")))
+	require.Contains(t, w.String(), "error RUN-003: no code")
+	require.Contains(t, w.String(), "remedy: ")
+
+	w.Reset()
+	require.Zero(t, complain(&w, "status", nil))
+	require.Empty(t, w.String())
+}
