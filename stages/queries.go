@@ -146,11 +146,19 @@ func (c *Conductor) Kubeconfig(ctx context.Context, server string) (string, erro
 	if !s.Cluster {
 		return "", c.notThere("read the kubeconfig")
 	}
-	text, err := c.deployment.Run(ctx, "cat", KubeconfigFile)
-	if err != nil || server == "" {
-		return text, err
+	// As a file: what a container prints is in the engine's log, and this is the
+	// administrator's key.
+	const at = "/slipway/kubeconfig"
+	done, err := c.deployment.Exec(ctx, containers.Exec{Args: []string{"cp", KubeconfigFile, at}, Result: at})
+	switch {
+	case err != nil:
+		return "", err
+	case done.Result == nil:
+		return "", fmt.Errorf("read the kubeconfig: exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
+	case server == "":
+		return string(done.Result), nil
 	}
-	return withServer(text, server)
+	return withServer(string(done.Result), server)
 }
 
 // withServer replaces the server of every cluster in a kubeconfig.
