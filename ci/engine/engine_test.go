@@ -120,7 +120,7 @@ func TestStartUsesAnEngineThatAnswers(t *testing.T) {
 
 	require.NoError(t, l.Close())
 	code, _, stderr = engine(t, "env")
-	require.Equal(t, 1, code)
+	require.Equal(t, 3, code, "preflight")
 	require.Contains(t, stderr, "unset "+envRunner)
 }
 
