@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -20,7 +21,7 @@ import (
 func commands() map[string]command {
 	return map[string]command{
 		"install":    {short: "Brings a platform up; again: converges, and changes nothing that holds", flags: installCommand},
-		"destroy":    {short: "Removes the platform and its cluster and proves that nothing is left", flags: destroyCommand},
+		"destroy":    {short: "Removes the platform and its cluster and looks whether anything is left", flags: destroyCommand},
 		"status":     {short: "Shows the deployment's steps and applications", flags: statusCommand},
 		"report":     {short: "Copies the directory of a run: summary, logs, runtime state", flags: reportCommand},
 		"kubeconfig": {short: "Prints the administrator's access to the cluster", flags: kubeconfigCommand},
@@ -49,6 +50,9 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		}
 		return t.conduct(ctx, io, func(c *stages.Options) error {
 			c.Parallel = *parallel
+			if err := t.release(ctx, c.Client, c); err != nil {
+				return err
+			}
 			if err := c.Images.Check(ctx); err != nil {
 				return err
 			}
@@ -62,7 +66,6 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 
 func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	t := targetFlags(set)
-	platformFlags(set, t)
 	return func(ctx context.Context, io streams, args []string) error {
 		if err := noArgs(args); err != nil {
 			return err
@@ -141,9 +144,26 @@ func kubeconfigCommand(set *pflag.FlagSet) func(context.Context, streams, []stri
 				_, err = fmt.Fprint(io.out, text)
 				return err
 			}
-			return os.WriteFile(*output, []byte(text), 0o600)
+			return writeSecret(*output, text)
 		})
 	}
+}
+
+// writeSecret replaces a file by one that only its owner reads; a failure leaves
+// what was there.
+func writeSecret(file, text string) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".slipway-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	_, err = tmp.WriteString(text)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, errors.Join(err, os.Remove(tmp.Name())))
+	}
+	return nil
 }
 
 func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
@@ -218,7 +238,7 @@ func schemaCommand(*pflag.FlagSet) func(context.Context, streams, []string) erro
 		if err := noArgs(args); err != nil {
 			return err
 		}
-		text, err := config.Schema()
+		text, err := config.Schema(providerRegistry().Names()...)
 		if err == nil {
 			_, err = io.out.Write(text)
 		}

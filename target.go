@@ -111,9 +111,6 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	if opts.Images, err = t.images(ctx, client, pins, provider); err != nil {
 		return err
 	}
-	if err := t.release(ctx, client, &opts); err != nil {
-		return err
-	}
 	if more != nil {
 		if err := more(&opts); err != nil {
 			return err
@@ -135,9 +132,13 @@ func (t *target) directory(client *dagger.Client, path, idFile string) (*dagger.
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", path, err)
 	}
-	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+	info, err := os.Stat(abs)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a directory")
+	}
+	if err != nil {
 		return nil, &fault.Fault{Code: "CFG-004", Class: fault.Usage, Op: "open " + path,
-			Fix: "give the path of a directory that exists", Err: errors.New("not a directory")}
+			Fix: "give the path of a directory that exists", Err: err}
 	}
 	return client.Host().Directory(abs), nil
 }
@@ -182,14 +183,12 @@ func (t *target) release(ctx context.Context, client *dagger.Client, opts *stage
 		if err != nil {
 			return fmt.Errorf("make a directory for the platform release: %w", err)
 		}
+		defer func() { _ = os.RemoveAll(tmp) }()
 		if err := os.CopyFS(tmp, fsys); err != nil {
 			return fmt.Errorf("unpack the platform release: %w", err)
 		}
 		if opts.ReleaseDir, err = client.Host().Directory(tmp).Sync(ctx); err != nil {
 			return fmt.Errorf("hand the platform release to the engine: %w", err)
-		}
-		if err := os.RemoveAll(tmp); err != nil {
-			return fmt.Errorf("clean up the platform release: %w", err)
 		}
 	}
 	opts.ReleaseDigest, err = platform.Digest(fsys)

@@ -139,7 +139,7 @@ func (m *Slipway) Report(
 	return done.Directory("/slipway/out"), nil
 }
 
-// Destroy removes the platform and its cluster and proves that nothing is left.
+// Destroy removes the platform and its cluster and looks whether anything is left.
 // A deployment that is not there is no error.
 //
 // +cache="never"
@@ -148,14 +148,11 @@ func (m *Slipway) Destroy(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
-	// The platform release that was installed; the reference platform if not given.
-	// +optional
-	platform *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
 ) (string, error) {
-	c, err := m.conductor(ctx, config, platform, name)
+	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}

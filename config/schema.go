@@ -10,9 +10,13 @@ import (
 // SchemaID is the address that names the schema of this version.
 const SchemaID = "https://slipway.sh/schema/config-v1.json"
 
-// Schema is the JSON schema of the user's file, for editors. Load checks more
-// than a schema can say.
-func Schema() ([]byte, error) {
+// Schema is the JSON schema of the user's file, for editors, with the providers
+// that can be chosen; none means the known ones. Load checks more than a schema
+// can say.
+func Schema(providers ...string) ([]byte, error) {
+	if len(providers) == 0 {
+		providers = Known()
+	}
 	r := jsonschema.Reflector{
 		DoNotReference:             true,
 		ExpandedStruct:             true,
@@ -22,7 +26,10 @@ func Schema() ([]byte, error) {
 	s := r.Reflect(&Config{})
 	s.ID = SchemaID
 	s.Title = "Slipway configuration"
-	for _, name := range Known() {
+	choice, _ := s.Properties.Get("provider")
+	choice.Enum = nil
+	for _, name := range providers {
+		choice.Enum = append(choice.Enum, name)
 		s.Properties.Set(name, &jsonschema.Schema{
 			Type: "object", Description: "Settings of the provider " + name + ", which reads them itself.",
 		})

@@ -89,8 +89,12 @@ func (c *Cluster) Start(ctx context.Context) error {
 			Fix:   "see the node's last lines above: another run may hold the deployment; the engine must allow privileged services (--allow-insecure-entitlement security.insecure)",
 			Err:   err,
 		}
-		if limited.Err() != nil {
+		switch {
+		case limited.Err() != nil:
 			f.Class, f.Err = fault.Timeout, errStart
+		case strings.Contains(err.Error(), heldElsewhere):
+			f.Class = fault.Locked
+			f.Fix = "wait until the other run on this deployment has ended, then run again"
 		}
 		return f
 	}
@@ -133,6 +137,9 @@ func (d *Deployment) Wipe(ctx context.Context) error {
 	return notWiped(err)
 }
 
+// heldElsewhere is what slipway-node says of a volume that another node has.
+const heldElsewhere = "another node uses this volume"
+
 // notWiped is the fault of a volume that could not be emptied.
 func notWiped(err error) error {
 	f := &fault.Fault{
@@ -146,7 +153,7 @@ func notWiped(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Class = fault.Timeout
-	case strings.Contains(f.Err.Error(), "another node uses this volume"):
+	case strings.Contains(f.Err.Error(), heldElsewhere):
 		f.Class = fault.Locked
 		f.Fix = "end the session that runs the deployment's cluster, then run again: slipway destroy"
 	}

@@ -34,6 +34,7 @@ func runArgoCD(ctx context.Context, env *step.Env, in stages.ArgoCDInput) (stage
 		return stages.ArgoCD{}, err
 	}
 	s := settings{
+		proxy:   in.Common.Proxy,
 		labels:  map[string]string{DeploymentLabel: in.Common.Deployment},
 		image:   func(short string) (string, error) { return image(in.Common, short) },
 		gitHost: in.TLS.GitHost,

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -102,6 +103,8 @@ type settings struct {
 	// gitHost is the git server's host as Argo CD reaches it, and gitIP its
 	// address when the cluster's DNS does not know the host; else empty.
 	gitHost, gitIP string
+	// proxy is what Argo CD reaches sources outside the cluster through.
+	proxy stages.Proxy
 }
 
 // adapt makes Argo CD's objects ours: images by digest and never pulled twice,
@@ -250,6 +253,11 @@ func adaptWorkload(o *unstructured.Unstructured, s settings) error {
 		}
 		pod[field] = kept
 	}
+	if o.GetName() == "argocd-repo-server" {
+		if err := addProxy(pod, s.proxy, s.gitHost); err != nil {
+			return err
+		}
+	}
 	if s.gitIP != "" && o.GetName() == "argocd-repo-server" {
 		pod["hostAliases"] = []any{map[string]any{"ip": s.gitIP, "hostnames": []any{s.gitHost}}}
 	}
@@ -285,4 +293,40 @@ func adaptProject(o *unstructured.Unstructured, gitHost string) error {
 		return nil
 	}
 	return unstructured.SetNestedStringSlice(o.Object, repos, "spec", "sourceRepos")
+}
+
+// inCluster is what is never asked of a proxy: names of the cluster and private
+// networks.
+const inCluster = "localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16"
+
+// addProxy has a pod's containers reach the outside through the deployment's
+// proxies.
+func addProxy(pod map[string]any, proxy stages.Proxy, gitHost string) error {
+	if proxy == (stages.Proxy{}) {
+		return nil
+	}
+	none := inCluster + "," + gitHost
+	if proxy.NoProxy != "" {
+		none += "," + proxy.NoProxy
+	}
+	containers, _, err := unstructured.NestedSlice(pod, "containers")
+	if err != nil {
+		return fmt.Errorf("read containers: %w", err)
+	}
+	for _, e := range containers {
+		c, ok := e.(map[string]any)
+		if !ok {
+			return errors.New("containers holds what is no container")
+		}
+		env, _ := c["env"].([]any)
+		for _, v := range []struct{ name, value string }{
+			{"HTTP_PROXY", proxy.HTTP}, {"HTTPS_PROXY", proxy.HTTPS}, {"NO_PROXY", none},
+		} {
+			if v.value != "" {
+				env = append(env, map[string]any{"name": v.name, "value": v.value})
+			}
+		}
+		c["env"] = env
+	}
+	return unstructured.SetNestedSlice(pod, containers, "containers")
 }

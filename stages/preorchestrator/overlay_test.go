@@ -2,6 +2,7 @@ package preorchestrator
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -181,4 +183,35 @@ func TestRecordsInTheWayAreFound(t *testing.T) {
 	deployed, stale = sortHistory([]*release.Release{rel(1, release.StatusFailed), rel(2, release.StatusPendingUpgrade)})
 	require.Nil(t, deployed)
 	require.Equal(t, []int{2, 1}, versions(stale))
+}
+
+func TestTheRepositoryServerAsksTheProxyButNotForTheCluster(t *testing.T) {
+	objs := adapted(t, settings{
+		image: byDigest, gitHost: "gitea.example.org",
+		proxy: stages.Proxy{HTTPS: "http://proxy.example.com:3128", NoProxy: ".example.net"},
+	})
+	env := func(name string) map[string]string {
+		pod, _, err := unstructured.NestedMap(objs["Deployment/"+name].Object, "spec", "template", "spec")
+		require.NoError(t, err)
+		out := map[string]string{}
+		containers, _, err := unstructured.NestedSlice(pod, "containers")
+		require.NoError(t, err)
+		for _, c := range containers {
+			vars, _ := c.(map[string]any)["env"].([]any)
+			for _, v := range vars {
+				v := v.(map[string]any)
+				if value, ok := v["value"].(string); ok {
+					out[v["name"].(string)] = value
+				}
+			}
+		}
+		return out
+	}
+	server := env("argocd-repo-server")
+	require.Equal(t, "http://proxy.example.com:3128", server["HTTPS_PROXY"])
+	require.NotContains(t, server, "HTTP_PROXY")
+	for _, host := range []string{".svc", ".cluster.local", "gitea.example.org", ".example.net"} {
+		require.Contains(t, strings.Split(server["NO_PROXY"], ","), host)
+	}
+	require.NotContains(t, env("argocd-redis"), "HTTPS_PROXY")
 }
