@@ -14,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
 const (
-	// cascade makes Argo CD remove what an Application owns before itself.
-	cascade = "resources-finalizer.argocd.argoproj.io"
 	// controllerPods runs the cascade.
 	controllerPods  = "app.kubernetes.io/name=argocd-application-controller"
 	controllerStart = time.Minute      // for its pods after the cluster was started
@@ -31,20 +30,12 @@ const (
 func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	list, err := r.client.List(ctx, gvr, "", "")
 	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-		return o.GetLabels()[deploymentLabel] != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
+		return o.GetLabels()[kube.DeploymentLabel] != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
 	}), err
 }
 
 func (r *remover) myApplications(ctx context.Context) ([]unstructured.Unstructured, error) {
-	return r.mine(ctx, applications())
-}
-
-func applications() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
-}
-
-func applicationSets() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
+	return r.mine(ctx, argo.Applications())
 }
 
 // applications deletes the deployment's Applications with what they own. Those that no other
@@ -76,7 +67,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		}
 	}
 	for _, a := range roots(apps) {
-		if err := r.client.Delete(ctx, applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
+		if err := r.client.Delete(ctx, argo.Applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
 	}
@@ -111,7 +102,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 			if a.GetDeletionTimestamp() != nil {
 				continue
 			}
-			if err := r.client.Delete(ctx, applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
+			if err := r.client.Delete(ctx, argo.Applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
 				return false, "", err
 			}
 		}
@@ -126,32 +117,32 @@ func (r *remover) forceApplications(ctx context.Context) error {
 		return err
 	}
 	for _, a := range apps {
-		if err := r.client.Delete(ctx, applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
+		if err := r.client.Delete(ctx, argo.Applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
 	}
 	if apps, err = r.myApplications(ctx); err != nil {
 		return err
 	}
-	if err := r.strip(ctx, kube.StuckObjects(applications(), apps)); err != nil {
+	if err := r.strip(ctx, kube.StuckObjects(argo.Applications(), apps)); err != nil {
 		return err
 	}
-	return r.gone(ctx, applications(), r.myApplications)
+	return r.gone(ctx, argo.Applications(), r.myApplications)
 }
 
 // applicationSets deletes the sets; what they made is deleted after them.
 func (r *remover) applicationSets(ctx context.Context) error {
-	sets, err := r.mine(ctx, applicationSets())
+	sets, err := r.mine(ctx, argo.ApplicationSets())
 	if err != nil || len(sets) == 0 {
 		return err
 	}
 	for _, s := range sets {
-		if err := r.client.Delete(ctx, applicationSets(), s.GetNamespace(), s.GetName(), metav1.DeletePropagationBackground); err != nil {
+		if err := r.client.Delete(ctx, argo.ApplicationSets(), s.GetNamespace(), s.GetName(), metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
 	}
-	return r.gone(ctx, applicationSets(), func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		return r.mine(ctx, applicationSets())
+	return r.gone(ctx, argo.ApplicationSets(), func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		return r.mine(ctx, argo.ApplicationSets())
 	})
 }
 
@@ -180,16 +171,16 @@ func roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
 
 // addCascade gives an Application the finalizer that takes its objects along.
 func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) error {
-	has := slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, cascade) })
+	has := slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, argo.CascadeFinalizer) })
 	if has || a.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), cascade)}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), argo.CascadeFinalizer)}})
 	if err != nil {
 		return err
 	}
 	err = r.client.Retry(ctx, "prepare the deletion of Application "+nameOf(a), func(ctx context.Context) error {
-		_, err := r.client.Dynamic.Resource(applications()).Namespace(a.GetNamespace()).
+		_, err := r.client.Dynamic.Resource(argo.Applications()).Namespace(a.GetNamespace()).
 			Patch(ctx, a.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 		return err
 	})

@@ -36,7 +36,7 @@ func (k checker) begin(ctx context.Context) error {
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": k.namespace()},
 	}}
-	ns.SetLabels(labels(k.deployment))
+	ns.SetLabels(kube.Labels(k.deployment))
 	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{Force: true}); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func checkResources() []schema.GroupVersionResource {
 }
 
 func (k checker) labels() map[string]string {
-	l := labels(k.deployment)
+	l := kube.Labels(k.deployment)
 	l[checkLabel] = k.name
 	return l
 }

@@ -66,7 +66,7 @@ func look(ctx context.Context, kubeconfig string) (stages.Cluster, error) {
 	if _, err := os.Stat(kubeconfig); err != nil {
 		return out, fmt.Errorf("the cluster has not written its access file yet: %w", err)
 	}
-	c, err := kube.Connect(kubeconfig)
+	c, err := kube.Connect(kubeconfig, nil)
 	if err != nil {
 		return out, err
 	}

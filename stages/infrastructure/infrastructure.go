@@ -8,7 +8,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -70,28 +69,8 @@ type toolchain struct {
 
 func (t toolchain) path(tool string) string { return t.dir + "/" + tool }
 
-// connect returns a client that tells the user what it waits for.
-func connect(env *step.Env) (*kube.Client, error) {
-	c, err := kube.Connect(env.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	c.Progress = env.Progress
-	return c, nil
-}
-
-// Labels on what Slipway makes.
-const (
-	managedBy       = "app.kubernetes.io/managed-by"
-	manager         = "slipway"
-	deploymentLabel = "slipway.dev/deployment"
-	checkLabel      = "slipway.dev/check"
-)
-
-// labels are on everything that Slipway makes for a deployment.
-func labels(deployment string) map[string]string {
-	return map[string]string{managedBy: manager, deploymentLabel: deployment}
-}
+// checkLabel tells which check an object belongs to.
+const checkLabel = "slipway.dev/check"
 
 // cleanup runs f with a context that cancellation of ctx does not reach.
 func cleanup(ctx context.Context, f func(ctx context.Context)) {

@@ -42,7 +42,7 @@ func real(t *testing.T) *deployment {
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(d.state, "secrets", "kubeconfig"), raw, 0o600))
-	c, err := kube.Connect(kubeconfig)
+	c, err := kube.Connect(kubeconfig, nil)
 	require.NoError(t, err)
 	d.in = stages.ClusterInput{
 		Common:         stages.Common{Deployment: "it", Images: images(t, bundle)},
@@ -206,7 +206,7 @@ spec:
 
 func (d *deployment) platform(finalizers string) *kube.Client {
 	d.t.Helper()
-	c, err := kube.Connect(filepath.Join(d.state, "secrets", "kubeconfig"))
+	c, err := kube.Connect(filepath.Join(d.state, "secrets", "kubeconfig"), nil)
 	require.NoError(d.t, err)
 	var addons stages.Addons
 	require.Equal(d.t, stages.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -69,7 +70,7 @@ func take(ctx context.Context, c *kube.Client, out *stages.Inventory) error {
 		{schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", &out.Namespaces, func(o unstructured.Unstructured) bool {
 			return !systemNamespace(o.GetName())
 		}},
-		{applications(), "", &out.Applications, nil},
+		{argo.Applications(), "", &out.Applications, nil},
 		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}, "", &out.PersistentVolumes, nil},
 		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, "", &out.PersistentVolumeClaims, nil},
 		{schema.GroupVersionResource{Version: "v1", Resource: "services"}, "", &out.LoadBalancers, func(o unstructured.Unstructured) bool {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -31,7 +32,7 @@ const checkPort = 18080
 func loadBalancer(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.LoadBalancerCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.LoadBalancerCheck{}, err
 	}
@@ -87,7 +88,7 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 		if err != nil {
 			return false, "", err
 		}
-		host := ingress(s)
+		host := kube.Ingress(s)
 		address = net.JoinHostPort(host, strconv.Itoa(checkPort))
 		return host != "", "no address in its status", nil
 	})
@@ -156,23 +157,10 @@ func webServer(check checker, image, token string) *appsv1.Deployment {
 	}
 }
 
-// ingress is the address that a Service's load balancer gave it, "" when none.
-func ingress(s *corev1.Service) string {
-	for _, i := range s.Status.LoadBalancer.Ingress {
-		if i.IP != "" {
-			return i.IP
-		}
-		if i.Hostname != "" {
-			return i.Hostname
-		}
-	}
-	return ""
-}
-
 // verifyLoadBalancer tells whether every Service of type LoadBalancer has an
 // address.
 func verifyLoadBalancer(ctx context.Context, env *step.Env, _ stages.ClusterInput, _ stages.LoadBalancerCheck) error {
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}
@@ -183,7 +171,7 @@ func verifyLoadBalancer(ctx context.Context, env *step.Env, _ stages.ClusterInpu
 		}
 		for i := range list.Items {
 			s := &list.Items[i]
-			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && ingress(s) == "" {
+			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && kube.Ingress(s) == "" {
 				return fmt.Errorf("the Service %s/%s has no address", s.Namespace, s.Name)
 			}
 		}

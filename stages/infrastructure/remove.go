@@ -74,7 +74,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 		env.Progress("there was no cluster yet")
 		return nil, "there was no cluster yet: it has no access file", nil
 	}
-	c, err = connect(env)
+	c, err = kube.Connect(env.Kubeconfig, env.Progress)
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -99,7 +99,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 // look finds the deployment's namespaces and the volumes in use there.
 func (r *remover) look(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	list, err := r.client.List(ctx, gvr, "", managedBy+"="+manager+","+r.selector())
+	list, err := r.client.List(ctx, gvr, "", kube.ManagedBy+"="+kube.FieldManager+","+r.selector())
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (r *remover) look(ctx context.Context) error {
 }
 
 // selector selects what Slipway made for the deployment.
-func (r *remover) selector() string { return deploymentLabel + "=" + r.deployment }
+func (r *remover) selector() string { return kube.DeploymentLabel + "=" + r.deployment }
 
 // namespaces deletes the deployment's namespaces, all at a time.
 func (r *remover) namespaces(ctx context.Context) error {

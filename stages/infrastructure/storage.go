@@ -30,7 +30,7 @@ const (
 func storage(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.StorageCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.StorageCheck{}, err
 	}
@@ -125,7 +125,7 @@ func defaultStorage(ctx context.Context, c *kube.Client, want string) (stages.St
 
 // verifyStorage tells whether the class is still there and the default.
 func verifyStorage(ctx context.Context, env *step.Env, in stages.ClusterInput, out stages.StorageCheck) error {
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}

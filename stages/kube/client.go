@@ -33,9 +33,6 @@ const (
 	CodeFailed      fault.Code = "KUB-006" // what was waited for failed for good
 )
 
-// FieldManager is the name under which Slipway owns fields.
-const FieldManager = "slipway"
-
 // Outage is how long calls ride out an API server that does not answer.
 const Outage = 2 * time.Minute
 
@@ -46,7 +43,6 @@ type Client struct {
 	Dynamic    dynamic.Interface
 
 	// Progress gets a line when a wait has something new to say. Nil: nowhere.
-	// Set it before the first use.
 	Progress func(format string, args ...any)
 
 	outage time.Duration
@@ -55,9 +51,9 @@ type Client struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// Connect reads kubeconfig, a path, and returns a client. It does not reach out
-// to the cluster.
-func Connect(kubeconfig string) (*Client, error) {
+// Connect reads kubeconfig, a path, and returns a client whose waits tell
+// progress, which may be nil. It does not reach out to the cluster.
+func Connect(kubeconfig string, progress func(format string, args ...any)) (*Client, error) {
 	b, err := os.ReadFile(kubeconfig)
 	if err != nil {
 		return nil, badKubeconfig(err)
@@ -66,7 +62,12 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, badKubeconfig(fmt.Errorf("%s: %w", kubeconfig, err))
 	}
-	return New(config)
+	c, err := New(config)
+	if err != nil {
+		return nil, err
+	}
+	c.Progress = progress
+	return c, nil
 }
 
 // New returns a client for config, which it copies.

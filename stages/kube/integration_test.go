@@ -36,7 +36,7 @@ func real(t *testing.T) (c *kube.Client, namespace, busybox string) {
 			busybox = "slipway.local/busybox@" + i.Digest
 		}
 	}
-	c, err = kube.Connect(kubeconfig)
+	c, err = kube.Connect(kubeconfig, nil)
 	require.NoError(t, err)
 	c.Progress = t.Logf
 	ns, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), namespaceObject(), metav1.CreateOptions{})

@@ -226,10 +226,10 @@ func TestRetryGivesUpAfterALongOutage(t *testing.T) {
 
 func TestConnectNamesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	_, err := kube.Connect(file)
+	_, err := kube.Connect(file, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeKubeconfig})
 	require.ErrorContains(t, err, file)
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
-	_, err = kube.Connect(file)
+	_, err = kube.Connect(file, nil)
 	require.ErrorContains(t, err, file)
 }

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/argo"
 )
 
 // cause says in one sentence why a is not Synced and Healthy. known tells that

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 

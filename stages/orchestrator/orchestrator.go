@@ -6,7 +6,6 @@ package orchestrator
 import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -41,14 +40,4 @@ func Register(reg *step.Registry) {
 	step.Register(reg, Stage, "publish", step.Step[stages.PublishInput, stages.Publication]{Run: runPublish})
 	step.Register(reg, Stage, "sync", step.Step[stages.AppsInput, stages.Apps]{Run: runSync})
 	step.Register(reg, Stage, "status", step.Step[stages.PlatformInput, stages.Apps]{Run: runStatus})
-}
-
-// connect opens the cluster; its waits report to the step's progress.
-func connect(env *step.Env) (*kube.Client, error) {
-	c, err := kube.Connect(env.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	c.Progress = env.Progress
-	return c, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
-	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
-	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
+	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -29,11 +29,11 @@ func runPublish(ctx context.Context, env *step.Env, in stages.PublishInput) (sta
 	if err != nil {
 		return stages.Publication{}, err
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Publication{}, err
 	}
-	user, err := preorchestrator.Account(ctx, c, in.Gitea, preorchestrator.GiteaUser)
+	user, err := gitserver.Account(ctx, c, in.Gitea, gitserver.User)
 	if err != nil {
 		return stages.Publication{}, err
 	}
@@ -50,7 +50,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	if err != nil {
 		return stages.Publication{}, &fault.Fault{
 			Code: CodePublish, Class: fault.Step, Op: "push the GitOps tree", Err: err,
-			Fix: "look at the git server: kubectl logs -n " + preorchestrator.GiteaNamespace + " deploy/" + preorchestrator.GiteaService,
+			Fix: "look at the git server: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 		}
 	}
 	verb := "is already at"
@@ -150,12 +150,12 @@ type infrastructure struct {
 func rootValues(r *platform.Release, in stages.PublishInput) (*values, error) {
 	c := in.Common
 	v := &values{
-		Applications: applications{Namespace: preorchestrator.ArgoNamespace, Project: Project},
+		Applications: applications{Namespace: argo.Namespace, Project: Project},
 		Components:   map[string]component{},
 		Deployment:   c.Deployment, Domain: c.Domain, Platform: r.Version, Scale: c.Scale,
 		Images:       map[string]string{},
 		StorageClass: in.Infrastructure.StorageClass,
-		Repository:   repository{Revision: branch, URL: preorchestrator.RepositoryURL(in.Gitea)},
+		Repository:   repository{Revision: branch, URL: gitserver.RepositoryURL(in.Gitea)},
 		Infrastructure: infrastructure{
 			ClusterName: in.Infrastructure.ClusterName, LoadBalancer: in.Infrastructure.LoadBalancer,
 			ObjectStore: in.Infrastructure.ObjectStore, Database: in.Infrastructure.Database,

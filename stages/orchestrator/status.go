@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
-	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // runStatus reads all Applications as they are now, with the cause for each one
 // that is not well. It waits for nothing.
 func runStatus(ctx context.Context, env *step.Env, _ stages.PlatformInput) (stages.Apps, error) {
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Apps{}, err
 	}
@@ -37,5 +37,5 @@ func runStatus(ctx context.Context, env *step.Env, _ stages.PlatformInput) (stag
 }
 
 func isRoot(a argo.Application) bool {
-	return a.Name == RootApp && a.Namespace == preorchestrator.ArgoNamespace
+	return a.Name == RootApp && a.Namespace == argo.Namespace
 }

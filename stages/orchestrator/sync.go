@@ -15,9 +15,9 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
-	"github.com/slipway-sh/slipway/stages/preorchestrator"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -32,7 +32,7 @@ func runSync(ctx context.Context, env *step.Env, in stages.AppsInput) (stages.Ap
 	if len(in.Apps) == 0 {
 		return stages.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Apps{}, err
 	}
@@ -58,24 +58,24 @@ func rootApplication(in stages.AppsInput) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{
-			"name": RootApp, "namespace": preorchestrator.ArgoNamespace,
+			"name": RootApp, "namespace": argo.Namespace,
 			"labels": map[string]any{
-				preorchestrator.ManagedBy:       preorchestrator.ManagedByUs,
-				preorchestrator.DeploymentLabel: in.Common.Deployment,
+				kube.ManagedBy:       kube.FieldManager,
+				kube.DeploymentLabel: in.Common.Deployment,
 			},
 			"finalizers": []any{argo.CascadeFinalizer},
 		},
 		"spec": map[string]any{
 			"project": Project,
 			"source": map[string]any{
-				"repoURL": preorchestrator.RepositoryURL(in.Gitea), "targetRevision": branch, "path": rootChart,
+				"repoURL": gitserver.RepositoryURL(in.Gitea), "targetRevision": branch, "path": rootChart,
 				"helm": map[string]any{
 					"releaseName": RootApp,
 					"valueFiles":  []any{valuesFile},
 					"parameters":  []any{map[string]any{"name": "repository.revision", "value": "$ARGOCD_APP_REVISION", "forceString": true}},
 				},
 			},
-			"destination":          map[string]any{"server": "https://kubernetes.default.svc", "namespace": preorchestrator.ArgoNamespace},
+			"destination":          map[string]any{"server": "https://kubernetes.default.svc", "namespace": argo.Namespace},
 			"revisionHistoryLimit": int64(5),
 			"syncPolicy": map[string]any{
 				"automated": map[string]any{"prune": true, "selfHeal": true},
@@ -148,7 +148,7 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	for _, a := range actions {
 		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
 		err := w.client.Retry(ctx, "patch the Application "+a.App.Name, func(ctx context.Context) error {
-			_, err := w.client.Dynamic.Resource(argo.Applications).Namespace(a.App.Namespace).
+			_, err := w.client.Dynamic.Resource(argo.Applications()).Namespace(a.App.Namespace).
 				Patch(ctx, a.App.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 			return err
 		})
@@ -161,7 +161,7 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 
 // list reads every Application of the cluster.
 func list(ctx context.Context, c *kube.Client) ([]argo.Application, error) {
-	objs, err := c.List(ctx, argo.Applications, metav1.NamespaceAll, "")
+	objs, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
 	if err != nil {
 		return nil, err
 	}
@@ -198,11 +198,11 @@ func badSet(err error) error {
 func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
 	a := *v.Late
 	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
-	inspect := "kubectl get application -n " + preorchestrator.ArgoNamespace + " " + a.Name + " -o yaml"
+	inspect := "kubectl get application -n " + argo.Namespace + " " + a.Name + " -o yaml"
 	if v.Stale {
 		return &fault.Fault{
 			Code: CodeStale, Class: fault.Timeout, Op: op,
-			Fix: "look at Argo CD's log: kubectl logs -n " + preorchestrator.ArgoNamespace + " sts/argocd-application-controller",
+			Fix: "look at Argo CD's log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller",
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s", a.Name, w.controller(ctx)),
 		}
 	}
@@ -227,7 +227,7 @@ func (w *waiter) controller(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnose)
 	defer cancel()
 	for _, name := range []string{"argocd-application-controller", "argocd-repo-server", "argocd-redis"} {
-		if why := w.client.PodCause(ctx, preorchestrator.ArgoNamespace, "app.kubernetes.io/name="+name); why != "" {
+		if why := w.client.PodCause(ctx, argo.Namespace, "app.kubernetes.io/name="+name); why != "" {
 			return ": " + why
 		}
 	}
@@ -238,7 +238,7 @@ func (w *waiter) controller(ctx context.Context) string {
 func report(all []argo.Application, t *argo.Tracker) stages.Apps {
 	var out stages.Apps
 	for _, a := range all {
-		if slices.Contains(t.Expected, a.Name) && a.Namespace == preorchestrator.ArgoNamespace {
+		if slices.Contains(t.Expected, a.Name) && a.Namespace == argo.Namespace {
 			out.Apps = append(out.Apps, appOf(a))
 		}
 	}

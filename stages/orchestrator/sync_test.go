@@ -18,9 +18,8 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
-	"github.com/slipway-sh/slipway/stages/preorchestrator"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -30,7 +29,7 @@ const revision = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd"
 func application(name, health string, second int, children ...any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-		"metadata": map[string]any{"name": name, "namespace": preorchestrator.ArgoNamespace},
+		"metadata": map[string]any{"name": name, "namespace": argo.Namespace},
 		"status": map[string]any{
 			"sync":         map[string]any{"status": "Synced", "revision": revision},
 			"health":       map[string]any{"status": health},
@@ -48,14 +47,14 @@ func child(name string) map[string]any {
 // it compares the Application anew, when answer is set.
 func cluster(deadline time.Duration, screen io.Writer, answer bool, apps ...runtime.Object) *waiter {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{argo.Applications: "ApplicationList"}, apps...)
+		map[schema.GroupVersionResource]string{argo.Applications(): "ApplicationList"}, apps...)
 	second := 1
 	client.PrependReactor("patch", "applications", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if !answer {
 			return true, &unstructured.Unstructured{}, nil
 		}
 		p := a.(clienttesting.PatchAction)
-		o, err := client.Tracker().Get(argo.Applications, p.GetNamespace(), p.GetName())
+		o, err := client.Tracker().Get(argo.Applications(), p.GetNamespace(), p.GetName())
 		if err != nil {
 			return true, nil, err
 		}
@@ -64,7 +63,7 @@ func cluster(deadline time.Duration, screen io.Writer, answer bool, apps ...runt
 		if err := unstructured.SetNestedField(u.Object, "2026-01-02T03:05:"+strconv.Itoa(10+second)+"Z", "status", "reconciledAt"); err != nil {
 			return true, nil, err
 		}
-		return true, u, client.Tracker().Update(argo.Applications, u, p.GetNamespace())
+		return true, u, client.Tracker().Update(argo.Applications(), u, p.GetNamespace())
 	})
 	return &waiter{
 		client:  &kube.Client{Kubernetes: kubefake.NewClientset(), Dynamic: client},

@@ -21,10 +21,11 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
-	"github.com/slipway-sh/slipway/stages/preorchestrator"
 	"github.com/slipway-sh/slipway/stages/step"
+	"github.com/slipway-sh/slipway/stages/trust"
 )
 
 // Stage is the name of this stage.
@@ -52,12 +53,11 @@ func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stage
 	if err != nil {
 		return stages.Access{}, err
 	}
-	c, err := kube.Connect(env.Kubeconfig)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Access{}, err
 	}
-	c.Progress = env.Progress
-	roots, err := preorchestrator.Roots(ctx, c)
+	roots, err := trust.Roots(ctx, c)
 	if err != nil {
 		return stages.Access{}, err
 	}
@@ -67,7 +67,7 @@ func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stage
 	}
 	for i := range targets {
 		t := &targets[i]
-		if t.address, err = preorchestrator.LoadBalancer(ctx, c, t.namespace, t.service, t.port); err != nil {
+		if t.address, err = c.WaitAddress(ctx, t.namespace, t.service, t.port); err != nil {
 			return stages.Access{}, unanswered(fmt.Errorf("%s: %w", t.name, err))
 		}
 	}
@@ -232,13 +232,13 @@ func describe(targets []target, in stages.AccessInput) stages.Access {
 			"slipway cluster --name "+common.Deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; the rest in another terminal")
 		kubeconfig += " --server https://127.0.0.1:6443"
 	}
-	password := "kubectl get secret -n " + preorchestrator.GiteaNamespace + " " + preorchestrator.GiteaAdmin
+	password := "kubectl get secret -n " + gitserver.Namespace + " " + gitserver.Admin
 	out.Commands = append(out.Commands,
 		kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig",
-		"kubectl get applications -n "+preorchestrator.ArgoNamespace,
+		"kubectl get applications -n "+argo.Namespace,
 		password+" -o jsonpath='{.data.username}' | base64 -d   # who logs in to Gitea",
 		password+" -o jsonpath='{.data.password}' | base64 -d   # with what",
-		"kubectl get configmap -n "+preorchestrator.SystemNamespace+" "+preorchestrator.CAName+
+		"kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
 			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # what browsers must trust`,
 	)
 	why := "when " + common.Domain + " is not in your DNS"

@@ -16,6 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -29,18 +31,18 @@ func runArgoCD(ctx context.Context, env *step.Env, in stages.ArgoCDInput) (stage
 	if err != nil {
 		return stages.ArgoCD{}, err
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.ArgoCD{}, err
 	}
 	s := settings{
 		proxy:   in.Common.Proxy,
-		labels:  map[string]string{DeploymentLabel: in.Common.Deployment},
+		labels:  map[string]string{kube.DeploymentLabel: in.Common.Deployment},
 		image:   func(short string) (string, error) { return image(in.Common, short) },
 		gitHost: in.TLS.GitHost,
 	}
 	if s.gitHost != giteaHost {
-		if s.gitIP, err = clusterIP(ctx, c, GiteaNamespace, GiteaService); err != nil {
+		if s.gitIP, err = clusterIP(ctx, c, gitserver.Namespace, gitserver.Service); err != nil {
 			return stages.ArgoCD{}, err
 		}
 	}
@@ -95,10 +97,10 @@ func rollout(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructu
 // argoManifests are the bundle's manifests, changed by the release and adapted.
 func argoManifests(env *step.Env, r *platform.Release, s settings) ([]*unstructured.Unstructured, error) {
 	i := slices.IndexFunc(r.Components, func(c platform.Component) bool {
-		return c.Kind == platform.Bootstrap && c.Namespace == ArgoNamespace && c.Bundle != ""
+		return c.Kind == platform.Bootstrap && c.Namespace == argo.Namespace && c.Bundle != ""
 	})
 	if i < 0 {
-		return nil, badManifests(fmt.Errorf("the platform release has no bootstrap component in namespace %s that names a folder of the bundle", ArgoNamespace))
+		return nil, badManifests(fmt.Errorf("the platform release has no bootstrap component in namespace %s that names a folder of the bundle", argo.Namespace))
 	}
 	component := r.Components[i]
 	objs, err := readManifests(os.DirFS(env.BundleDir), path.Join("manifests", component.Bundle))

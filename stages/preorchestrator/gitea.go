@@ -1,17 +1,14 @@
 package preorchestrator
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +18,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
 	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -40,7 +38,7 @@ func runGitea(ctx context.Context, env *step.Env, in stages.GiteaInput) (stages.
 	if err != nil {
 		return stages.Gitea{}, err
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Gitea{}, err
 	}
@@ -54,7 +52,7 @@ func runGitea(ctx context.Context, env *step.Env, in stages.GiteaInput) (stages.
 	if err != nil {
 		return stages.Gitea{}, err
 	}
-	rel, err := openRelease(c, env.Logger, env.Kubeconfig, giteaChart, GiteaNamespace,
+	rel, err := openRelease(c, env.Logger, env.Kubeconfig, giteaChart, gitserver.Namespace,
 		filepath.Join(env.PlatformDir, filepath.FromSlash(r.Components[i].Path)), values)
 	if err != nil {
 		return stages.Gitea{}, err
@@ -83,7 +81,7 @@ func giteaValues(in stages.GiteaInput, component platform.Component) (map[string
 		"host":         PublicHost(in.Common.Domain),
 		"scale":        in.Common.Scale,
 		"storageClass": in.Infrastructure.StorageClass,
-		"tls":          map[string]any{"secretName": GiteaTLS},
+		"tls":          map[string]any{"secretName": giteaTLS},
 	}, nil
 }
 
@@ -101,7 +99,7 @@ func (g *gitea) finish(ctx context.Context, rel *chartRelease, served stages.TLS
 		return stages.Gitea{}, err
 	}
 	for _, w := range workloads {
-		if err := g.client.WaitRollout(ctx, w[0], GiteaNamespace, w[1]); err != nil {
+		if err := g.client.WaitRollout(ctx, w[0], gitserver.Namespace, w[1]); err != nil {
 			return stages.Gitea{}, err
 		}
 	}
@@ -109,20 +107,20 @@ func (g *gitea) finish(ctx context.Context, rel *chartRelease, served stages.TLS
 	if err := g.serves(ctx, served.SHA256, workloads); err != nil {
 		return stages.Gitea{}, err
 	}
-	if out.Address, err = LoadBalancer(ctx, g.client, GiteaNamespace, GiteaService, giteaPort); err != nil {
+	if out.Address, err = g.client.WaitAddress(ctx, gitserver.Namespace, gitserver.Service, giteaPort); err != nil {
 		return stages.Gitea{}, err
 	}
-	user, err := Account(ctx, g.client, out, GiteaUser)
+	user, err := gitserver.Account(ctx, g.client, out, gitserver.User)
 	if err != nil {
 		return stages.Gitea{}, err
 	}
 	g.env.Redact(string(user.Password))
-	admin, err := Account(ctx, g.client, out, GiteaAdmin)
+	admin, err := gitserver.Account(ctx, g.client, out, gitserver.Admin)
 	if err != nil {
 		return stages.Gitea{}, err
 	}
 	g.env.Redact(string(admin.Password))
-	out.Repository = user.Username + "/" + Repository
+	out.Repository = user.Username + "/" + gitops
 	if err := g.use(ctx, admin, user); err != nil {
 		return stages.Gitea{}, err
 	}
@@ -152,14 +150,14 @@ func (g *gitea) serves(ctx context.Context, fingerprint string, workloads [][2]s
 			continue
 		}
 		err := g.client.Retry(ctx, "restart "+w[1], func(ctx context.Context) error {
-			_, err := g.client.Kubernetes.AppsV1().Deployments(GiteaNamespace).Patch(ctx, w[1], types.StrategicMergePatchType, patch,
+			_, err := g.client.Kubernetes.AppsV1().Deployments(gitserver.Namespace).Patch(ctx, w[1], types.StrategicMergePatchType, patch,
 				metav1.PatchOptions{FieldManager: kube.FieldManager})
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if err := g.client.WaitRollout(ctx, w[0], GiteaNamespace, w[1]); err != nil {
+		if err := g.client.WaitRollout(ctx, w[0], gitserver.Namespace, w[1]); err != nil {
 			return err
 		}
 	}
@@ -179,7 +177,7 @@ func (g *gitea) shown(ctx context.Context) (string, error) {
 	fingerprint := ""
 	err := g.client.WaitFor(ctx, "the git server to answer through its load balancer", poll, func(ctx context.Context) (bool, string, error) {
 		// The address is read each time: it changes when the cluster was started again.
-		address, err := addressOf(ctx, g.client, GiteaNamespace, GiteaService, giteaPort)
+		address, err := g.client.Address(ctx, gitserver.Namespace, gitserver.Service, giteaPort)
 		if err != nil || address == "" {
 			return false, "the load balancer has no address", err
 		}
@@ -216,8 +214,8 @@ func (g *gitea) use(ctx context.Context, admin, user *gitserver.Server) error {
 			return err
 		}
 	}
-	if _, err := user.EnsureRepository(ctx, Repository, "The platform, as Argo CD installs it"); err != nil {
-		return badServer("make the repository "+Repository, err)
+	if _, err := user.EnsureRepository(ctx, gitops, "The platform, as Argo CD installs it"); err != nil {
+		return badServer("make the repository "+gitops, err)
 	}
 	err := admin.CheckSignUpRefused(ctx)
 	if errors.Is(err, gitserver.ErrSignUpOpen) {
@@ -235,7 +233,7 @@ func (g *gitea) use(ctx context.Context, admin, user *gitserver.Server) error {
 func badServer(op string, err error) error {
 	return &fault.Fault{
 		Code: CodeGitServer, Class: fault.Step, Op: op + " on the git server", Err: err,
-		Fix: "look at its log: kubectl logs -n " + GiteaNamespace + " deploy/" + GiteaService,
+		Fix: "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 	}
 }
 
@@ -246,71 +244,16 @@ func (g *gitea) register(ctx context.Context, out stages.Gitea, user *gitserver.
 		"type": []byte("git"), "username": []byte(user.Username), "password": []byte(user.Password),
 	}
 	for _, w := range []struct{ name, kind, url string }{
-		{ArgoRepository, "repository", RepositoryURL(out)},
-		{ArgoCredentials, "repo-creds", out.ClusterURL + "/" + user.Username + "/"},
+		{argoRepository, "repository", gitserver.RepositoryURL(out)},
+		{argoCredentials, "repo-creds", out.ClusterURL + "/" + user.Username + "/"},
 	} {
 		data := maps.Clone(account)
 		data["url"] = []byte(w.url)
-		all := labels(g.common.Deployment)
+		all := kube.Labels(g.common.Deployment)
 		all["argocd.argoproj.io/secret-type"] = w.kind
-		if err := writeSecret(ctx, g.client, ArgoNamespace, w.name, corev1.SecretTypeOpaque, all, data); err != nil {
+		if err := writeSecret(ctx, g.client, argo.Namespace, w.name, corev1.SecretTypeOpaque, all, data); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// RepositoryURL is the address of the GitOps tree as Argo CD reaches it.
-func RepositoryURL(g stages.Gitea) string { return g.ClusterURL + "/" + g.Repository + ".git" }
-
-// Account opens the git server with the account that a Secret in the git
-// server's namespace holds.
-func Account(ctx context.Context, c *kube.Client, g stages.Gitea, secret string) (*gitserver.Server, error) {
-	roots, err := Roots(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	o, err := getSecret(ctx, c, GiteaNamespace, secret)
-	if err != nil {
-		return nil, err
-	}
-	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
-		return nil, &fault.Fault{
-			Code: CodeSecret, Class: fault.Step, Op: "read the account " + secret,
-			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
-			Err: fmt.Errorf("secret %s/%s is missing or has no username and password", GiteaNamespace, secret),
-		}
-	}
-	return &gitserver.Server{
-		URL: g.URL, Address: g.Address, Roots: roots,
-		Username: string(o.Data["username"]), Password: gitserver.Password(o.Data["password"]),
-	}, nil
-}
-
-// LoadBalancer waits for the address of a Service of type LoadBalancer and
-// returns it with the port, host:port.
-func LoadBalancer(ctx context.Context, c *kube.Client, namespace, name string, port int) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, usable)
-	defer cancel()
-	address := ""
-	err := c.WaitFor(ctx, fmt.Sprintf("an address of the Service %s/%s", namespace, name), poll, func(ctx context.Context) (done bool, seen string, err error) {
-		address, err = addressOf(ctx, c, namespace, name, port)
-		return address != "", "its load balancer has none yet", err
-	})
-	return address, err
-}
-
-// addressOf is the address of a load balancer with the port; empty while it has
-// none.
-func addressOf(ctx context.Context, c *kube.Client, namespace, name string, port int) (string, error) {
-	o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return "", err
-	}
-	for _, in := range o.Status.LoadBalancer.Ingress {
-		if host := cmp.Or(in.IP, in.Hostname); host != "" {
-			return net.JoinHostPort(host, strconv.Itoa(port)), nil
-		}
-	}
-	return "", nil
 }

@@ -28,7 +28,7 @@ func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) 
 	if err != nil {
 		return stages.Namespaces{}, err
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Namespaces{}, err
 	}
@@ -42,7 +42,7 @@ func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) 
 // ensureNamespaces makes the namespaces of a release and Slipway's own. It
 // creates nothing when one of them is there and does not belong to deployment.
 func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, want []platform.Namespace) (stages.Namespaces, error) {
-	want = append([]platform.Namespace{{Name: SystemNamespace}}, want...)
+	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out stages.Namespaces
 	var reserved, foreign, leaving []string
 	for _, ns := range want {
@@ -57,10 +57,10 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			out.Created = append(out.Created, ns.Name)
 		case err != nil:
 			return stages.Namespaces{}, err
-		case found[DeploymentLabel] == "":
+		case found[kube.DeploymentLabel] == "":
 			foreign = append(foreign, ns.Name+" (without an owner)")
-		case found[DeploymentLabel] != deployment:
-			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, found[DeploymentLabel]))
+		case found[kube.DeploymentLabel] != deployment:
+			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, found[kube.DeploymentLabel]))
 		case going:
 			leaving = append(leaving, ns.Name)
 			out.Created = append(out.Created, ns.Name)
@@ -77,7 +77,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 		if all == nil {
 			all = map[string]string{}
 		}
-		maps.Copy(all, labels(deployment))
+		maps.Copy(all, kube.Labels(deployment))
 		o := applycorev1.Namespace(ns.Name).WithLabels(all)
 		err := c.Retry(ctx, "apply namespace "+ns.Name, func(ctx context.Context) error {
 			_, err := c.Kubernetes.CoreV1().Namespaces().Apply(ctx, o, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -118,7 +119,7 @@ func adapt(objs []*unstructured.Unstructured, s settings) ([]*unstructured.Unstr
 		}
 		o = o.DeepCopy()
 		if !clusterScoped(o.GroupVersionKind()) {
-			o.SetNamespace(ArgoNamespace)
+			o.SetNamespace(argo.Namespace)
 		}
 		all := o.GetLabels()
 		if all == nil {
@@ -150,7 +151,7 @@ const (
 // repoServer is the repository server's whole name: gRPC asks the name service
 // for more than its address, and of a short name a server outside the cluster,
 // which on an isolated site answers after seconds, if at all.
-const repoServer = "argocd-repo-server." + ArgoNamespace + ".svc.cluster.local:8081"
+const repoServer = "argocd-repo-server." + argo.Namespace + ".svc.cluster.local:8081"
 
 // configure completes the parameters and has the pods start again when what they
 // read at their start changes.
@@ -183,7 +184,7 @@ func configure(objs []*unstructured.Unstructured) error {
 	}
 	sum := sha256.Sum256(b)
 	for _, o := range objs {
-		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" || o.GetName() == ArgoRedis {
+		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" || o.GetName() == argoRedis {
 			continue
 		}
 		err := unstructured.SetNestedField(o.Object, hex.EncodeToString(sum[:]), "spec", "template", "metadata", "annotations", configNote)
@@ -204,7 +205,7 @@ func dropped(o *unstructured.Unstructured) bool {
 	if strings.Contains(o.GetName(), "dex-server") {
 		return true
 	}
-	return o.GetKind() == "ConfigMap" && o.GetName() == ArgoTLSCerts
+	return o.GetKind() == "ConfigMap" && o.GetName() == argoTLSCerts
 }
 
 func clusterScoped(k schema.GroupVersionKind) bool {

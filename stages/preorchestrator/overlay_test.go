@@ -96,7 +96,7 @@ func adapted(t *testing.T, s settings) map[string]*unstructured.Unstructured {
 func byDigest(short string) (string, error) { return "slipway.local/" + short + "@sha256:00", nil }
 
 func TestArgoCDBecomesOurs(t *testing.T) {
-	objs := adapted(t, settings{labels: labels("demo"), image: byDigest, gitHost: giteaHost})
+	objs := adapted(t, settings{labels: kube.Labels("demo"), image: byDigest, gitHost: giteaHost})
 	require.NotContains(t, objs, "Deployment/argocd-dex-server")
 	require.NotContains(t, objs, "ConfigMap/argocd-tls-certs-cm", "step tls writes it")
 	require.Len(t, objs, 5)
@@ -124,7 +124,7 @@ containers:
 
 	require.Equal(t, "argocd", objs["Deployment/argocd-repo-server"].GetNamespace())
 	require.Empty(t, objs["ClusterRole/argocd"].GetNamespace())
-	require.Equal(t, "demo", objs["ClusterRole/argocd"].GetLabels()[DeploymentLabel])
+	require.Equal(t, "demo", objs["ClusterRole/argocd"].GetLabels()[kube.DeploymentLabel])
 	params, _, err := unstructured.NestedStringMap(objs["ConfigMap/argocd-cmd-params-cm"].Object, "data")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"repo.server": "argocd-repo-server.argocd.svc.cluster.local:8081"}, params)

@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -34,36 +33,19 @@ const (
 	CodeReconcile   fault.Code = "PRE-012" // Argo CD does not reconcile an Application
 )
 
-// Names in the cluster that other steps rely on.
+// Names of what the steps make in the cluster.
 const (
-	SystemNamespace = "slipway-system"
-	CAName          = "slipway-ca" // Secret and ConfigMap in SystemNamespace; ca.crt is what clients trust
-
-	GiteaNamespace = "gitea"
-	GiteaService   = "gitea" // port 443
-	GiteaTLS       = "gitea-tls"
-	GiteaAdmin     = "gitea-admin"   // Secret: username, password
-	GiteaUser      = "gitea-slipway" // Secret: username, password; Slipway pushes and Argo CD reads as this user
-
-	ArgoNamespace   = "argocd"
-	ArgoRedis       = "argocd-redis"         // Secret: auth
-	ArgoTLSCerts    = "argocd-tls-certs-cm"  // ConfigMap: host → what Argo CD trusts
-	ArgoRepository  = "repository-platform"  // Secret: the GitOps tree's address and account
-	ArgoCredentials = "repositories-slipway" // Secret: the account for the user's other repositories
+	giteaTLS        = "gitea-tls"            // Secret
+	argoRedis       = "argocd-redis"         // Secret: auth
+	argoTLSCerts    = "argocd-tls-certs-cm"  // ConfigMap: host → what Argo CD trusts
+	argoRepository  = "repository-platform"  // Secret: the GitOps tree's address and account
+	argoCredentials = "repositories-slipway" // Secret: the account for the user's other repositories
 )
 
-// Repository is where the GitOps tree is kept on the git server, and Probe what
-// the checks push to.
+// The user's repositories on the git server.
 const (
-	Repository = "platform"
-	Probe      = "probe"
-)
-
-// Labels on what Slipway makes.
-const (
-	ManagedBy       = "app.kubernetes.io/managed-by"
-	ManagedByUs     = "slipway"
-	DeploymentLabel = "slipway.dev/deployment"
+	gitops = "platform" // the GitOps tree
+	probe  = "probe"    // what the checks push to
 )
 
 // Register adds the stage's steps to reg.
@@ -75,21 +57,6 @@ func Register(reg *step.Registry) {
 	step.Register(reg, Stage, "argocd", step.Step[stages.ArgoCDInput, stages.ArgoCD]{Run: runArgoCD})
 	step.Register(reg, Stage, "gitea-push", step.Step[stages.GiteaPushInput, stages.GiteaPush]{Run: runPush, Verify: verifyPush})
 	step.Register(reg, Stage, "argocd-reconcile", step.Step[stages.ReconcileInput, stages.Reconcile]{Run: runReconcile, Verify: verifyReconcile})
-}
-
-// labels are on everything that Slipway makes for a deployment.
-func labels(deployment string) map[string]string {
-	return map[string]string{ManagedBy: ManagedByUs, DeploymentLabel: deployment}
-}
-
-// connect opens the cluster; its waits report to the step's progress.
-func connect(env *step.Env) (*kube.Client, error) {
-	c, err := kube.Connect(env.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	c.Progress = env.Progress
-	return c, nil
 }
 
 // load reads the platform release.

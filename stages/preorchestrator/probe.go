@@ -11,9 +11,9 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
-	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -41,10 +41,10 @@ func runPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput) (stag
 	if err != nil {
 		return stages.GiteaPush{}, err
 	}
-	if _, err := user.EnsureRepository(ctx, Probe, "What "+probeRetention+" pushes"); err != nil {
+	if _, err := user.EnsureRepository(ctx, probe, "What "+probeRetention+" pushes"); err != nil {
 		return stages.GiteaPush{}, badPush(err)
 	}
-	repository := user.Username + "/" + Probe
+	repository := user.Username + "/" + probe
 	revision, changed, err := user.Push(ctx, repository, branch, probeTree(), gitserver.Commit{
 		Author: "Slipway", Email: "slipway@" + in.Common.Domain, Message: "a push over HTTPS", When: time.Now(),
 	})
@@ -75,11 +75,11 @@ func verifyPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput, ou
 }
 
 func openUser(ctx context.Context, env *step.Env, g stages.Gitea) (*gitserver.Server, error) {
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return nil, err
 	}
-	user, err := Account(ctx, c, g, GiteaUser)
+	user, err := gitserver.Account(ctx, c, g, gitserver.User)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func openUser(ctx context.Context, env *step.Env, g stages.Gitea) (*gitserver.Se
 func badPush(err error) error {
 	return &fault.Fault{
 		Code: CodePush, Class: fault.Step, Op: "push to the git server over HTTPS", Err: err,
-		Fix: "look at its log: kubectl logs -n " + GiteaNamespace + " deploy/" + GiteaService,
+		Fix: "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 	}
 }
 
 func runReconcile(ctx context.Context, env *step.Env, in stages.ReconcileInput) (stages.Reconcile, error) {
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Reconcile{}, err
 	}
@@ -116,14 +116,14 @@ func runReconcile(ctx context.Context, env *step.Env, in stages.ReconcileInput) 
 // verifyReconcile is cheap: what was seen stays true while Argo CD's controller
 // and repository server run.
 func verifyReconcile(ctx context.Context, env *step.Env, _ stages.ReconcileInput, _ stages.Reconcile) error {
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}
-	if err := c.RolledOut(ctx, "StatefulSet", ArgoNamespace, "argocd-application-controller"); err != nil {
+	if err := c.RolledOut(ctx, "StatefulSet", argo.Namespace, "argocd-application-controller"); err != nil {
 		return err
 	}
-	return c.RolledOut(ctx, "Deployment", ArgoNamespace, "argocd-repo-server")
+	return c.RolledOut(ctx, "Deployment", argo.Namespace, "argocd-repo-server")
 }
 
 // reconcile applies the probe Application and waits until it is Synced and
@@ -137,9 +137,9 @@ func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (a
 	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
 	defer cancel()
 	var app argo.Application
-	what := fmt.Sprintf("the Application %s/%s to be Synced and Healthy", SystemNamespace, probeApp)
+	what := fmt.Sprintf("the Application %s/%s to be Synced and Healthy", kube.SystemNamespace, probeApp)
 	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
-		o, err := c.Dynamic.Resource(argo.Applications).Namespace(SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
+		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
 		}
@@ -161,7 +161,7 @@ func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (a
 func badReconcile(err error) error {
 	return &fault.Fault{
 		Code: CodeReconcile, Class: fault.Step, Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
-		Fix: "look at its log: kubectl logs -n " + ArgoNamespace + " sts/argocd-application-controller",
+		Fix: "look at its log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller",
 	}
 }
 
@@ -171,19 +171,19 @@ func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
 	meta := func(namespace string) map[string]any {
 		return map[string]any{
 			"name": probeApp, "namespace": namespace,
-			"labels": map[string]any{ManagedBy: ManagedByUs, DeploymentLabel: in.Common.Deployment},
+			"labels": map[string]any{kube.ManagedBy: kube.FieldManager, kube.DeploymentLabel: in.Common.Deployment},
 		}
 	}
-	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": SystemNamespace}
-	app := meta(SystemNamespace)
+	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": kube.SystemNamespace}
+	app := meta(kube.SystemNamespace)
 	app["finalizers"] = []any{argo.CascadeFinalizer}
 	return []*unstructured.Unstructured{
 		{Object: map[string]any{
-			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(ArgoNamespace),
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(argo.Namespace),
 			"spec": map[string]any{
 				"description":      probeRetention,
 				"sourceRepos":      []any{repository},
-				"sourceNamespaces": []any{SystemNamespace},
+				"sourceNamespaces": []any{kube.SystemNamespace},
 				"destinations":     []any{target},
 			},
 		}},
@@ -203,11 +203,11 @@ func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
 func removeProbe(ctx context.Context, c *kube.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
 	defer cancel()
-	if err := c.Delete(ctx, argo.Applications, SystemNamespace, probeApp, metav1.DeletePropagationForeground); err != nil {
+	if err := c.Delete(ctx, argo.Applications(), kube.SystemNamespace, probeApp, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
-	err := c.WaitFor(ctx, fmt.Sprintf("the Application %s/%s to be gone", SystemNamespace, probeApp), poll, func(ctx context.Context) (bool, string, error) {
-		_, err := c.Dynamic.Resource(argo.Applications).Namespace(SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
+	err := c.WaitFor(ctx, fmt.Sprintf("the Application %s/%s to be gone", kube.SystemNamespace, probeApp), poll, func(ctx context.Context) (bool, string, error) {
+		_, err := c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, "", nil
 		}
@@ -216,5 +216,5 @@ func removeProbe(ctx context.Context, c *kube.Client) error {
 	if err != nil {
 		return err
 	}
-	return c.Delete(ctx, argo.AppProjects, ArgoNamespace, probeApp, metav1.DeletePropagationBackground)
+	return c.Delete(ctx, argo.AppProjects(), argo.Namespace, probeApp, metav1.DeletePropagationBackground)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -27,15 +28,15 @@ func runSecrets(ctx context.Context, env *step.Env, in stages.PlatformInput) (st
 	if err != nil {
 		return stages.Secrets{}, err
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Secrets{}, err
 	}
 	want := r.Secrets
-	if ships(r, ArgoNamespace) {
+	if ships(r, argo.Namespace) {
 		// What Argo CD's own manifests would make with a Job-like container.
 		want = append(slices.Clone(want), platform.Secret{
-			Name: ArgoRedis, Namespace: ArgoNamespace, Type: string(corev1.SecretTypeOpaque),
+			Name: argoRedis, Namespace: argo.Namespace, Type: string(corev1.SecretTypeOpaque),
 			Keys: []platform.SecretKey{{Key: "auth", Generate: platform.Password, Length: platform.DefaultLength}},
 		})
 	}
@@ -175,20 +176,7 @@ func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
 }
 
 func (s *secrets) get(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	return getSecret(ctx, s.client, namespace, name)
-}
-
-// getSecret is nil without an error when there is no such Secret.
-func getSecret(ctx context.Context, c *kube.Client, namespace, name string) (*corev1.Secret, error) {
-	var o *corev1.Secret
-	err := c.Retry(ctx, "get secret "+namespace+"/"+name, func(ctx context.Context) (err error) {
-		o, err = c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return o, err
+	return s.client.Secret(ctx, namespace, name)
 }
 
 // write creates w with values, or adds values to the one that is there. It never
@@ -201,7 +189,7 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 		if all == nil {
 			all = map[string]string{}
 		}
-		maps.Copy(all, labels(s.common.Deployment))
+		maps.Copy(all, kube.Labels(s.common.Deployment))
 		kind := corev1.SecretType(w.Type)
 		if kind == "" {
 			kind = corev1.SecretTypeOpaque

@@ -69,7 +69,7 @@ func TestSecretsAreMadeOnceAndNeverChange(t *testing.T) {
 
 	o, err := c.Kubernetes.CoreV1().Secrets("db").Get(t.Context(), "reader", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "b", ManagedBy: "slipway", DeploymentLabel: "demo"}, o.Labels)
+	require.Equal(t, map[string]string{"a": "b", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)
 
 	out, hidden, err = ensureSecrets(t, c, wanted())
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestPasswordsHaveAllClassesAndDiffer(t *testing.T) {
 
 func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
 	theirs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gitea"}}
-	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd", Labels: labels("elsewhere")}}
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd", Labels: kube.Labels("elsewhere")}}
 	c := fakeKube(theirs, other)
 	_, err := ensureNamespaces(t.Context(), c, "demo", []platform.Namespace{{Name: "apps"}, {Name: "gitea"}, {Name: "argocd"}, {Name: "kube-system"}})
 	require.ErrorContains(t, err, "gitea (without an owner), argocd (of the deployment elsewhere); nothing was created")
@@ -140,12 +140,12 @@ func TestNamespacesGetTheirLabels(t *testing.T) {
 	want := []platform.Namespace{{Name: "apps", Labels: map[string]string{"team": "a"}}}
 	out, err := ensureNamespaces(t.Context(), c, "demo", want)
 	require.NoError(t, err)
-	require.Equal(t, []string{"apps", SystemNamespace}, out.Created)
+	require.Equal(t, []string{"apps", kube.SystemNamespace}, out.Created)
 	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"team": "a", ManagedBy: "slipway", DeploymentLabel: "demo"}, o.Labels)
+	require.Equal(t, map[string]string{"team": "a", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)
 	out, err = ensureNamespaces(t.Context(), c, "demo", want)
 	require.NoError(t, err)
 	require.Empty(t, out.Created)
-	require.Equal(t, []string{"apps", SystemNamespace}, out.Names)
+	require.Equal(t, []string{"apps", kube.SystemNamespace}, out.Names)
 }

@@ -3,7 +3,6 @@ package preorchestrator
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,14 +18,17 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
 	"github.com/slipway-sh/slipway/stages/step"
+	"github.com/slipway-sh/slipway/stages/trust"
 )
 
 // The names of the git server in the cluster.
 const (
-	giteaHost     = GiteaService + "." + GiteaNamespace + ".svc"
+	giteaHost     = gitserver.Service + "." + gitserver.Namespace + ".svc"
 	giteaFullHost = giteaHost + ".cluster.local"
 )
 
@@ -38,7 +40,7 @@ func runTLS(ctx context.Context, env *step.Env, in stages.TLSInput) (stages.TLS,
 	if err != nil {
 		return stages.TLS{}, err
 	}
-	c, err := connect(env)
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.TLS{}, err
 	}
@@ -118,7 +120,7 @@ func badCertificate(err error) error {
 // selfSigned returns a serving certificate of the deployment's own CA, making
 // either when it is not there or cannot stay.
 func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots []byte, err error) {
-	ca, err := t.read(ctx, SystemNamespace, CAName)
+	ca, err := t.read(ctx, kube.SystemNamespace, trust.CA)
 	if err != nil {
 		return leaf, nil, err
 	}
@@ -127,12 +129,12 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots 
 			return leaf, nil, err
 		}
 		t.redact(string(ca.Key))
-		if err := t.write(ctx, SystemNamespace, CAName, ca, nil); err != nil {
+		if err := t.write(ctx, kube.SystemNamespace, trust.CA, ca, nil); err != nil {
 			return leaf, nil, err
 		}
 	}
 	names := certificate.Names(t.common.Domain, giteaHost, giteaFullHost)
-	if leaf, err = t.read(ctx, GiteaNamespace, GiteaTLS); err != nil {
+	if leaf, err = t.read(ctx, gitserver.Namespace, giteaTLS); err != nil {
 		return leaf, nil, err
 	}
 	if why := certificate.LeafProblem(leaf, ca, names, t.now); why != "" {
@@ -157,15 +159,15 @@ func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.
 	if leaf.VerifyHostname(giteaHost) != nil {
 		out.GitHost = PublicHost(t.common.Domain)
 	}
-	if err := t.write(ctx, GiteaNamespace, GiteaTLS, serving, roots); err != nil {
+	if err := t.write(ctx, gitserver.Namespace, giteaTLS, serving, roots); err != nil {
 		return stages.TLS{}, err
 	}
-	if err := t.configMap(ctx, SystemNamespace, CAName, nil, map[string]string{"ca.crt": string(roots)}); err != nil {
+	if err := t.configMap(ctx, kube.SystemNamespace, trust.CA, nil, map[string]string{trust.CAKey: string(roots)}); err != nil {
 		return stages.TLS{}, err
 	}
 	certs := map[string]string{out.GitHost: string(roots)}
 	partOf := map[string]string{"app.kubernetes.io/part-of": "argocd"}
-	if err := t.configMap(ctx, ArgoNamespace, ArgoTLSCerts, partOf, certs); err != nil {
+	if err := t.configMap(ctx, argo.Namespace, argoTLSCerts, partOf, certs); err != nil {
 		return stages.TLS{}, err
 	}
 	return out, nil
@@ -173,7 +175,7 @@ func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.
 
 // read takes a pair out of a TLS Secret; it is empty when there is none.
 func (t *tlsStep) read(ctx context.Context, namespace, name string) (certificate.Pair, error) {
-	o, err := getSecret(ctx, t.client, namespace, name)
+	o, err := t.client.Secret(ctx, namespace, name)
 	if err != nil || o == nil {
 		return certificate.Pair{}, err
 	}
@@ -189,7 +191,7 @@ func (t *tlsStep) write(ctx context.Context, namespace, name string, pair certif
 	if roots != nil {
 		data["ca.crt"] = roots
 	}
-	return writeSecret(ctx, t.client, namespace, name, corev1.SecretTypeTLS, labels(t.common.Deployment), data)
+	return writeSecret(ctx, t.client, namespace, name, corev1.SecretTypeTLS, kube.Labels(t.common.Deployment), data)
 }
 
 // writeSecret makes a Secret hold exactly data; it writes only what differs. It
@@ -219,7 +221,7 @@ func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, 
 	return t.client.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			all := labels(t.common.Deployment)
+			all := kube.Labels(t.common.Deployment)
 			maps.Copy(all, extra)
 			_, err = api.Create(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Data: data,
@@ -233,25 +235,4 @@ func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, 
 		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 		return err
 	})
-}
-
-// Roots is what the platform's certificates are verified against: the system's
-// roots and those of the deployment.
-func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	var o *corev1.ConfigMap
-	err = c.Retry(ctx, "read the deployment's CA", func(ctx context.Context) (err error) {
-		o, err = c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, CAName, metav1.GetOptions{})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !pool.AppendCertsFromPEM([]byte(o.Data["ca.crt"])) {
-		return nil, fmt.Errorf("configmap %s/%s holds no certificate under ca.crt", SystemNamespace, CAName)
-	}
-	return pool, nil
 }

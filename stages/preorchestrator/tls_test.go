@@ -13,8 +13,11 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
+	"github.com/slipway-sh/slipway/stages/trust"
 )
 
 func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
@@ -34,23 +37,23 @@ func TestSelfSignedIsMadeOnceAndRenewedInTime(t *testing.T) {
 	first := selfSigned(t, c, "example.org", at())
 	require.Equal(t, "gitea.gitea.svc", first.GitHost)
 	require.Equal(t, "2027-03-01T12:00:00Z", first.NotAfter)
-	ca := data(t, c, SystemNamespace, CAName)
+	ca := data(t, c, kube.SystemNamespace, trust.CA)
 
 	require.Equal(t, first, selfSigned(t, c, "example.org", at().Add(300*24*time.Hour)), "nothing changes while it is good")
 	renewed := selfSigned(t, c, "example.org", at().Add(340*24*time.Hour))
 	require.NotEqual(t, first.SHA256, renewed.SHA256)
 	moved := selfSigned(t, c, "example.net", at().Add(340*24*time.Hour))
 	require.NotEqual(t, renewed.SHA256, moved.SHA256)
-	require.Equal(t, ca, data(t, c, SystemNamespace, CAName), "the CA stays")
+	require.Equal(t, ca, data(t, c, kube.SystemNamespace, trust.CA), "the CA stays")
 
-	secret, err := c.Kubernetes.CoreV1().Secrets(GiteaNamespace).Get(t.Context(), GiteaTLS, metav1.GetOptions{})
+	secret, err := c.Kubernetes.CoreV1().Secrets(gitserver.Namespace).Get(t.Context(), giteaTLS, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, corev1.SecretTypeTLS, secret.Type)
 	require.Equal(t, string(ca["tls.crt"]), string(secret.Data["ca.crt"]))
-	trusted, err := c.Kubernetes.CoreV1().ConfigMaps(ArgoNamespace).Get(t.Context(), ArgoTLSCerts, metav1.GetOptions{})
+	trusted, err := c.Kubernetes.CoreV1().ConfigMaps(argo.Namespace).Get(t.Context(), argoTLSCerts, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"gitea.gitea.svc": string(ca["tls.crt"])}, trusted.Data)
-	_, err = Roots(t.Context(), c)
+	_, err = trust.Roots(t.Context(), c)
 	require.NoError(t, err)
 }
 

@@ -38,11 +38,10 @@ func addons(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.
 	if err != nil {
 		return stages.Addons{}, err
 	}
-	client, err := kube.Connect(env.Kubeconfig)
+	client, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return stages.Addons{}, err
 	}
-	client.Progress = env.Progress
 	applied, err := client.ApplyYAML(ctx, manifest, kube.ApplyOptions{Force: true})
 	if err != nil {
 		return stages.Addons{}, err
@@ -70,7 +69,7 @@ func addons(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.
 
 // verifyAddons tells whether the workloads run.
 func verifyAddons(ctx context.Context, env *step.Env, _ stages.ClusterInput, _ stages.Addons) error {
-	client, err := kube.Connect(env.Kubeconfig)
+	client, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/argo"
 )
 
 const (

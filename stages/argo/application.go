@@ -16,11 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kinds of Argo CD that the steps read and write.
-var (
-	Applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
-	AppProjects  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
-)
+// Namespace is where Argo CD is.
+const Namespace = "argocd"
+
+// Applications is the resource of the kind Application.
+func Applications() schema.GroupVersionResource { return resource("applications") }
+
+// ApplicationSets is the resource of the kind ApplicationSet.
+func ApplicationSets() schema.GroupVersionResource { return resource("applicationsets") }
+
+// AppProjects is the resource of the kind AppProject.
+func AppProjects() schema.GroupVersionResource { return resource("appprojects") }
+
+func resource(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: name}
+}
 
 // Annotations of Argo CD.
 const (

@@ -90,7 +90,7 @@ func (a Application) Workloads() []Resource {
 func (a Application) Children() []string {
 	var out []string
 	for _, r := range a.Resources {
-		if r.Group == Applications.Group && r.Kind == "Application" {
+		if r.Group == Applications().Group && r.Kind == "Application" {
 			out = append(out, r.Name)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/stages/orchestrator/argo"
+	"github.com/slipway-sh/slipway/stages/argo"
 )
 
 // read decodes an Application whose metadata, spec and status are given as JSON.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/stages/orchestrator/gitserver"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 )
 
 // newGit serves bare repositories over HTTPS with git's own server, to the user

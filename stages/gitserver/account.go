@@ -1,0 +1,50 @@
+package gitserver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/trust"
+)
+
+// CodeAccount is the code for an account whose Secret is missing or incomplete.
+const CodeAccount fault.Code = "GIT-001"
+
+// The git server in the cluster.
+const (
+	Namespace = "gitea"
+	Service   = "gitea" // Service and Deployment
+
+	Admin = "gitea-admin"   // Secret: username, password
+	User  = "gitea-slipway" // Secret: username, password; Slipway pushes and Argo CD reads as this user
+)
+
+// Account opens the git server g with the account that a Secret in Namespace
+// holds.
+func Account(ctx context.Context, c *kube.Client, g stages.Gitea, secret string) (*Server, error) {
+	roots, err := trust.Roots(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.Secret(ctx, Namespace, secret)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
+		return nil, &fault.Fault{
+			Code: CodeAccount, Class: fault.Step, Op: "read the account " + secret,
+			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
+			Err: fmt.Errorf("secret %s/%s is missing or has no username and password", Namespace, secret),
+		}
+	}
+	return &Server{
+		URL: g.URL, Address: g.Address, Roots: roots,
+		Username: string(o.Data["username"]), Password: Password(o.Data["password"]),
+	}, nil
+}
+
+// RepositoryURL is the address of the GitOps tree as Argo CD reaches it.
+func RepositoryURL(g stages.Gitea) string { return g.ClusterURL + "/" + g.Repository + ".git" }

@@ -1,0 +1,67 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// addressSoon is how long a load balancer may take to give an address.
+const addressSoon = 2 * time.Minute
+
+// Secret reads a Secret; it is nil without an error when there is none.
+func (c *Client) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	var o *corev1.Secret
+	err := c.Retry(ctx, "get secret "+namespace+"/"+name, func(ctx context.Context) (err error) {
+		o, err = c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// Ingress is the address, IP or host name, that a Service's load balancer gave
+// it; "" when it gave none.
+func Ingress(s *corev1.Service) string {
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if host := cmp.Or(in.IP, in.Hostname); host != "" {
+			return host
+		}
+	}
+	return ""
+}
+
+// Address looks once for the address of a Service of type LoadBalancer and
+// returns it with port, "host:port"; "" while it has none.
+func (c *Client) Address(ctx context.Context, namespace, name string, port int) (string, error) {
+	o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	host := Ingress(o)
+	if host == "" {
+		return "", nil
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// WaitAddress is Address, and waits two minutes at most until there is one.
+func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port int) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, addressSoon)
+	defer cancel()
+	address := ""
+	err := c.WaitFor(ctx, fmt.Sprintf("an address of the Service %s/%s", namespace, name), poll, func(ctx context.Context) (done bool, seen string, err error) {
+		address, err = c.Address(ctx, namespace, name, port)
+		return address != "", "its load balancer has none yet", err
+	})
+	return address, err
+}
