@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,37 +50,36 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	// Not bound to ctx: it outlives this program.
 	cmd := exec.Command("/proc/self/exe", insideCommand)
 	cmd.Env = []string{}
-	cmd.Stdin = bytes.NewReader(text)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &unix.SysProcAttr{
 		Setsid:     true,
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 	}
-	if err := cmd.Start(); err != nil {
-		return &remedy.Error{Code: "ENG-006", Op: "start the engine", Err: err,
-			Fix: "run as root with all capabilities (in a container: privileged), or start Docker and run make engine again"}
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	r, err := newRecord(proc, cmd.Process.Pid)
-	if err == nil {
+	engine, err := begin(cmd, text, func(pid int) error {
+		r, err := newRecord(proc, pid)
+		if err != nil {
+			return err
+		}
 		r.Version, r.Root, r.Network, r.CLI = daggerVersion, parts.id, p.network, parts.cli
-		err = r.write(p.pid)
-	}
-	if err == nil {
-		err = c.await(ctx, parts.cli, ended)
-	}
+		return r.write(p.pid)
+	})
 	if err != nil {
-		// Ours, and not collected yet: its pid is not anybody else's.
-		_ = cmd.Process.Kill()
+		// A record that was written is of a process that has ended: alive sees it.
+		return &remedy.Error{Code: "ENG-006", Op: "start the engine", Err: err,
+			Fix: "run as root with all capabilities (in a container: privileged) and with space left in " + p.dir + ", or start Docker; then run make engine again"}
+	}
+	if err := c.await(ctx, parts.cli, engine); err != nil {
+		if left := engine.kill(); left != nil {
+			return errors.Join(err, left) // on record: stop finds it
+		}
 		return errors.Join(err, removeIfThere(p.pid))
 	}
 	return nil
 }
 
 // await returns when the engine answers the CLI.
-func (c *control) await(ctx context.Context, cli string, ended <-chan error) error {
+func (c *control) await(ctx context.Context, cli string, engine *process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
 	fault := func(err error) error {
@@ -92,8 +90,8 @@ func (c *control) await(ctx context.Context, cli string, ended <-chan error) err
 	defer tick.Stop()
 	for {
 		select {
-		case err := <-ended:
-			return fault(fmt.Errorf("it ended at once: %w", errors.Join(err, errors.New("nothing listens"))))
+		case <-engine.ended:
+			return fault(fmt.Errorf("it ended at once: %w", errors.Join(engine.err, errors.New("nothing listens"))))
 		case <-ctx.Done():
 			return fault(fmt.Errorf("wait for %s: %w", c.paths.host(), context.Cause(ctx)))
 		case <-tick.C:
