@@ -1,23 +1,20 @@
 package config
 
-// Profile is what a scale means. The numbers are requests of the platform, not
-// limits of the program; a provider and the platform's charts read them.
+// Profile is what a scale asks of a platform release: the charts of the reference
+// platform are tested against it.
 type Profile struct {
-	Name          string `json:"name"`
-	Nodes         int    `json:"nodes"`         // worker nodes, where the provider makes them
-	NodeCPU       int    `json:"nodeCPU"`       // cores of a node
-	NodeMemoryGiB int    `json:"nodeMemoryGiB"` // memory of a node
-	Replicas      int    `json:"replicas"`      // of apps without state
-	DatabaseGiB   int    `json:"databaseGiB"`   // volume of the database
-	GitGiB        int    `json:"gitGiB"`        // volume of the git server
+	Name        string
+	Replicas    int // of apps without state
+	DatabaseGiB int // volume of the database
+	GitGiB      int // volume of the git server
 }
 
 // Profiles are the scale profiles, smallest first.
 func Profiles() []Profile {
 	return []Profile{
-		{Name: "small", Nodes: 1, NodeCPU: 2, NodeMemoryGiB: 4, Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
-		{Name: "medium", Nodes: 3, NodeCPU: 4, NodeMemoryGiB: 16, Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
-		{Name: "large", Nodes: 6, NodeCPU: 8, NodeMemoryGiB: 32, Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
+		{Name: "small", Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
+		{Name: "medium", Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
+		{Name: "large", Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
 	}
 }
 

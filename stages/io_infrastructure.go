@@ -64,9 +64,6 @@ type LoadBalancerCheck struct {
 // RemoveInput is what infrastructure/platform-remove takes away.
 type RemoveInput struct {
 	Common Common `json:"common"`
-	// AppsDeadline is how many seconds Argo CD gets to remove what its
-	// Applications own; 0 means 180.
-	AppsDeadline int `json:"appsDeadline,omitempty"`
 	// SkipUnreachable ends the step with success when the API does not answer:
 	// for a cluster that is thrown away afterwards.
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`

@@ -119,16 +119,6 @@ func (r *Release) Apps(off []string) ([]Component, error) {
 	return slices.DeleteFunc(on, func(c Component) bool { return c.Kind != App }), err
 }
 
-// Images are the short names of the images of components, sorted.
-func Images(components []Component) []string {
-	var names []string
-	for _, c := range components {
-		names = append(names, c.Images...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 func (r *Release) checkNames(names []string) error {
 	var unknown, known []string
 	for _, c := range r.Components {

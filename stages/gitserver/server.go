@@ -116,17 +116,6 @@ func (s *Server) EnsureRepository(ctx context.Context, name, description string)
 	return err == nil, err
 }
 
-// DeleteRepository removes the account's repository name; one that is not there
-// is not an error.
-func (s *Server) DeleteRepository(ctx context.Context, name string) error {
-	path := "/api/v1/repos/" + url.PathEscape(s.Username) + "/" + url.PathEscape(name)
-	err := s.api(ctx, http.MethodDelete, path, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return err
-}
-
 // ErrSignUpOpen means that a stranger could make an account.
 var ErrSignUpOpen = errors.New("a stranger can sign up")
 

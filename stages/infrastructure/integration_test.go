@@ -2,6 +2,7 @@ package infrastructure_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,8 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/providers/local/steps"
@@ -213,7 +217,13 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	d.argo(c, finalizers == "")
 	_, err = c.ApplyYAML(d.t.Context(), fmt.Appendf(nil, application, finalizers, d.in.Common.Images["busybox"]), kube.ApplyOptions{})
 	require.NoError(d.t, err)
-	require.NoError(d.t, c.WaitPod(d.t.Context(), "apps", "writer"))
+	require.NoError(d.t, c.WaitFor(d.t.Context(), "the pod to run", 250*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+		p, err := c.Kubernetes.CoreV1().Pods("apps").Get(ctx, "writer", metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		return p.Status.Phase == corev1.PodRunning, string(p.Status.Phase), nil
+	}))
 	return c
 }
 

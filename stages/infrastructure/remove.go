@@ -24,6 +24,7 @@ import (
 const (
 	reachLimit     = time.Minute     // for the API to answer
 	skipLimit      = 3 * time.Second // for an API that may be gone
+	cascadeLimit   = 3 * time.Minute // for Argo CD to remove what its Applications own
 	namespaceLimit = 3 * time.Minute // for all namespaces together
 	volumeLimit    = 90 * time.Second
 	afterStrip     = 30 * time.Second
@@ -47,14 +48,10 @@ func platformRemove(ctx context.Context, env *step.Env, in stages.RemoveInput) (
 	if err != nil || c == nil {
 		return stages.Removed{Unreachable: why}, err
 	}
-	deadline := time.Duration(in.AppsDeadline) * time.Second
-	if deadline <= 0 {
-		deadline = 3 * time.Minute
-	}
 	r := &remover{client: c, env: env, deployment: in.Common.Deployment}
 	for _, part := range []func(context.Context) error{
 		r.look,
-		func(ctx context.Context) error { return r.applications(ctx, deadline) },
+		func(ctx context.Context) error { return r.applications(ctx, cascadeLimit) },
 		r.namespaces, r.volumes, r.clusterScope,
 	} {
 		if err := part(ctx); err != nil {

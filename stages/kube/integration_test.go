@@ -228,30 +228,27 @@ spec:
 `, busybox))
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
-	err := c.WaitPod(ctx, ns, "p")
+	err := c.WaitPodDone(ctx, ns, "p")
 	require.ErrorContains(t, err, "FailedMount")
 	require.ErrorContains(t, err, `secret "missing" not found`)
 }
 
-func TestRealJobs(t *testing.T) {
+func TestRealPodsThatEnd(t *testing.T) {
 	c, ns, busybox := real(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for name, command := range map[string]string{"good": "true", "bad": "echo rows are missing; exit 1"} {
 		apply(t, c, ns, fmt.Sprintf(`
-apiVersion: batch/v1
-kind: Job
+apiVersion: v1
+kind: Pod
 metadata: {name: %s}
 spec:
-  backoffLimit: 0
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: %q, command: [/bin/sh, -c, %q]}]
+  restartPolicy: Never
+  containers: [{name: main, image: %q, command: [/bin/sh, -c, %q]}]
 `, name, busybox, command))
 	}
-	require.NoError(t, c.WaitJob(ctx, ns, "good"))
-	err := c.WaitJob(ctx, ns, "bad")
+	require.NoError(t, c.WaitPodDone(ctx, ns, "good"))
+	err := c.WaitPodDone(ctx, ns, "bad")
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeFailed})
 	require.ErrorContains(t, err, "it wrote: rows are missing")
 }

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -136,55 +134,20 @@ func replicas(n *int32) int32 {
 	return *n
 }
 
-// WaitJob waits until a Job is complete. A Job that failed ends the wait with
-// CodeFailed and the last lines that it wrote.
-func (c *Client) WaitJob(ctx context.Context, namespace, name string) error {
-	selector := labels.SelectorFromSet(labels.Set{batchv1.JobNameLabel: name}).String()
-	err := c.WaitFor(ctx, fmt.Sprintf("Job %s/%s to be complete", namespace, name), poll, func(ctx context.Context) (bool, string, error) {
-		j, err := c.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		for _, cond := range j.Status.Conditions {
-			if cond.Status != corev1.ConditionTrue {
-				continue
-			}
-			switch cond.Type {
-			case batchv1.JobComplete:
-				return true, "", nil
-			case batchv1.JobFailed:
-				return false, "", failed(fmt.Errorf("%s: %s", cond.Reason, cond.Message))
-			}
-		}
-		return false, fmt.Sprintf("%d pods active, %d failed", j.Status.Active, j.Status.Failed), nil
-	})
-	return c.withCause(ctx, err, namespace, selector)
-}
-
-// WaitPod waits until a pod is ready, or has succeeded. A pod that failed ends
-// the wait with CodeFailed.
-func (c *Client) WaitPod(ctx context.Context, namespace, name string) error {
-	return c.waitPod(ctx, namespace, name, "ready", podReady)
-}
-
 // WaitPodDone waits until a pod has succeeded. A pod that failed ends the wait
 // with CodeFailed.
 func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error {
-	return c.waitPod(ctx, namespace, name, "done", func(*corev1.Pod) bool { return false })
-}
-
-func (c *Client) waitPod(ctx context.Context, namespace, name, state string, reached func(*corev1.Pod) bool) error {
-	what := fmt.Sprintf("Pod %s/%s to be %s", namespace, name, state)
+	what := fmt.Sprintf("Pod %s/%s to be done", namespace, name)
 	err := c.WaitFor(ctx, what, pollFast, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
 		}
-		if p.Status.Phase == corev1.PodFailed {
-			return false, "", failed(errors.New(strings.TrimSpace("it failed " + p.Status.Reason + " " + p.Status.Message)))
-		}
-		if p.Status.Phase == corev1.PodSucceeded || reached(p) {
+		switch p.Status.Phase {
+		case corev1.PodSucceeded:
 			return true, "", nil
+		case corev1.PodFailed:
+			return false, "", failed(errors.New(strings.TrimSpace("it failed " + p.Status.Reason + " " + p.Status.Message)))
 		}
 		return false, orElse(podCause(p), "phase "+string(p.Status.Phase)), nil
 	})
