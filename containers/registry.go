@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -153,24 +154,34 @@ func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
 	return registryFault(name, ref, err)
 }
 
+// quoted is what words about a registry quote, in which any digits and letters may
+// stand.
+var quoted = regexp.MustCompile(`https?://[^\s"]+|sha256:[0-9a-f]+`)
+
 // registryFault says why the engine could not resolve an image. The engine tells
-// it in words only: those of containerd's client.
+// it in words only: those of containerd's client. An error of the network itself
+// is one between this program and the engine.
 func registryFault(name, ref string, err error) error {
 	registry := strings.TrimSuffix(ref[:strings.LastIndexByte(ref, '@')], "/"+name)
 	host, _, _ := strings.Cut(registry, "/")
-	says := err.Error()
+	says := strings.NewReplacer(ref, "", registry, "", host, "").Replace(err.Error())
+	says = quoted.ReplaceAllString(says, "")
 	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(says, w) })
+		return regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\b`).MatchString(says)
 	}
+	_, network := errors.AsType[net.Error](err)
 	f := &fault.Fault{Code: codePull, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s from %s", name, registry), Err: err}
 	switch {
+	case network:
+		f.Fix = "see whether the engine runs (make engine), then run the same command again"
 	case has("unexpected digest", "unexpected commit digest", "failed precondition", "failed size validation"):
 		f.Code, f.Fix = codeOtherImage, fmt.Sprintf(pushAgain, registry)
 	case has("401 Unauthorized", "403 Forbidden", "insufficient_scope", "authorization failed", "unauthorized"):
 		f.Code, f.Fix = lock.CodeRefused, "log in as somebody who may pull there: docker login "+host
-	case has("not found", "404", "MANIFEST_UNKNOWN", "NAME_UNKNOWN"):
+	case has("not found", "404 Not Found", "MANIFEST_UNKNOWN", "NAME_UNKNOWN"):
 		f.Code, f.Fix = codeNoImage, fmt.Sprintf(pushAgain, registry)
-	case has("connection refused", "no such host", "i/o timeout", "no route to host", "deadline exceeded", "connection reset", "EOF"):
+	case has("connection refused", "no such host", "server misbehaving", "i/o timeout", "TLS handshake timeout", "no route to host",
+		"network is unreachable", "deadline exceeded", "connection reset", "EOF"):
 		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers where the engine runs: curl -v https://"+host+"/v2/"
 	case has("server gave HTTP response to HTTPS client"):
 		f.Fix = fmt.Sprintf("give the registry a certificate, or allow it without in the engine's engine.toml: [registry.%q] http = true", host)

@@ -2,6 +2,10 @@ package containers
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -64,6 +68,15 @@ func TestRegistryFault(t *testing.T) {
 		"unexpected commit digest sha256:11, expected sha256:00: failed precondition":                                                          codeOtherImage,
 		"http: server gave HTTP response to HTTPS client":                                                                                      codePull,
 		"something new": codePull,
+		// What is quoted decides nothing.
+		"failed to do request: Head \"https://registry.example.com:5000/v2/eof/404/manifests/sha256:404401\": dial tcp 192.0.2.1:404: connect: connection refused": lock.CodeUnreachable,
+		"failed to copy: sha256:5404: connection reset by peer":                          lock.CodeUnreachable,
+		"failed to resolve " + ref + ": unexpected status: 503 Service Unavailable":      codePull,
+		"sha256:404: something new":                                                      codePull,
+		"tls: certificate signed by GEOFENCE":                                            codePull,
+		"Get \"https://registry.example.com:5000/v2/\": EOF":                             lock.CodeUnreachable,
+		"lookup registry.example.com on 192.0.2.53:53: server misbehaving":               lock.CodeUnreachable,
+		"Head \"https://unauthorized.example.com/v2/\": net/http: TLS handshake timeout": lock.CodeUnreachable,
 	} {
 		err := registryFault("gitea", ref, errors.New(says))
 		require.ErrorIs(t, err, &fault.Fault{Code: code}, says)
@@ -71,5 +84,21 @@ func TestRegistryFault(t *testing.T) {
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 		failed, _ := errors.AsType[*fault.Fault](err)
 		require.NotEmpty(t, failed.Fix)
+	}
+}
+
+// TestRegistryFault_engine: an error of this program's own connection says nothing
+// about the registry.
+func TestRegistryFault_engine(t *testing.T) {
+	const ref = "registry.example.com/gitea@sha256:00"
+	for _, broken := range []error{
+		&url.Error{Op: "Post", URL: "http://dagger/query", Err: io.EOF},
+		&net.OpError{Op: "dial", Net: "unix", Err: errors.New("connect: connection refused")},
+	} {
+		err := registryFault("gitea", ref, fmt.Errorf("ask: %w", broken))
+		require.ErrorIs(t, err, &fault.Fault{Code: codePull})
+		require.ErrorIs(t, err, broken)
+		failed, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, failed.Fix, "make engine")
 	}
 }
