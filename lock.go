@@ -37,7 +37,7 @@ func verifyLock(io streams, dir string) error {
 	}
 	pins, err := lock.Load()
 	if err != nil {
-		return fmt.Errorf("read the lock: %w", err)
+		return err
 	}
 	b, err := bundle.Read(dir)
 	if err != nil {
@@ -58,9 +58,13 @@ func updateLock(ctx context.Context, io streams, file, platform string) error {
 		return &fault.Fault{Code: "LCK-002", Class: fault.Usage, Op: "read the lock", Err: err,
 			Fix: "give the path of a lock.yaml: slipway lock update --file containers/lock/lock.yaml"}
 	}
+	unusable := func(op string, err error) error {
+		return &fault.Fault{Code: lock.CodeFile, Class: fault.Usage, Op: op + " " + file, Err: err,
+			Fix: "correct the file, or give another lock.yaml that you may write: slipway lock update --file PATH"}
+	}
 	pins, err := lock.Parse(text)
 	if err != nil {
-		return err
+		return unusable("read", err)
 	}
 	findings, err := update.Public().Resolve(ctx, pins, platform)
 	if err != nil {
@@ -81,11 +85,14 @@ func updateLock(ctx context.Context, io streams, file, platform string) error {
 	}
 	text, err = update.Enter(text, findings)
 	if err != nil {
-		return err
+		return unusable("complete", err)
 	}
 	tmp := file + ".new"
 	if err := os.WriteFile(tmp, text, 0o644); err != nil {
-		return fmt.Errorf("write the lock: %w", err)
+		return unusable("write", err)
 	}
-	return os.Rename(tmp, file)
+	if err := os.Rename(tmp, file); err != nil {
+		return unusable("write", errors.Join(err, os.Remove(tmp)))
+	}
+	return nil
 }

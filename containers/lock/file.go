@@ -7,8 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -28,15 +26,11 @@ func Read(path string) (*Lock, error) {
 	if err != nil {
 		return nil, unusable(err)
 	}
-	var l Lock
-	err = yaml.UnmarshalStrict(data, &l) // JSON is YAML
-	if err == nil {
-		err = l.Validate()
-	}
+	l, err := Parse(data)
 	if err != nil {
 		return nil, unusable(fmt.Errorf("%s: %w", path, err))
 	}
-	return &l, nil
+	return l, nil
 }
 
 func unusable(err error) error {

@@ -21,7 +21,7 @@ import (
 // Format is the version of lock.yaml that this package reads.
 const Format = 1
 
-// CodeLock is the code of a lock that cannot be understood.
+// CodeLock is the code of a program whose own lock cannot be understood.
 const CodeLock fault.Code = "LCK-001"
 
 // Platforms are those that a lock may name.
@@ -108,21 +108,27 @@ type Registry struct {
 	Pushed string `json:"pushed,omitempty"`
 }
 
-// Load reads the lock that this program was built with.
-func Load() (*Lock, error) { return Parse(embedded) }
-
-// Parse reads a lock and reports every problem at once.
-func Parse(data []byte) (*Lock, error) {
-	var l Lock
-	err := yaml.UnmarshalStrict(data, &l)
-	if err == nil {
-		err = l.Validate()
-	}
+// Load reads the lock that this program was built with. It fails with CodeLock.
+func Load() (*Lock, error) {
+	l, err := Parse(embedded)
 	if err != nil {
 		return nil, &fault.Fault{
 			Code: CodeLock, Class: fault.Bug, Op: "read lock.yaml",
 			Fix: "restore it: git checkout containers/lock/lock.yaml", Err: err,
 		}
+	}
+	return l, nil
+}
+
+// Parse reads a lock, YAML or JSON, and reports every problem at once. Its error
+// has no code: that depends on whose lock it is.
+func Parse(data []byte) (*Lock, error) {
+	var l Lock
+	if err := yaml.UnmarshalStrict(data, &l); err != nil {
+		return nil, err
+	}
+	if err := l.Validate(); err != nil {
+		return nil, err
 	}
 	return &l, nil
 }

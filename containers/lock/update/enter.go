@@ -24,7 +24,7 @@ func Enter(text []byte, findings []Finding) ([]byte, error) {
 	}
 	result := []byte(strings.Join(lines, "\n"))
 	if _, err := lock.Parse(result); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("enter into lock.yaml: %w", err)
 	}
 	return result, nil
 }
