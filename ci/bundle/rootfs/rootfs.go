@@ -177,7 +177,9 @@ mkdir -p "$merged/var/cache/debconf" "$merged/var/cache/apt" "$merged/var/log/ap
 	"$merged/var/lib/apt/lists" "$cache/lists/partial" "$cache/apt/archives/partial"
 mount --bind "$cache/lists" "$merged/var/lib/apt/lists"
 mount --bind "$cache/apt" "$merged/var/cache/apt"
-cp "$cache/keyrings/"* "$merged/run/keyrings/" 2>/dev/null || true
+for key in "$cache/keyrings/"*; do
+	[ ! -e "$key" ] || cp "$key" "$merged/run/keyrings/"
+done
 cp /etc/resolv.conf "$merged/etc/resolv.conf"
 cp "$cache/sources.list" "$merged/etc/apt/sources.list.d/slipway.list"
 printf '#!/bin/sh\nexit 101\n' > "$merged/usr/sbin/policy-rc.d"

@@ -70,7 +70,9 @@ func base(t *testing.T, b *Builder) *Layer {
 	return layer
 }
 
-func TestALayerIsWhatTheOverlayCaught(t *testing.T) {
+// builder skips the test unless this machine mounts overlays.
+func builder(t *testing.T) *Builder {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("an overlay mount needs root")
 	}
@@ -79,10 +81,31 @@ func TestALayerIsWhatTheOverlayCaught(t *testing.T) {
 	}
 	st, err := store.Open(t.TempDir())
 	require.NoError(t, err)
-	b := &Builder{
+	return &Builder{
 		Store: st, Cache: t.TempDir(),
 		Release: debian.Release{Codename: "bookworm", Sources: []debian.Source{{URI: "http://nowhere.invalid", Suite: "bookworm", Components: []string{"main"}}}},
 	}
+}
+
+func TestKeyringsReachApt(t *testing.T) {
+	b := builder(t)
+	below := base(t, b)
+	_, err := b.Add(t.Context(), below, Addition{Name: "no-key", Before: "[ ! -e /run/keyrings/* ]"})
+	require.NoError(t, err, "a mirror without a keyring of its own")
+
+	key := filepath.Join(t.TempDir(), "mirror.gpg")
+	require.NoError(t, os.WriteFile(key, []byte("key"), 0o644))
+	b.Release.Sources[0].SignedBy = key
+	_, err = b.Add(t.Context(), below, Addition{Name: "key", Before: `read -r key < /run/keyrings/mirror.gpg || [ "$key" = key ]`})
+	require.NoError(t, err)
+
+	require.NoError(t, os.Mkdir(filepath.Join(b.Cache, "keyrings/not-a-file"), 0o755))
+	_, err = b.Add(t.Context(), below, Addition{Name: "broken"})
+	require.ErrorContains(t, err, "not-a-file", "what cannot be copied")
+}
+
+func TestALayerIsWhatTheOverlayCaught(t *testing.T) {
+	b := builder(t)
 	below := base(t, b)
 	a := Addition{
 		Name: "git", Packages: []string{"git"},
@@ -129,5 +152,5 @@ func TestALayerIsWhatTheOverlayCaught(t *testing.T) {
 	require.ErrorContains(t, err, "build the layer git: apt-get install git")
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	require.NoError(t, err)
-	require.NotContains(t, string(mounts), st.Path())
+	require.NotContains(t, string(mounts), b.Store.Path())
 }
