@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
@@ -165,7 +166,8 @@ func badReconcile(err error) error {
 	}
 }
 
-// probeObjects are a project that only the probe may use and the probe itself.
+// probeObjects are a project that only the probe may use and the probe itself. It
+// has no finalizer: see removeProbe.
 func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
 	repository := in.Gitea.ClusterURL + "/" + in.Push.Repository + ".git"
 	meta := func(namespace string) map[string]any {
@@ -175,8 +177,6 @@ func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
 		}
 	}
 	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": kube.SystemNamespace}
-	app := meta(kube.SystemNamespace)
-	app["finalizers"] = []any{argo.CascadeFinalizer}
 	return []*unstructured.Unstructured{
 		{Object: map[string]any{
 			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(argo.Namespace),
@@ -188,7 +188,7 @@ func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
 			},
 		}},
 		{Object: map[string]any{
-			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": app,
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": meta(kube.SystemNamespace),
 			"spec": map[string]any{
 				"project":     probeApp,
 				"source":      map[string]any{"repoURL": repository, "targetRevision": branch, "path": "."},
@@ -199,22 +199,39 @@ func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
 	}
 }
 
-// removeProbe deletes the probe with what it brought, then its project.
+// removeProbe deletes the probe, what it brought, and its project, and waits for
+// nothing: an Application without finalizers is gone at once, and what Argo CD
+// does for one that has them is done here. The Application goes first, so that
+// nobody brings its object again.
 func removeProbe(ctx context.Context, c *kube.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
-	defer cancel()
-	if err := c.Delete(ctx, argo.Applications(), kube.SystemNamespace, probeApp, metav1.DeletePropagationForeground); err != nil {
+	var app *unstructured.Unstructured
+	err := c.Retry(ctx, "look for a probe", func(ctx context.Context) (err error) {
+		app, err = c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
 		return err
-	}
-	err := c.WaitFor(ctx, fmt.Sprintf("the Application %s/%s to be gone", kube.SystemNamespace, probeApp), poll, func(ctx context.Context) (bool, string, error) {
-		_, err := c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, "", nil
-		}
-		return false, "it is being deleted", err
 	})
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return c.Delete(ctx, argo.AppProjects(), argo.Namespace, probeApp, metav1.DeletePropagationBackground)
+	if err == nil && len(app.GetFinalizers()) > 0 { // of an earlier Slipway, perhaps being deleted
+		held := kube.Stuck{
+			Resource: argo.Applications(), Kind: app.GetKind(), Namespace: app.GetNamespace(), Name: app.GetName(),
+			Finalizers: app.GetFinalizers(),
+		}
+		if err := c.Strip(ctx, held); err != nil {
+			return err
+		}
+	}
+	for _, o := range []struct {
+		resource  schema.GroupVersionResource
+		namespace string
+	}{
+		{argo.Applications(), kube.SystemNamespace},
+		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, kube.SystemNamespace},
+		{argo.AppProjects(), argo.Namespace},
+	} {
+		if err := c.Delete(ctx, o.resource, o.namespace, probeApp, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	return nil
 }
