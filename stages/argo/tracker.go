@@ -34,10 +34,10 @@ type progress struct {
 
 // How long it takes until a refresh is asked for again: when the branch was not
 // at the revision yet, and when the comparison fell into the same second as the
-// one before, so that it cannot be told from it.
+// one before, so that it cannot be told from it: a second later it can.
 const (
 	refreshEvery = 10 * time.Second
-	askAgain     = 2 * time.Second
+	askAgain     = time.Second
 )
 
 // Action is something to do to an Application.

@@ -63,8 +63,9 @@ func TestARefreshWithinTheSameSecondIsAskedForAgain(t *testing.T) {
 	tr := tracker("db")
 	all := []argo.Application{rootOf("t1", "db"), app("db", 0, "t1")}
 	require.Len(t, tr.Look(start(), all).Actions, 2)
-	require.Empty(t, tr.Look(start().Add(time.Second), all).Actions)
-	require.Len(t, tr.Look(start().Add(3*time.Second), all).Actions, 2)
+	require.Empty(t, tr.Look(start().Add(750*time.Millisecond), all).Actions)
+	require.Len(t, tr.Look(start().Add(time.Second), all).Actions, 2)
+	require.Empty(t, tr.Look(start().Add(1500*time.Millisecond), all).Actions)
 }
 
 func TestZeroAppsAreNeverASuccess(t *testing.T) {
@@ -156,10 +157,10 @@ func TestASyncToAnOlderCommitIsEndedOnce(t *testing.T) {
 	v := tr.Look(start(), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Contains(t, patches(v, "root"), `"Terminating"`)
 	require.NotContains(t, patches(v, "db"), `"Terminating"`)
-	v = tr.Look(start().Add(time.Second), []argo.Application{stuck, app("db", 0, "t1")})
+	v = tr.Look(start().Add(time.Second / 2), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Empty(t, patches(v, "root"))
 	stuck.Operation.Started = "s2"
-	v = tr.Look(start().Add(time.Second), []argo.Application{stuck, app("db", 0, "t1")})
+	v = tr.Look(start().Add(time.Second / 2), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Contains(t, patches(v, "root"), `"Terminating"`, "another sync to the older commit")
 }
 

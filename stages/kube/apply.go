@@ -213,7 +213,7 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 	}
 	for _, i := range which {
 		name := objs[i].GetName()
-		err := c.WaitFor(ctx, "definition "+name+" to be served", pollFast, func(ctx context.Context) (bool, string, error) {
+		err := c.WaitFor(ctx, "definition "+name+" to be served", poll, func(ctx context.Context) (bool, string, error) {
 			o, err := crds.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return false, "", err

@@ -138,7 +138,7 @@ func replicas(n *int32) int32 {
 // with CodeFailed.
 func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error {
 	what := fmt.Sprintf("Pod %s/%s to be done", namespace, name)
-	err := c.WaitFor(ctx, what, pollFast, func(ctx context.Context) (bool, string, error) {
+	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	pollFast    = 250 * time.Millisecond
-	poll        = 500 * time.Millisecond
+	poll        = 250 * time.Millisecond
 	reportEvery = 10 * time.Second
 	// noDeadline bounds a wait whose context has no deadline.
 	noDeadline = 10 * time.Minute

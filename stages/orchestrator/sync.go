@@ -23,7 +23,7 @@ import (
 
 const (
 	defaultDeadline = 10 * time.Minute
-	lookEvery       = 500 * time.Millisecond
+	lookEvery       = 250 * time.Millisecond
 	tellEvery       = 10 * time.Second
 	diagnose        = 20 * time.Second // for finding a cause, also after the time is up
 )

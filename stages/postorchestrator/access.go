@@ -36,7 +36,7 @@ const CodeUnanswered fault.Code = "POST-001"
 
 const (
 	answerSoon = 2 * time.Minute // what each link and check may take
-	poll       = 500 * time.Millisecond
+	poll       = 250 * time.Millisecond
 	perRequest = 10 * time.Second
 	maxBody    = 1 << 20 // bytes of an answer that are looked at
 	// nodeBalancer is the kind of load balancer that is the node's own address.

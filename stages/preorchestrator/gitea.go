@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +29,7 @@ import (
 const (
 	giteaPort  = 443             // of its Service
 	usable     = 2 * time.Minute // how long the git server may take to answer once its pods are ready
-	poll       = 500 * time.Millisecond
+	poll       = 250 * time.Millisecond
 	certLabel  = "slipway.dev/certificate" // annotation of the pods: fingerprint they were started with
 	giteaChart = "gitea"
 )
@@ -198,25 +199,42 @@ func (g *gitea) shown(ctx context.Context) (string, error) {
 }
 
 // use verifies by use: both accounts log in, the repository is there, and a
-// stranger cannot sign up.
+// stranger cannot sign up. The server takes its time to check a password, so that
+// both accounts are used at the same time.
 func (g *gitea) use(ctx context.Context, admin, user *gitserver.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, usable)
 	defer cancel()
-	for _, s := range []*gitserver.Server{user, admin} {
-		err := g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, poll, func(ctx context.Context) (bool, string, error) {
-			login, err := s.User(ctx)
-			if err != nil {
-				return false, err.Error(), nil
-			}
-			return login == s.Username, "logged in as " + login, nil
-		})
-		if err != nil {
-			return err
+	var asUser, asAdmin error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if asUser = g.login(ctx, user); asUser != nil {
+			return
 		}
-	}
-	if _, err := user.EnsureRepository(ctx, gitops, "The platform, as Argo CD installs it"); err != nil {
-		return badServer("make the repository "+gitops, err)
-	}
+		if _, err := user.EnsureRepository(ctx, gitops, "The platform, as Argo CD installs it"); err != nil {
+			asUser = badServer("make the repository "+gitops, err)
+		}
+	})
+	wg.Go(func() {
+		if asAdmin = g.login(ctx, admin); asAdmin == nil {
+			asAdmin = refusesStrangers(ctx, admin)
+		}
+	})
+	wg.Wait()
+	return errors.Join(asUser, asAdmin)
+}
+
+// login waits until the account of s can log in.
+func (g *gitea) login(ctx context.Context, s *gitserver.Server) error {
+	return g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, poll, func(ctx context.Context) (bool, string, error) {
+		login, err := s.User(ctx)
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		return login == s.Username, "logged in as " + login, nil
+	})
+}
+
+func refusesStrangers(ctx context.Context, admin *gitserver.Server) error {
 	err := admin.CheckSignUpRefused(ctx)
 	if errors.Is(err, gitserver.ErrSignUpOpen) {
 		return &fault.Fault{
