@@ -45,7 +45,9 @@ func (t *target) pins() (*lock.Lock, error) {
 		return pins, nil
 	}
 	if t.registry != "" {
-		return nil, errUsage{errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
+		return nil, &fault.Fault{Code: "REG-012", Class: fault.Usage, Op: "choose where images come from",
+			Fix: "give --lock FILE too: slipway bundle push DIR --to host/path --lock-out slipway.lock.json",
+			Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
 	}
 	if t.bundle == "" && t.bundleID == "" {
 		return nil, &fault.Fault{Code: "BUN-006", Class: fault.Usage, Op: "choose where images come from",

@@ -52,7 +52,7 @@ func TestWhereImagesComeFrom(t *testing.T) {
 	}{
 		"neither":            {nil, []string{"BUN-006", "--bundle DIR", "--lock FILE"}},
 		"both":               {[]string{"--bundle", "x", "--lock", "y"}, []string{"either --lock or --bundle"}},
-		"registry alone":     {[]string{"--bundle", "x", "--registry", "r.example.com"}, []string{"--registry goes with --lock"}},
+		"registry alone":     {[]string{"--bundle", "x", "--registry", "r.example.com"}, []string{"REG-012", "--registry goes with --lock"}},
 		"no such lock":       {[]string{"--lock", "/does/not/exist"}, []string{"LCK-003", "bundle push"}},
 		"not a lock":         {[]string{"--lock", broken}, []string{"LCK-003", "colour"}},
 		"no registry at all": {[]string{"--lock", lockFile(t, "")}, []string{"REG-010", "--registry host/path"}},

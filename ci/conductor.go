@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/slipway-sh/slipway/ci/internal/dagger"
+	"github.com/slipway-sh/slipway/ci/origin"
 )
 
 // conductor is a container in which Slipway's program drives this session.
@@ -23,9 +20,19 @@ type conductor struct {
 	args []string // flags that every command gets
 }
 
-// conductor prepares the container: objects of this session reach the nested
-// client by their ids.
+// conductor prepares the container. It fails only with what refuse makes of an
+// error: nothing of Slipway's program has run yet.
 func (m *Slipway) conductor(ctx context.Context, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
+	c, err := m.prepare(ctx, config, platform, name)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	return c, nil
+}
+
+// prepare is conductor with errors as they are. Objects of this session reach the
+// nested client by their ids.
+func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
 	c, err := m.container(ctx)
 	if err != nil {
 		return nil, err
@@ -54,23 +61,26 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	if m.Lock != nil {
 		return m.fromRegistry(ctx)
 	}
-	if m.Bundle == nil {
-		return nil, errors.New("BUN-006: neither a bundle nor a lock was given: give one before the function (dagger call --bundle DIR install, or dagger call --lock slipway.lock.json install), or put BUNDLE=DIR into .env (make bundle does both the building and the writing)")
-	}
 	if m.Registry != "" {
-		return nil, errors.New("--registry goes with --lock FILE, which slipway bundle push writes")
+		return nil, origin.RegistryAlone()
+	}
+	if m.Bundle == nil {
+		return nil, origin.Nowhere()
 	}
 	program, err := program(ctx, m.Bundle)
 	if err != nil {
 		return nil, err
+	}
+	base, err := dag.Container().Import(m.Bundle.File(origin.Toolchain)).Sync(ctx)
+	if err != nil {
+		return nil, origin.Damaged(origin.Toolchain, err)
 	}
 	id, err := m.Bundle.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &conductor{
-		ctr: dag.Container().
-			Import(m.Bundle.File("images/toolchain.tar")).
+		ctr: base.
 			WithFile("/usr/local/bin/slipway", program, dagger.ContainerWithFileOpts{Permissions: 0o755}).
 			WithNewFile("/slipway/in/bundle.id", string(id)).
 			WithDirectory("/slipway/out", dag.Directory()),
@@ -95,44 +105,21 @@ func (c *conductor) stdout(ctx context.Context, args ...string) (string, error) 
 // program is Slipway's own program out of the bundle, compared with the index
 // before it is run; it compares the rest.
 func program(ctx context.Context, bundle *dagger.Directory) (*dagger.File, error) {
-	const path = "bin/slipway"
-	text, err := bundle.File("bundle.json").Contents(ctx)
+	index, err := bundle.File(origin.Index).Contents(ctx)
 	if err != nil {
-		return nil, errors.New("the bundle holds no bundle.json: build one with `make bundle`")
+		return nil, origin.NoBundle(err)
 	}
-	var index struct {
-		Files []struct {
-			Path   string `json:"path"`
-			SHA256 string `json:"sha256"`
-		} `json:"files"`
-	}
-	if err := json.Unmarshal([]byte(text), &index); err != nil {
-		return nil, fmt.Errorf("read the bundle's bundle.json: %s; build it anew with `make bundle`", err.Error())
-	}
-	for _, f := range index.Files {
-		if f.Path != path {
-			continue
-		}
-		file := bundle.File(path)
-		got, err := file.Digest(ctx, dagger.FileDigestOpts{ExcludeMetadata: true})
-		if err != nil {
-			return nil, fmt.Errorf("the bundle's file %s is missing: build it anew with `make bundle`", path)
-		}
-		if got != contentDigest(f.SHA256) {
-			return nil, fmt.Errorf("BUN-003: the bundle's file %s is not the one that bundle.json names: build it anew with `make bundle`", path)
-		}
-		return file, nil
-	}
-	return nil, fmt.Errorf("the bundle's bundle.json does not name %s: build it anew with `make bundle`", path)
-}
-
-// contentDigest is what Dagger v0.19.10 calls the digest of a file without its
-// metadata: the sha256 of the content's sha256 (core/file.go, File.Digest).
-func contentDigest(sha string) string {
-	raw, err := hex.DecodeString(sha)
+	want, err := origin.ProgramDigest([]byte(index))
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	file := bundle.File(origin.Program)
+	got, err := file.Digest(ctx, dagger.FileDigestOpts{ExcludeMetadata: true})
+	if err == nil && got != want {
+		err = errors.New("it is not the file that " + origin.Index + " names")
+	}
+	if err != nil {
+		return nil, origin.Damaged(origin.Program, err)
+	}
+	return file, nil
 }

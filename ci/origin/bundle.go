@@ -1,0 +1,65 @@
+package origin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// The paths in a bundle of what a call needs to start.
+const (
+	Index     = "bundle.json"
+	Program   = "bin/slipway"
+	Toolchain = "images/toolchain.tar"
+)
+
+const rebuild = "build the bundle anew: make bundle"
+
+// Nowhere refuses a call that was given neither a bundle nor a lock.
+func Nowhere() *Refusal {
+	return &Refusal{Code: "BUN-006", Class: Usage, Op: "choose where images come from",
+		Err: errors.New("neither a bundle nor a lock was given"),
+		Fix: "run make bundle, which writes BUNDLE=DIR into .env, or give one before the function: dagger call --bundle DIR install, or dagger call --lock slipway.lock.json install"}
+}
+
+// NoBundle refuses a directory without an index; err says why there is none.
+func NoBundle(err error) *Refusal {
+	return &Refusal{Code: "BUN-001", Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
+}
+
+// Damaged refuses a bundle whose file path cannot be used.
+func Damaged(path string, err error) *Refusal {
+	return &Refusal{Code: "BUN-003", Class: Preflight, Op: "take " + path + " out of the bundle", Err: err, Fix: rebuild}
+}
+
+// ProgramDigest is the digest that Program has by a bundle's index, as Dagger
+// v0.19.10 calls that of a file without its metadata: the sha256 of the content's
+// sha256 (core/file.go, File.Digest).
+func ProgramDigest(index []byte) (string, error) {
+	var x struct {
+		Files []struct {
+			Path   string `json:"path"`
+			SHA256 string `json:"sha256"`
+		} `json:"files"`
+	}
+	wrong := func(err error) error {
+		return &Refusal{Code: "BUN-002", Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
+	}
+	if err := json.Unmarshal(index, &x); err != nil {
+		return "", wrong(err)
+	}
+	for _, f := range x.Files {
+		if f.Path != Program {
+			continue
+		}
+		raw, err := hex.DecodeString(f.SHA256)
+		if err != nil || len(raw) != sha256.Size {
+			return "", wrong(fmt.Errorf("%s has no sha256", Program))
+		}
+		sum := sha256.Sum256(raw)
+		return "sha256:" + hex.EncodeToString(sum[:]), nil
+	}
+	return "", wrong(fmt.Errorf("it does not name %s", Program))
+}

@@ -1,0 +1,64 @@
+package origin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// writeLock is the remedy for a lock that does not serve.
+const writeLock = "write one with slipway bundle push DIR --to host/path, and give it before the function: dagger call --lock slipway.lock.json install"
+
+// NoLock refuses a lock file that cannot be read, for err.
+func NoLock(err error) *Refusal {
+	return &Refusal{Code: "LCK-003", Class: Usage, Op: "read the lock file", Err: err, Fix: writeLock}
+}
+
+// RegistryAlone refuses a registry without a lock.
+func RegistryAlone() *Refusal {
+	return &Refusal{Code: "REG-012", Class: Usage, Op: "choose where images come from", Fix: writeLock,
+		Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
+}
+
+// Image is the reference by digest of the toolchain's image for platform
+// ("linux/amd64"), as a lock says: below registry, or where the lock says if that
+// is empty.
+func Image(lock []byte, registry, platform string) (string, error) {
+	var l struct {
+		Location string `json:"location"`
+		Images   []struct {
+			Name     string `json:"name"`
+			Registry map[string]struct {
+				Digest string `json:"digest"`
+			} `json:"registry"`
+		} `json:"images"`
+	}
+	if err := json.Unmarshal(lock, &l); err != nil {
+		return "", NoLock(err)
+	}
+	if registry == "" {
+		registry = l.Location
+	}
+	if registry == "" {
+		return "", &Refusal{Code: "REG-010", Class: Usage, Op: "choose the registry of the images",
+			Err: errors.New("the lock names none"), Fix: "give one before the function: dagger call --registry host/path --lock FILE install"}
+	}
+	for _, i := range l.Images {
+		if digest := i.Registry[platform].Digest; i.Name == "toolchain" && digest != "" {
+			return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
+		}
+	}
+	return "", &Refusal{Code: "REG-006", Class: Usage, Op: "find the images in " + registry,
+		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
+		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR --to " + registry}
+}
+
+// NotPulled refuses an image by its reference that the engine could not take, for
+// err. The program says more of the other images; this one holds the program.
+func NotPulled(ref string, err error) *Refusal {
+	host, _, _ := strings.Cut(ref, "/")
+	registry, _, _ := strings.Cut(ref, "/toolchain@")
+	return &Refusal{Code: "REG-009", Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
+		Fix: fmt.Sprintf("see whether the registry answers where the engine runs (curl -v https://%s/v2/), log in (docker login %s), or push the bundle again (slipway bundle push DIR --to %s)", host, host, registry)}
+}
