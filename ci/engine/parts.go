@@ -17,15 +17,19 @@ const daggerModule = "ci/engine/dagger"
 
 // rootPackages is what the engine runs: containers, their network and names,
 // git sources. The Go SDK's image has the same root below it.
-var rootPackages = []string{
-	"ca-certificates", "containernetworking-plugins", "dnsmasq-base", "git",
-	"iptables", "openssh-client", "runc",
+func rootPackages() []string {
+	return []string{
+		"ca-certificates", "containernetworking-plugins", "dnsmasq-base", "git",
+		"iptables", "openssh-client", "runc",
+	}
 }
 
 // hostTools is what building needs beyond Go.
-var hostTools = []debian.Tool{
-	{Command: "mmdebstrap", Package: "mmdebstrap"},
-	{Command: "tar", Package: "tar"},
+func hostTools() []debian.Tool {
+	return []debian.Tool{
+		{Command: "mmdebstrap", Package: "mmdebstrap"},
+		{Command: "tar", Package: "tar"},
+	}
 }
 
 // tasks is how many numbered lines start shows when it builds an engine.
@@ -99,7 +103,7 @@ func buildFault(err error) error {
 func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engineParts, error) {
 	var parts engineParts
 	err := c.task(ctx, p, "host packages", "checking", func(ctx context.Context) (bool, error) {
-		return len(debian.Missing(hostTools...)) == 0, debian.Need(ctx, func(text string) { c.say("%s", text) }, hostTools...)
+		return len(debian.Missing(hostTools()...)) == 0, debian.Need(ctx, func(text string) { c.say("%s", text) }, hostTools()...)
 	})
 	if err != nil {
 		return parts, err
@@ -118,7 +122,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 			return parts, err
 		}
 	}
-	base := debian.Root{Name: "engine-debian", Packages: rootPackages, Release: release}
+	base := debian.Root{Name: "engine-debian", Packages: rootPackages(), Release: release}
 	var baseDir string
 	err = c.task(ctx, p, "Debian "+release.Codename+" root", "installing packages", func(ctx context.Context) (hit bool, err error) {
 		baseDir, hit, err = base.Build(ctx, c.store)

@@ -28,7 +28,9 @@ const manifestFile = "manifest-digest"
 
 // goSettings are the settings of go that a machine may need to fetch modules
 // at all. GOPROXY itself is the engine's to pass on.
-var goSettings = []string{"GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE"}
+func goSettings() []string {
+	return []string{"GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE"}
+}
 
 func (s sdkImage) build(ctx context.Context, st *store.Store) (dir, manifest string, hit bool, err error) {
 	host, err := readGo(ctx)
@@ -118,7 +120,7 @@ func imageConfig(host map[string]string) ociConfig {
 		"HOME=/root",
 		"LC_ALL=C.UTF-8",
 	}
-	for _, name := range goSettings {
+	for _, name := range goSettings() {
 		if v := host[name]; v != "" && !(name == "GOSUMDB" && v == "sum.golang.org") {
 			env = append(env, name+"="+v)
 		}
@@ -128,7 +130,7 @@ func imageConfig(host map[string]string) ociConfig {
 
 // readGo is what `go env` says here.
 func readGo(ctx context.Context) (map[string]string, error) {
-	args := append([]string{"env", "-json", "GOROOT", "GOVERSION", "GOPROXY"}, goSettings...)
+	args := append([]string{"env", "-json", "GOROOT", "GOVERSION", "GOPROXY"}, goSettings()...)
 	out, err := exec.CommandContext(ctx, "go", args...).Output()
 	if err != nil {
 		if e, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -24,8 +24,8 @@ const Format = 1
 // CodeLock is the code of a program whose own lock cannot be understood.
 const CodeLock fault.Code = "LCK-001"
 
-// Platforms are those that a lock may name.
-var platforms = []string{"linux/amd64", "linux/arm64"}
+// platforms are those that a lock may name.
+func platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
 //go:embed lock.yaml
 var embedded []byte
@@ -263,8 +263,8 @@ func (p *problems) registry(at string, by map[string]Registry) {
 }
 
 func (p *problems) platform(at, platform string) {
-	if !slices.Contains(platforms, platform) {
-		p.add(at, "%q is none of the platforms %s", platform, strings.Join(platforms, ", "))
+	if !slices.Contains(platforms(), platform) {
+		p.add(at, "%q is none of the platforms %s", platform, strings.Join(platforms(), ", "))
 	}
 }
 

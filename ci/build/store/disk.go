@@ -23,6 +23,8 @@ func mountsBelow(dir string) ([]string, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
+	// What mountinfo does to blanks and backslashes in paths.
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	var found []string
 	sc := bufio.NewScanner(f)
 	for sc.Scan() {
@@ -36,9 +38,6 @@ func mountsBelow(dir string) ([]string, error) {
 	}
 	return found, sc.Err()
 }
-
-// unescape undoes what mountinfo does to blanks and backslashes in paths.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 func syncDir(dir string) error {
 	f, err := os.Open(dir)

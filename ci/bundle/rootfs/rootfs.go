@@ -90,7 +90,7 @@ func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 	key := store.NewInputs("bundle-base").
 		String("root", root.Key().Digest).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
-		Strings("trim", trim).Strings("skip", skipped).
+		Strings("trim", trim).Strings("skip", skipped()).
 		Key()
 	dir, hit, err := b.Store.Do(ctx, key, func(ctx context.Context, dir string) error {
 		built, _, err := root.Build(ctx, b.Store)
@@ -138,7 +138,7 @@ func (b *Builder) Add(ctx context.Context, lower *Layer, a Addition) (*Layer, er
 		Strings("packages", packages).
 		String("before", a.Before).String("after", a.After).
 		String("script", script).
-		Strings("trim", a.Trim).Strings("skip", skipped).
+		Strings("trim", a.Trim).Strings("skip", skipped()).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
 		Key()
 	dir, hit, err := b.Store.Do(ctx, key, func(ctx context.Context, dir string) error {
@@ -278,18 +278,20 @@ func (b *Builder) prepare() error {
 
 // skipped is never part of a layer: what differs from one build to the next,
 // and what no container needs.
-var skipped = []string{
-	"dev/*", "proc/*", "sys/*", "run/*", "tmp/*", "var/cache/*", "var/log/*", "var/lib/apt/lists/*",
-	"etc/resolv.conf", "etc/hostname", "etc/machine-id", "etc/.pwd.lock", "etc/mtab",
-	"etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/subuid-", "etc/subgid-",
-	"var/lib/dpkg/*-old", "var/lib/dpkg/lock*", "var/lib/dpkg/triggers/Lock", "var/lib/systemd/random-seed",
-	"usr/share/man/*", "usr/share/info/*", "usr/share/locale/*", "usr/share/lintian", "usr/share/bug",
-	"usr/share/bash-completion", "usr/share/zsh", "usr/share/pixmaps", "usr/share/common-licenses/*.gz",
+func skipped() []string {
+	return []string{
+		"dev/*", "proc/*", "sys/*", "run/*", "tmp/*", "var/cache/*", "var/log/*", "var/lib/apt/lists/*",
+		"etc/resolv.conf", "etc/hostname", "etc/machine-id", "etc/.pwd.lock", "etc/mtab",
+		"etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/subuid-", "etc/subgid-",
+		"var/lib/dpkg/*-old", "var/lib/dpkg/lock*", "var/lib/dpkg/triggers/Lock", "var/lib/systemd/random-seed",
+		"usr/share/man/*", "usr/share/info/*", "usr/share/locale/*", "usr/share/lintian", "usr/share/bug",
+		"usr/share/bash-completion", "usr/share/zsh", "usr/share/pixmaps", "usr/share/common-licenses/*.gz",
+	}
 }
 
 // skip answers for the paths of a layer.
 func skip(trim []string) func(string) bool {
-	patterns := slices.Concat(skipped, trim)
+	patterns := slices.Concat(skipped(), trim)
 	return func(name string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool {
 			match, err := path.Match(pattern, name)
