@@ -44,6 +44,7 @@ const (
 type Action struct {
 	App   Application
 	Patch []byte // merge patch
+	Look  bool   // it only asks Argo CD to compare again
 	Why   string // for the log
 }
 
@@ -168,15 +169,15 @@ func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	due := p.asked.IsZero() || now.Sub(p.asked) >= pause
 	if (!p.fresh || a.Revision != t.Revision) && due && !a.Refreshing {
 		p.asked = now
-		v.Actions = append(v.Actions, Action{a, RefreshPatch(), "look at the branch"})
+		v.Actions = append(v.Actions, Action{App: a, Patch: RefreshPatch(), Look: true, Why: "look at the branch"})
 	}
 	switch {
 	case a.Stuck(t.Revision) && p.terminated != a.Operation.Started:
 		p.terminated = a.Operation.Started
-		v.Actions = append(v.Actions, Action{a, TerminatePatch(), "end the sync to " + Short(a.Operation.Revision)})
+		v.Actions = append(v.Actions, Action{App: a, Patch: TerminatePatch(), Why: "end the sync to " + Short(a.Operation.Revision)})
 	case p.fresh && a.Revision == t.Revision && a.GivenUp() && !p.resynced && !a.Outdated:
 		p.resynced = true
-		v.Actions = append(v.Actions, Action{a, SyncPatch(t.Revision), "sync again, the last one had failed"})
+		v.Actions = append(v.Actions, Action{App: a, Patch: SyncPatch(t.Revision), Why: "sync again, the last one had failed"})
 	}
 	return p
 }

@@ -157,10 +157,10 @@ func TestASyncToAnOlderCommitIsEndedOnce(t *testing.T) {
 	v := tr.Look(start(), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Contains(t, patches(v, "root"), `"Terminating"`)
 	require.NotContains(t, patches(v, "db"), `"Terminating"`)
-	v = tr.Look(start().Add(time.Second / 2), []argo.Application{stuck, app("db", 0, "t1")})
+	v = tr.Look(start().Add(time.Second/2), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Empty(t, patches(v, "root"))
 	stuck.Operation.Started = "s2"
-	v = tr.Look(start().Add(time.Second / 2), []argo.Application{stuck, app("db", 0, "t1")})
+	v = tr.Look(start().Add(time.Second/2), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Contains(t, patches(v, "root"), `"Terminating"`, "another sync to the older commit")
 }
 

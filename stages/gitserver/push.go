@@ -17,6 +17,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
 // Commit says who commits what, and why.
@@ -96,6 +98,9 @@ func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c 
 	}
 	if headTree == tree.String() {
 		return head, false, nil
+	}
+	if err := dryrun.Check(ctx, "push to %s", repository); err != nil {
+		return "", false, err
 	}
 	who := object.Signature{Name: c.Author, Email: c.Email, When: c.When.UTC().Truncate(time.Second)}
 	commit := &object.Commit{Author: who, Committer: who, Message: strings.TrimSpace(c.Message) + "\n", TreeHash: tree}

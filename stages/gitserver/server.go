@@ -19,6 +19,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
 // Password is a password that no print shows.
@@ -103,6 +105,9 @@ func (s *Server) EnsureRepository(ctx context.Context, name, description string)
 		return false, nil
 	}
 	if !isStatus(err, http.StatusNotFound) {
+		return false, err
+	}
+	if err := dryrun.Check(ctx, "make the repository %s", name); err != nil {
 		return false, err
 	}
 	body := map[string]any{

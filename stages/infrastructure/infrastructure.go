@@ -51,7 +51,7 @@ func Register(r *step.Registry) {
 		Run: tools.terraform, Verify: verifyTerraform,
 	})
 	step.Register(r, Stage, "terraform-destroy", step.Step[stages.TerraformInput, stages.TerraformDestroyed]{Run: tools.terraformDestroy})
-	step.Register(r, Stage, "cluster", step.Step[stages.ClusterInput, stages.Cluster]{Run: cluster})
+	step.Register(r, Stage, "cluster", step.Step[stages.ClusterInput, stages.Cluster]{Run: cluster, Repeat: true})
 	step.Register(r, Stage, "storage", step.Step[stages.ClusterInput, stages.StorageCheck]{Run: storage, Verify: verifyStorage})
 	step.Register(r, Stage, "loadbalancer", step.Step[stages.ClusterInput, stages.LoadBalancerCheck]{
 		Run: loadBalancer, Verify: verifyLoadBalancer,

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
 // ApplyOptions tell how objects are applied. The zero value is right for
@@ -53,7 +54,8 @@ const parallel = 8
 // Apply applies objects by server-side apply as FieldManager: Namespaces first,
 // then CustomResourceDefinitions, which it waits for, then the rest from what
 // others refer to up to what runs. An object that is as it should be is not
-// written, so its generation stays. The result is in the order of objs. It
+// written, so its generation stays; in a dry run (see package dryrun) one that is
+// not is an error. The result is in the order of objs. It
 // stops at the first rank with an error and reports all errors of that rank.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
 	out := make([]Applied, len(objs))
@@ -122,24 +124,25 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		target = c.Dynamic.Resource(m.Resource).Namespace(ns)
 	}
 	what := "apply " + describe(obj)
-	before := ""
-	err = c.Retry(ctx, what, func(ctx context.Context) error {
-		old, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	var before *unstructured.Unstructured
+	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
+		before, err = target.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
+			before = nil
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		before = old.GetResourceVersion()
-		return nil
+		return err
 	})
 	if err != nil {
 		return Applied{}, err
 	}
+	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
+	if dryrun.On(ctx) {
+		how.DryRun = []string{metav1.DryRunAll}
+	}
 	var after *unstructured.Unstructured
 	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
-		after, err = target.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force})
+		after, err = target.Apply(ctx, obj.GetName(), obj, how)
 		return err
 	})
 	if err != nil {
@@ -149,11 +152,14 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		Kind: obj.GetKind(), Namespace: after.GetNamespace(), Name: after.GetName(),
 		Change: Changed, Generation: after.GetGeneration(),
 	}
-	switch before {
-	case "":
+	switch {
+	case before == nil:
 		a.Change = Created
-	case after.GetResourceVersion():
+	case dryrun.On(ctx) && sameContent(before, after), !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
+	}
+	if a.Change != Unchanged {
+		return a, dryrun.Check(ctx, "%s", what)
 	}
 	return a, nil
 }

@@ -7,6 +7,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -76,6 +77,7 @@ func New(config *rest.Config) (*Client, error) {
 	config.QPS, config.Burst = 100, 200
 	config.UserAgent = FieldManager
 	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guarded{next} })
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, badKubeconfig(err)

@@ -37,7 +37,7 @@ const (
 
 // Register adds the stage's steps to reg.
 func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "publish", step.Step[stages.PublishInput, stages.Publication]{Run: runPublish})
-	step.Register(reg, Stage, "sync", step.Step[stages.AppsInput, stages.Apps]{Run: runSync})
+	step.Register(reg, Stage, "publish", step.Step[stages.PublishInput, stages.Publication]{Run: runPublish, Repeat: true})
+	step.Register(reg, Stage, "sync", step.Step[stages.AppsInput, stages.Apps]{Run: runSync, Repeat: true})
 	step.Register(reg, Stage, "status", step.Step[stages.PlatformInput, stages.Apps]{Run: runStatus})
 }

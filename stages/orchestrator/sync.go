@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -147,6 +148,10 @@ func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, er
 func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	for _, a := range actions {
 		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
+		ctx := ctx
+		if a.Look {
+			ctx = dryrun.Allow(ctx)
+		}
 		err := w.client.Retry(ctx, "patch the Application "+a.App.Name, func(ctx context.Context) error {
 			_, err := w.client.Dynamic.Resource(argo.Applications()).Namespace(a.App.Namespace).
 				Patch(ctx, a.App.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{FieldManager: kube.FieldManager})

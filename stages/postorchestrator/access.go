@@ -45,7 +45,7 @@ const (
 
 // Register adds the stage's steps to reg.
 func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "access", step.Step[stages.AccessInput, stages.Access]{Run: runAccess})
+	step.Register(reg, Stage, "access", step.Step[stages.AccessInput, stages.Access]{Run: runAccess, Repeat: true})
 }
 
 func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stages.Access, error) {

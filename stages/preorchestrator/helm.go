@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -87,6 +88,9 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		return "", err
 	}
 	if deployed == nil {
+		if err := dryrun.Check(ctx, "install the chart %s", r.name); err != nil {
+			return "", err
+		}
 		in := action.NewInstall(r.config)
 		in.ReleaseName, in.Namespace, in.SkipCRDs = r.name, r.namespace, true
 		if _, err := in.RunWithContext(ctx, r.chart, r.values); err != nil {
@@ -107,6 +111,9 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 			return unchanged, nil
 		}
 		r.log.Info("objects are not as the release has them", "release", r.name, "objects", differ)
+	}
+	if err := dryrun.Check(ctx, "upgrade the chart %s", r.name); err != nil {
+		return "", err
 	}
 	if _, err := r.upgrade(ctx, false); err != nil {
 		return "", badRelease("upgrade the chart "+r.name, err)
@@ -153,6 +160,9 @@ func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, 
 	}
 	deployed, stale := sortHistory(history)
 	for _, s := range stale {
+		if err := dryrun.Check(ctx, "remove the record of an unfinished operation on %s", r.name); err != nil {
+			return nil, false, err
+		}
 		r.log.Info("removing the record of an unfinished operation", "release", r.name, "revision", s.Version, "status", s.Info.Status)
 		if _, err := r.config.Releases.Delete(r.name, s.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 			return nil, false, badRelease("remove a record of the Helm release "+r.name, err)

@@ -198,7 +198,7 @@ func reuse(ctx context.Context, code erased, req stages.Request, env *Env) (json
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
-	_, err := guarded(ctx, 0, env, func() (json.RawMessage, error) { return nil, code.verify(ctx, env, req.Input, out) })
+	out, err := guarded(ctx, 0, env, func() (json.RawMessage, error) { return code.verify(ctx, env, req.Input, out) })
 	if err != nil {
 		env.Logger.Info("earlier result does not hold any more", "reason", err)
 		return nil, false

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
 // Step is a step's code. In and Out cross as JSON: see package stages.
@@ -19,8 +21,12 @@ type Step[In, Out any] struct {
 	Run func(ctx context.Context, env *Env, in In) (Out, error)
 	// Verify tells whether out, an earlier output for the same input, is still
 	// true now; an error means that it is not. It must be cheap and change
-	// nothing. Without it the step runs every time.
+	// nothing.
 	Verify func(ctx context.Context, env *Env, in In, out Out) error
+	// Repeat, in place of Verify, tells that Run itself can look: in a dry run
+	// (see package dryrun) it fails where it would change something, and its output
+	// then replaces the earlier one. A step with neither runs every time.
+	Repeat bool
 }
 
 // Registry holds the steps a program can run. The zero value is ready to use.
@@ -31,8 +37,9 @@ type Registry struct {
 
 // erased is a Step without its types.
 type erased struct {
-	run    func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error)
-	verify func(ctx context.Context, env *Env, in, out json.RawMessage) error
+	run func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error)
+	// verify returns the output that still holds; nil: the step runs every time.
+	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)
 }
 
 // Register adds s under stage/name. It panics when the name is taken or is not
@@ -43,6 +50,9 @@ func Register[In, Out any](r *Registry, stage, name string, s Step[In, Out]) {
 	_ = openJournal("").File(stage, name) // panics on a name that makes no file name
 	if s.Run == nil {
 		panic("step " + id + " has no Run")
+	}
+	if s.Verify != nil && s.Repeat {
+		panic("step " + id + " is verified in two ways")
 	}
 	if _, taken := r.steps[id]; taken {
 		panic("step " + id + " is registered twice")
@@ -58,17 +68,22 @@ func Register[In, Out any](r *Registry, stage, name string, s Step[In, Out]) {
 		}
 		return json.Marshal(out)
 	}}
-	if s.Verify != nil {
-		e.verify = func(ctx context.Context, env *Env, in, out json.RawMessage) error {
+	switch {
+	case s.Repeat:
+		e.verify = func(ctx context.Context, env *Env, in, _ json.RawMessage) (json.RawMessage, error) {
+			return e.run(dryrun.Context(ctx), env, in)
+		}
+	case s.Verify != nil:
+		e.verify = func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error) {
 			var input In
 			if err := decode(in, &input); err != nil {
-				return fmt.Errorf("read the input: %w", err)
+				return nil, fmt.Errorf("read the input: %w", err)
 			}
 			var output Out
 			if err := decode(out, &output); err != nil {
-				return fmt.Errorf("read the earlier output: %w", err)
+				return nil, fmt.Errorf("read the earlier output: %w", err)
 			}
-			return s.Verify(ctx, env, input, output)
+			return out, s.Verify(ctx, env, input, output)
 		}
 	}
 	if r.steps == nil {

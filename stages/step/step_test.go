@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -150,6 +151,39 @@ func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
 	b.run(stages.Request{})
 	b.run(stages.Request{})
 	require.Equal(t, 5, b.calls, "no digest, no reuse")
+}
+
+func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
+	b := newBench(t)
+	change, dry := "it is not there", 0
+	step.Register(&b.reg, "stage", "repeat", step.Step[in, out]{Repeat: true, Run: func(ctx context.Context, _ *step.Env, in in) (out, error) {
+		b.calls++
+		if dryrun.On(ctx) {
+			dry++
+		}
+		if change != "" {
+			if err := dryrun.Check(ctx, "%s", change); err != nil {
+				return out{}, err
+			}
+			change = ""
+		}
+		return out{Length: b.calls}, nil
+	}})
+	req := stages.Request{Stage: "stage", Step: "repeat", Digest: "d"}
+	_, first := b.run(req)
+	require.Equal(t, stages.Succeeded, first.Status)
+	require.Zero(t, dry, "there was nothing to look at")
+
+	_, second := b.run(req)
+	require.Equal(t, stages.Reused, second.Status)
+	require.Equal(t, 1, dry)
+	require.JSONEq(t, `{"length":2}`, string(second.Output), "what it saw now, not then")
+
+	change = "somebody removed it"
+	_, third := b.run(req)
+	require.Equal(t, stages.Succeeded, third.Status)
+	require.Equal(t, 2, dry)
+	require.Empty(t, change, "it was put right")
 }
 
 func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
