@@ -120,13 +120,21 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 }
 
 func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
-	lasting := func(address string) string {
-		b, err := json.Marshal(GiteaPushInput{Gitea: Gitea{URL: "https://gitea.example.org", Address: address}}.Lasting())
-		require.NoError(t, err)
-		return string(b)
+	for _, of := range []func(Gitea) Volatile{
+		func(g Gitea) Volatile { return GiteaPushInput{Gitea: g} },
+		func(g Gitea) Volatile { return ReconcileInput{Gitea: g} },
+		func(g Gitea) Volatile { return PublishInput{Gitea: g} },
+		func(g Gitea) Volatile { return AppsInput{Gitea: g} },
+		func(g Gitea) Volatile { return AccessInput{Gitea: g} },
+	} {
+		lasting := func(address string) string {
+			b, err := json.Marshal(of(Gitea{URL: "https://gitea.example.org", Address: address}).Lasting())
+			require.NoError(t, err)
+			return string(b)
+		}
+		require.Equal(t, lasting("10.0.0.1:443"), lasting("10.0.0.2:443"))
+		require.Contains(t, lasting("10.0.0.1:443"), "gitea.example.org")
 	}
-	require.Equal(t, lasting("10.0.0.1:443"), lasting("10.0.0.2:443"))
-	require.Contains(t, lasting("10.0.0.1:443"), "gitea.example.org")
 }
 
 func TestTheJournalsKeyFollowsAllThatIsPinned(t *testing.T) {

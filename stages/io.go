@@ -96,6 +96,9 @@ type AppsInput struct {
 	Deadline int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
 }
 
+// Lasting leaves out the address, which a restarted cluster changes.
+func (in AppsInput) Lasting() any { in.Gitea.Address = ""; return in }
+
 // App is one Argo CD Application as it was last seen.
 type App struct {
 	Name      string `json:"name"`

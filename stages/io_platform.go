@@ -89,6 +89,9 @@ type PublishInput struct {
 	Gitea          Gitea          `json:"gitea"`
 }
 
+// Lasting leaves out the address, which a restarted cluster changes.
+func (in PublishInput) Lasting() any { in.Gitea.Address = ""; return in }
+
 // AccessInput is what postorchestrator/access works on. The platform release is
 // in PlatformDir.
 type AccessInput struct {
@@ -96,3 +99,6 @@ type AccessInput struct {
 	Infrastructure Infrastructure `json:"infrastructure"`
 	Gitea          Gitea          `json:"gitea"`
 }
+
+// Lasting leaves out the address, which a restarted cluster changes.
+func (in AccessInput) Lasting() any { in.Gitea.Address = ""; return in }
