@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -45,6 +46,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out stages.Namespaces
 	var reserved, foreign, leaving []string
+	have := map[string]map[string]string{} // labels
 	for _, ns := range want {
 		out.Names = append(out.Names, ns.Name)
 		if ns.Name == metav1.NamespaceDefault || strings.HasPrefix(ns.Name, "kube-") {
@@ -52,6 +54,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			continue
 		}
 		found, going, err := look(ctx, c, ns.Name)
+		have[ns.Name] = found
 		switch {
 		case apierrors.IsNotFound(err):
 			out.Created = append(out.Created, ns.Name)
@@ -78,6 +81,9 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			all = map[string]string{}
 		}
 		maps.Copy(all, kube.Labels(deployment))
+		if dryrun.On(ctx) && holds(have[ns.Name], all) {
+			continue
+		}
 		o := applycorev1.Namespace(ns.Name).WithLabels(all)
 		err := c.Retry(ctx, "apply namespace "+ns.Name, func(ctx context.Context) error {
 			_, err := c.Kubernetes.CoreV1().Namespaces().Apply(ctx, o, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
@@ -90,6 +96,16 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	slices.Sort(out.Names)
 	slices.Sort(out.Created)
 	return out, nil
+}
+
+// holds tells whether labels has all of want.
+func holds(labels, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
 }
 
 // look returns the labels of a namespace and whether it is being deleted.

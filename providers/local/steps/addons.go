@@ -29,7 +29,7 @@ var workloads = []string{"coredns", "local-path-provisioner"} //nolint:gocheckno
 //	infrastructure/local-addons  stages.ClusterInput → stages.Addons
 func Register(r *step.Registry) {
 	extra := local.Provider{}.Addons()
-	step.Register(r, extra.Stage, extra.Step, step.Step[stages.ClusterInput, stages.Addons]{Run: addons, Verify: verifyAddons})
+	step.Register(r, extra.Stage, extra.Step, step.Step[stages.ClusterInput, stages.Addons]{Run: addons, Repeat: true})
 }
 
 // addons applies name service and storage and waits until they run.
@@ -65,20 +65,6 @@ func addons(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.
 		}
 	}
 	return stages.Addons{Applied: len(applied), Changed: changed, Workloads: len(workloads)}, nil
-}
-
-// verifyAddons tells whether the workloads run.
-func verifyAddons(ctx context.Context, env *step.Env, _ stages.ClusterInput, _ stages.Addons) error {
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
-	if err != nil {
-		return err
-	}
-	for _, name := range workloads {
-		if err := client.RolledOut(ctx, "Deployment", "kube-system", name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Manifest renders the manifests for a deployment.
