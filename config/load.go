@@ -48,6 +48,10 @@ type Options struct {
 	// problems that it returns are relative to the section; Load completes them
 	// with lines. Nil: every section is valid.
 	Section func(provider string, section json.RawMessage) []Problem
+	// Steps are the names, "stage/name", of the steps of each workflow with the
+	// chosen provider, whose section is valid. It is asked when there are hooks.
+	// Nil: hooks may name any step.
+	Steps func(provider string, section json.RawMessage) (map[string][]string, error)
 }
 
 // Known are the names of the providers that a config may name. A program may
@@ -101,21 +105,38 @@ func Load(data []byte, opts Options) (*Config, error) {
 		c.AdminEmail = "admin@" + c.Domain
 	}
 	problems = append(problems, c.problems(providers)...)
-	if opts.Section != nil && slices.Contains(providers, c.Provider) {
-		for _, p := range opts.Section(c.Provider, c.Section(c.Provider)) {
-			if p.Field == "" {
-				p.Field = c.Provider
-			} else {
-				p.Field = c.Provider + "." + p.Field
-			}
-			p.Line = 0 // of the section, not of the file
-			problems = append(problems, p)
+	own := c.sectionProblems(opts, providers)
+	problems = append(problems, own...)
+	var steps map[string][]string
+	if opts.Steps != nil && len(c.Hooks) > 0 && len(own) == 0 && slices.Contains(providers, c.Provider) {
+		var err error
+		if steps, err = opts.Steps(c.Provider, c.Section(c.Provider)); err != nil {
+			return nil, fmt.Errorf("list the steps of provider %s: %w", c.Provider, err)
 		}
 	}
+	problems = append(problems, c.hookProblems(steps)...)
 	if len(problems) == 0 {
 		return c, nil
 	}
 	return nil, invalid(file, doc.Merge(problems...))
+}
+
+// sectionProblems has the chosen provider validate its section.
+func (c *Config) sectionProblems(opts Options, providers []string) []Problem {
+	if opts.Section == nil || !slices.Contains(providers, c.Provider) {
+		return nil
+	}
+	var problems []Problem
+	for _, p := range opts.Section(c.Provider, c.Section(c.Provider)) {
+		if p.Field == "" {
+			p.Field = c.Provider
+		} else {
+			p.Field = c.Provider + "." + p.Field
+		}
+		p.Line = 0 // of the section, not of the file
+		problems = append(problems, p)
+	}
+	return problems
 }
 
 // Decode reads a provider's section strictly into the struct that into points

@@ -161,7 +161,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"control in a key":       {`"a\nb": 1`, `line 1: "a\nb": got an unknown field`},
 		"not a number":           {"aws: {a: .nan}", "line 1: aws.a: got a number that is not finite"},
 		"near a section":         {"lokal: {}", `lokal: got an unknown field, want "local"`},
-		"far from all":           {"zzzzzz: {}", "want one of adminEmail, aws, azure, domain, local, name, onprem, platform, provider"},
+		"far from all":           {"zzzzzz: {}", "want one of adminEmail, aws, azure, domain, hooks, local, name, onprem, platform, provider"},
 		"proxy kind":             {"proxy: {https: socks5://a:1}", "proxy.https: got another kind of URL"},
 		"noProxy":                {"proxy: {noProxy: 'a, b'}", `proxy.noProxy: got "a, b", want hosts separated by commas, without spaces`},
 	} {
@@ -249,6 +249,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte("local: {a: -0.0, b: 1e21, c: 0x10, d: 2020-01-01, e: \"\\x7f\\U0001F600\\ud83d\", ~: x}"))
 	f.Add([]byte("tls: {mode: given, key: 'file:/a b'}"))
+	f.Add([]byte("hooks: [{name: a, before: '*', run: [a, ''], env: {A: \"\\0\"}, secrets: {B: 'env:C'}}, {name: b, after: x/y, script: |\n a}]"))
 	f.Add([]byte("a: &x [*x]\n? [1]: 2"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := config.Load(data, config.Options{})

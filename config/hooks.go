@@ -1,0 +1,260 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// The workflows that a hook can be bound to.
+const (
+	Install = "install"
+	Destroy = "destroy"
+)
+
+// Workflows are the names of the workflows that run hooks.
+func Workflows() []string { return []string{Install, Destroy} }
+
+// Places of a hook besides "stage/name", one step.
+const (
+	EveryStep     = "*"
+	WholeWorkflow = "workflow"
+)
+
+// reservedEnv begins the names of the variables that hooks get from Slipway.
+const reservedEnv = "SLIPWAY_"
+
+// Hook is a command of the user's that runs before or after a step, each step or
+// the whole workflow. Hooks at the same place run in the order of the file.
+type Hook struct {
+	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
+	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
+	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
+	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy" jsonschema_description:"Workflows that run it; each one when left out."`
+	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
+	Run       []string             `json:"run,omitempty" jsonschema_description:"Command and arguments. Exactly one of run and script."`
+	Script    string               `json:"script,omitempty" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
+	Env       map[string]string    `json:"env,omitempty" jsonschema_description:"Environment variables. They are in the run's record: no secrets here. Names that start with SLIPWAY_ are Slipway's own."`
+	Secrets   map[string]SecretRef `json:"secrets,omitempty" jsonschema_description:"Environment variables that are secrets, each with the place where the secret is: env:NAME or file:PATH. Never the secret itself."`
+	Timeout   Duration             `json:"timeout" jsonschema:"default=5m" jsonschema_description:"How long it may take, 1s to 24h."`
+	Optional  bool                 `json:"optional,omitempty" jsonschema:"default=false" jsonschema_description:"Whether its failure is a warning only."`
+	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS tells."`
+}
+
+// SetDefaults gives the hook the defaults of a file that leaves everything out.
+func (h *Hook) SetDefaults() { h.Timeout = Duration(5 * time.Minute) }
+
+// Place is what the hook is bound to, "stage/name", EveryStep or WholeWorkflow,
+// and whether it runs before that.
+func (h *Hook) Place() (at string, before bool) {
+	if h.Before != "" {
+		return h.Before, true
+	}
+	return h.After, false
+}
+
+// Command is what the hook runs: command and arguments.
+func (h *Hook) Command() []string {
+	if h.Script != "" {
+		return []string{"sh", "-eu", "-c", h.Script}
+	}
+	return slices.Clone(h.Run)
+}
+
+// HooksOf are the hooks of a workflow in the order of the file. Those on a step
+// that the workflow does not have are among them.
+func (c *Config) HooksOf(workflow string) []Hook {
+	var out []Hook
+	for _, h := range c.Hooks {
+		if len(h.Workflows) == 0 || slices.Contains(h.Workflows, workflow) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// placeWant says what a hook can be bound to where the steps are not known.
+const placeWant = `a step (stage/name), "*" for each step, or workflow`
+
+// imageName is an image without its digest.
+const imageName = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?`
+
+var (
+	hookRE   = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$`)
+	stepRE   = regexp.MustCompile(`^[a-z][a-z0-9-]*/[a-z][a-z0-9-]*$`)
+	envRE    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	imageRE  = regexp.MustCompile(`^` + imageName + `@sha256:[0-9a-f]{64}$`)
+	noDigest = regexp.MustCompile(`^` + imageName + `$`)
+)
+
+// hookProblems validates the hooks, without lines. steps are the names of the
+// steps of each workflow; nil leaves them unchecked.
+func (c *Config) hookProblems(steps map[string][]string) []Problem {
+	l := new(document.List)
+	first := map[string]int{}
+	for i := range c.Hooks {
+		h := &c.Hooks[i]
+		if reflect.ValueOf(h).Elem().IsZero() {
+			continue // the item could not be decoded, which is reported
+		}
+		field := fmt.Sprintf("hooks[%d]", i)
+		match(l, field+".name", h.Name, hookRE, "1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
+		if other, ok := first[h.Name]; ok {
+			l.Add(field+".name", fmt.Sprintf("%s, the name of hooks[%d]", document.Quote(h.Name), other), "a name of its own")
+		} else {
+			first[h.Name] = i
+		}
+		h.placeProblems(l, field, steps)
+		h.commandProblems(l, field)
+		h.envProblems(l, field)
+		if d := time.Duration(h.Timeout); d < minTimeout || d > maxTimeout {
+			l.Add(field+".timeout", h.Timeout.String(), "a duration from 1s to 24h")
+		}
+	}
+	return *l
+}
+
+// placeProblems checks what the hook is bound to.
+func (h *Hook) placeProblems(l *document.List, field string, steps map[string][]string) {
+	known := true // the workflows
+	for i, w := range h.Workflows {
+		at := fmt.Sprintf("%s.workflows[%d]", field, i)
+		switch {
+		case !slices.Contains(Workflows(), w):
+			l.Add(at, document.Quote(w), document.OneOf(Workflows()...))
+			known = false
+		case slices.Contains(h.Workflows[:i], w):
+			l.Add(at, document.Quote(w)+" again", "each workflow once")
+		}
+	}
+	if h.Always && h.Before != "" {
+		l.Add(field+".always", "true with before", "it with after: a hook before something knows no outcome")
+	}
+	switch {
+	case h.Before != "" && h.After != "":
+		l.Add(field+".after", "after besides before", "one of them; a hook for each place")
+	case h.Before != "":
+		h.stepProblem(l, field+".before", h.Before, known, steps)
+	case h.After != "":
+		h.stepProblem(l, field+".after", h.After, known, steps)
+	default:
+		l.Add(field+".before", "nothing", placeWant+"; or set after")
+	}
+}
+
+// stepProblem checks that at is a place of the workflows that the hook names,
+// or of one workflow when it names none.
+func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps map[string][]string) {
+	switch {
+	case at == EveryStep || at == WholeWorkflow:
+	case steps == nil && !stepRE.MatchString(at):
+		l.Add(field, document.Quote(at), placeWant)
+	case steps == nil || !known:
+	case len(h.Workflows) == 0:
+		if !slices.ContainsFunc(Workflows(), func(w string) bool { return slices.Contains(steps[w], at) }) {
+			l.Add(field, document.Quote(at), allowedPlaces(Workflows(), steps))
+		}
+	default:
+		without := func(w string) bool { return !slices.Contains(steps[w], at) }
+		if i := slices.IndexFunc(h.Workflows, without); i >= 0 {
+			l.Add(field, fmt.Sprintf("%s, which is no step of %s", document.Quote(at), h.Workflows[i]), allowedPlaces(h.Workflows, steps))
+		}
+	}
+}
+
+// allowedPlaces names all that a hook of these workflows can be bound to.
+func allowedPlaces(workflows []string, steps map[string][]string) string {
+	text := `workflow, "*" for each step, or a step`
+	for i, w := range workflows {
+		if i > 0 {
+			text += ";"
+		}
+		text += fmt.Sprintf(" of %s: %s", w, strings.Join(steps[w], ", "))
+	}
+	return text
+}
+
+// commandProblems checks what the hook runs, and in which image.
+func (h *Hook) commandProblems(l *document.List, field string) {
+	switch {
+	case len(h.Run) > 0 && h.Script != "":
+		l.Add(field+".script", "script besides run", "one of them")
+	case len(h.Run) == 0 && h.Script == "":
+		l.Add(field+".run", "nothing", "a command with its arguments, [curl, -fsS, \"https://…\"]; or set script")
+	case h.Script == "" && h.Run[0] == "":
+		l.Add(field+".run[0]", "nothing", "a command")
+	case strings.Contains(h.Script, "\x00"):
+		l.Add(field+".script", "a NUL character", "a script without")
+	}
+	for i, arg := range h.Run {
+		if strings.Contains(arg, "\x00") {
+			l.Add(fmt.Sprintf("%s.run[%d]", field, i), "a NUL character", "an argument without")
+		}
+	}
+	switch {
+	case h.Image == "" || imageRE.MatchString(h.Image):
+	case noDigest.MatchString(h.Image):
+		l.Add(field+".image", "an image without its digest",
+			fmt.Sprintf("%s@sha256:<64 hex digits>; docker buildx imagetools inspect %s shows them", h.Image, h.Image))
+	default:
+		l.Add(field+".image", document.Quote(h.Image), "an image by digest such as registry.example.com/tools/backup@sha256:<64 hex digits>")
+	}
+}
+
+// envProblems checks the variables. It shows no value: people mistake secrets
+// for references.
+func (h *Hook) envProblems(l *document.List, field string) {
+	name := func(field, key string) {
+		switch {
+		case !envRE.MatchString(key):
+			l.Add(field, document.Quote(key), "the name of a variable: letters, digits and underscores, not starting with a digit")
+		case strings.HasPrefix(strings.ToUpper(key), reservedEnv):
+			l.Add(field, "a name that starts with "+reservedEnv, "another one: these are Slipway's own")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(h.Env)) {
+		at := field + ".env." + key
+		name(at, key)
+		if strings.Contains(h.Env[key], "\x00") {
+			l.Add(at, "a NUL character", "a value without")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(h.Secrets)) {
+		at := field + ".secrets." + key
+		name(at, key)
+		if _, twice := h.Env[key]; twice {
+			l.Add(at, "a variable that is in env too", "it in one of them")
+		}
+		switch ref := h.Secrets[key]; {
+		case ref == "":
+			l.Add(at, "nothing", "where the secret is: env:NAME or file:PATH")
+		case !refRE.MatchString(string(ref)):
+			l.Add(at, "something else", "where the secret is: env:NAME or file:PATH; the secret itself does not belong in this file")
+		}
+	}
+}
+
+// JSONSchemaExtend says what goes together.
+func (Hook) JSONSchemaExtend(s *jsonschema.Schema) {
+	either := func(a, b string) *jsonschema.Schema {
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Required: []string{a}}, {Required: []string{b}}}}
+	}
+	s.AllOf = []*jsonschema.Schema{either("before", "after"), either("run", "script")}
+	if image, ok := s.Properties.Get("image"); ok {
+		image.Pattern = imageRE.String()
+	}
+	if place, ok := s.Properties.Get("before"); ok {
+		place.Pattern = `^(\*|workflow|` + strings.Trim(stepRE.String(), "^$") + `)$`
+		if after, ok := s.Properties.Get("after"); ok {
+			after.Pattern = place.Pattern
+		}
+	}
+}
