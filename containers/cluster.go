@@ -102,6 +102,13 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
+// Running tells whether the node was started and not stopped.
+func (c *Cluster) Running() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running
+}
+
 // Stop ends the node in good order, within ten seconds; a node that does not
 // run is no error.
 func (c *Cluster) Stop(ctx context.Context) error {
