@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,13 @@ func (t *target) load(in io.Reader) (*config.Config, error) {
 	registry := providerRegistry()
 	opts.Providers = registry.Names()
 	opts.Section = registry.Validate
+	opts.Steps = func(name string, section json.RawMessage) (map[string][]string, error) {
+		provider, err := registry.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		return stages.Steps(provider, section)
+	}
 	switch t.config {
 	case "":
 	case "-":
@@ -108,6 +116,12 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 
 	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Observe: printer(io.err), Stop: io.stop}
 	opts.Tools = toolVersions(pins)
+	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) {
+		if err := readable(ref); err != nil {
+			return nil, err
+		}
+		return client.Secret(ref.URI()), nil
+	}
 	if opts.Images, err = t.images(ctx, client, pins, provider); err != nil {
 		return err
 	}

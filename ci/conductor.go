@@ -92,6 +92,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 func (c *conductor) exec(args ...string) *dagger.Container {
 	return c.ctr.
 		WithEnvVariable("SLIPWAY_NONCE", rand.Text()).
+		WithEnvVariable("SLIPWAY_MODULE", "1"). // env: and file: are not those of who calls
 		WithExec(append(append([]string{"slipway"}, args...), c.args...),
 			dagger.ContainerWithExecOpts{ExperimentalPrivilegedNesting: true})
 }

@@ -45,6 +45,11 @@ type Options struct {
 	Version string
 	// TLSKey is the private key of a given certificate.
 	TLSKey *dagger.Secret
+	// Secret finds what the configuration's hooks refer to; its error says why it
+	// is not there. Nil: none is.
+	Secret func(config.SecretRef) (*dagger.Secret, error)
+	// Hooks run before those of the configuration.
+	Hooks []pipeline.Hook
 	// Parallel limits the steps that run at the same time; 0 is no limit.
 	Parallel int
 	// Observe is told when a step starts and ends; it may be nil.
@@ -58,8 +63,10 @@ type Conductor struct {
 	opts       Options
 	place      providers.Deployment
 	deployment *containers.Deployment
-	cluster    *containers.Cluster // nil unless the provider's cluster is a service
-	run        string              // id of the run
+	cluster    *containers.Cluster   // nil unless the provider's cluster is a service
+	run        string                // id of the run
+	online     map[pipeline.Key]bool // steps that are bound to the cluster
+	hookLogs   map[string]string     // what hooks printed, by name in the run's directory
 }
 
 // New is a conductor for a deployment. It touches nothing.
@@ -111,6 +118,10 @@ func (s step) key() pipeline.Key { return pipeline.Key{Stage: s.stage, Name: s.n
 // add puts a step that runs in a container into the graph. input is called once
 // everything that the step needs has succeeded.
 func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
+	if c.online == nil {
+		c.online = map[pipeline.Key]bool{}
+	}
+	c.online[s.key()] = !s.offline
 	return pipeline.Add(p, s.key(), func(ctx context.Context) (Out, error) {
 		var out Out
 		status, err := c.exec(ctx, s, input(), &out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -47,7 +48,10 @@ func (c *Conductor) Destroy(ctx context.Context) (*report.Run, error) {
 	if err := c.destroy(&p); err != nil {
 		return nil, err
 	}
-	record, err := c.conduct(ctx, "destroy", &p)
+	record, err := c.conduct(ctx, config.Destroy, &p)
+	if record == nil {
+		return nil, err
+	}
 	if err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
 		_, err = c.deployment.Run(ctx, "slipway", "state", "purge")

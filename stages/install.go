@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
@@ -135,7 +136,7 @@ func (c *Conductor) syncTimeout(n int) time.Duration {
 }
 
 // Install brings the platform up, or makes sure that it is. The record is there
-// whatever the outcome, unless the graph could not be built.
+// whatever the outcome, unless nothing was started.
 func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
 	c.run = report.NewID(time.Now())
 	var p pipeline.Pipeline
@@ -143,7 +144,10 @@ func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := c.conduct(ctx, "install", &p)
+	record, err := c.conduct(ctx, config.Install, &p)
+	if record == nil {
+		return nil, err
+	}
 	state := &RuntimeState{
 		Version: 1, Deployment: c.opts.Config.Name, Provider: c.opts.Config.Provider,
 		Platform: c.opts.Release.Version, Run: c.run,

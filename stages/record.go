@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -19,8 +22,13 @@ import (
 // cancelled run too.
 const keepLimit = 2 * time.Minute
 
-// conduct runs a graph and returns the run's record, whatever the outcome.
+// conduct runs a graph with its hooks and returns the run's record, whatever the
+// outcome. There is no record when a hook lacks what it needs: nothing has started.
 func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pipeline) (*report.Run, error) {
+	own := boundHooks(c.opts.Config.HooksOf(workflow), p.Graph())
+	if err := c.checkHooks(ctx, own); err != nil {
+		return nil, err
+	}
 	record := &report.Run{
 		ID: c.run, Workflow: workflow, Deployment: c.opts.Config.Name, Provider: c.opts.Config.Provider,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
@@ -33,12 +41,30 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	begun := make(chan error, 1)
 	begin := *record
 	go func() { begun <- c.write(ctx, &begin, nil) }()
-	results, err := p.Run(ctx, pipeline.Options{Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: c.opts.Observe})
+	observe := oneAtATime(c.opts.Observe)
+	hooks := &hookRunner{run: c.run, deployment: c.opts.Config.Name, workflow: workflow, exec: c.execHook, observe: observe}
+	results, err := p.Run(ctx, pipeline.Options{
+		Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: observe,
+		Hooks: append(slices.Clone(c.opts.Hooks), hooks.bind(own)...), CleanupTimeout: hookPatience(own),
+	})
 	if e := <-begun; e != nil && ctx.Err() == nil {
 		err = errors.Join(err, e)
 	}
-	record.Finish(results, err, time.Now())
+	c.hookLogs = hooks.logs
+	record.Finish(append(results, hooks.ended...), err, time.Now())
 	return record, err
+}
+
+// oneAtATime is observe for events of several origins: calls do not overlap.
+func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
+	var mu sync.Mutex
+	return func(e pipeline.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if observe != nil {
+			observe(e)
+		}
+	}
 }
 
 // RuntimeState is what a deployment's steps found out: state.yaml. It holds no
@@ -93,6 +119,7 @@ func (c *Conductor) write(ctx context.Context, record *report.Run, state *Runtim
 	kept := Kept{Run: record.ID, Files: map[string]string{
 		"run.json": string(text), "summary.txt": summary.String(), "config.yaml": c.configYAML(),
 	}}
+	maps.Copy(kept.Files, c.hookLogs)
 	if state != nil {
 		b, yamlErr := yaml.Marshal(state)
 		encErr = errors.Join(encErr, yamlErr)

@@ -31,8 +31,8 @@ func check(run string) error {
 	return nil
 }
 
-// Keep writes files of a run's directory, by name, and makes it the last run.
-// Each file is replaced atomically.
+// Keep writes files of a run's directory, by name ("hooks/backup.txt"), and makes
+// it the last run. Each file is replaced atomically.
 func Keep(root, run string, files map[string][]byte) error {
 	if err := check(run); err != nil {
 		return err
@@ -42,7 +42,14 @@ func Keep(root, run string, files map[string][]byte) error {
 		return err
 	}
 	for name, data := range files {
-		if err := replace(filepath.Join(dir, name), data); err != nil {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("%q is no file of a run", name)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := replace(file, data); err != nil {
 			return err
 		}
 	}

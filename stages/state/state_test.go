@@ -13,7 +13,7 @@ import (
 func TestReportIsTheLastRunWithoutSecrets(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, state.Keep(root, "r1", map[string][]byte{"run.json": []byte("1")}))
-	require.NoError(t, state.Keep(root, "r2", map[string][]byte{"run.json": []byte("2")}))
+	require.NoError(t, state.Keep(root, "r2", map[string][]byte{"run.json": []byte("2"), "hooks/backup.txt": []byte("said")}))
 	require.NoError(t, state.KeepRuntime(root, []byte("a: b\n")))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "runs/r2/secrets"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "runs/r2/secrets/key"), []byte("k"), 0o600))
@@ -25,12 +25,21 @@ func TestReportIsTheLastRunWithoutSecrets(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(out, "run.json"))
 	require.NoError(t, err)
 	require.Equal(t, "2", string(text))
+	text, err = os.ReadFile(filepath.Join(out, "hooks/backup.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "said", string(text))
 	require.FileExists(t, filepath.Join(out, "state.yaml"))
 	require.NoDirExists(t, filepath.Join(out, "secrets"))
 
 	runs, err := state.Runs(root)
 	require.NoError(t, err)
 	require.Equal(t, []string{"r1", "r2"}, runs)
+}
+
+func TestKeepStaysInTheRunsDirectory(t *testing.T) {
+	for _, name := range []string{"../../state.yaml", "/etc/passwd", ""} {
+		require.ErrorContains(t, state.Keep(t.TempDir(), "r1", map[string][]byte{name: nil}), "no file of a run", name)
+	}
 }
 
 func TestReportNamesARunThatIsNotThere(t *testing.T) {

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+)
+
+// moduleEnv is set where the Dagger module runs this program: in a container,
+// whose variables and files are not those of who called the module.
+const moduleEnv = "SLIPWAY_MODULE"
+
+// readable says why the engine would not find what ref refers to on this machine.
+// It looks where Dagger's providers of the same names do.
+func readable(ref config.SecretRef) error {
+	if os.Getenv(moduleEnv) != "" {
+		return fmt.Errorf("%s is on the machine that calls, and dagger call does not hand it to hooks; "+
+			"use slipway there, or let the hook read it from the cluster", ref)
+	}
+	kind, name := ref.Split()
+	if kind == "env" {
+		if _, ok := os.LookupEnv(name); !ok {
+			return fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		name = filepath.Join(home, rest)
+	}
+	info, err := os.Stat(name) // opening a pipe would wait for its writer
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a plain file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
