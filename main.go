@@ -51,6 +51,9 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	if len(args) > 0 && args[0] == "step" {
 		return runStep(args[1:], out, errw)
 	}
+	if isSession(args) {
+		return runSession(args, errw)
+	}
 	cmds := commands()
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		overview(out, cmds)

@@ -107,10 +107,9 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	if err != nil {
 		return err
 	}
-	client, err := dagger.Connect(ctx, dagger.WithLogOutput(engineLog(io.err, t.verbose)))
+	client, err := connect(ctx, engineLog(io.err, t.verbose))
 	if err != nil {
-		return &fault.Fault{Code: "ENG-008", Class: fault.Preflight, Op: "connect to the Dagger engine",
-			Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
+		return err
 	}
 	defer func() { _ = client.Close() }()
 
