@@ -18,7 +18,7 @@ func (c *control) end(ctx context.Context, r record) error {
 	if err != nil {
 		return fmt.Errorf("stop the engine: %w", err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if !r.alive(proc) {
 		return nil
 	}

@@ -95,7 +95,7 @@ func TestStartUsesAnEngineThatAnswers(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "e.sock")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	t.Setenv(envRunner, "unix://"+socket)
 	bin := t.TempDir()
 	script := "#!/bin/sh\necho 'dagger " + daggerVersion + " (image) linux/amd64'\n"

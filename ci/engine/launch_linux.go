@@ -46,7 +46,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	if err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	// Not bound to ctx: it outlives this program.
 	cmd := exec.Command("/proc/self/exe", insideCommand)
 	cmd.Env = []string{}

@@ -54,8 +54,8 @@ func (l *layout) blob(mediaType string, write func(w io.Writer) error) (descript
 	if err != nil {
 		return descriptor{}, err
 	}
-	defer os.Remove(f.Name()) // fails once it is renamed, as it should
-	defer f.Close()
+	defer func() { _ = os.Remove(f.Name()) }() // fails once it is renamed, as it should
+	defer func() { _ = f.Close() }()
 	sum := &digester{h: sha256.New()}
 	if err := write(io.MultiWriter(f, sum)); err != nil {
 		return descriptor{}, err
@@ -89,7 +89,7 @@ func (l *layout) addTar(path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	d, err := l.blob(mediaTypes+"layer.v1.tar", func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
@@ -189,7 +189,7 @@ func (w *layerWriter) file(name, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return err

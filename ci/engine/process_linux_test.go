@@ -62,7 +62,7 @@ func starter() int {
 func TestAStarterThatIsKilledLeavesNoEngine(t *testing.T) {
 	out, write, err := os.Pipe()
 	require.NoError(t, err)
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	cmd := part(t, "starter")
 	cmd.ExtraFiles = []*os.File{write}
 	cmd.Stderr = os.Stderr
@@ -101,7 +101,7 @@ func TestInsideWithoutASetupEnds(t *testing.T) {
 func TestBeginSendsTheSetup(t *testing.T) {
 	out, write, err := os.Pipe()
 	require.NoError(t, err)
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	noted := 0
 	p, err := begin(reader(write), []byte("setup\n"), func(pid int) error { noted = pid; return nil })
 	require.NoError(t, err)

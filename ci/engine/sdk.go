@@ -121,7 +121,7 @@ func imageConfig(host map[string]string) ociConfig {
 		"LC_ALL=C.UTF-8",
 	}
 	for _, name := range goSettings() {
-		if v := host[name]; v != "" && !(name == "GOSUMDB" && v == "sum.golang.org") {
+		if v := host[name]; v != "" && (name != "GOSUMDB" || v != "sum.golang.org") {
 			env = append(env, name+"="+v)
 		}
 	}

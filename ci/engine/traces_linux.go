@@ -55,7 +55,7 @@ func removeBridge(name string) error {
 	if err != nil {
 		return fmt.Errorf("remove the bridge %s: %w", name, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	req, err := unix.NewIfreq(name)
 	if err != nil {
 		return fmt.Errorf("remove the bridge %s: %w", name, err)

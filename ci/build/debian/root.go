@@ -101,7 +101,7 @@ func (r Root) Make(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("build the Debian root %s: %w", r.Name, err)
 	}
-	defer os.Remove(script.Name())
+	defer func() { _ = os.Remove(script.Name()) }()
 	_, err = script.WriteString(tidy)
 	if err := errors.Join(err, script.Close()); err != nil {
 		return fmt.Errorf("build the Debian root %s: %w", r.Name, err)
@@ -146,7 +146,7 @@ func Versions(tarPath string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the packages of a root: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
 		if err == io.EOF {

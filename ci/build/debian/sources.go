@@ -87,7 +87,7 @@ func readCodename(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the Debian release: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var id, codename string
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		name, value, _ := strings.Cut(sc.Text(), "=")

@@ -35,7 +35,7 @@ func WriteArchive(name string, images []Named) error {
 	if err != nil {
 		return fmt.Errorf("write an image archive: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if err := writeArchive(f, images); err != nil {
 		return fmt.Errorf("write an image archive: %w", err)
 	}
@@ -150,7 +150,7 @@ func add(out *tar.Writer, name string, b blob) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	_, err = io.Copy(out, r)
 	return err
 }

@@ -59,7 +59,7 @@ func WriteLayer(dir string, trees []Tree, files []File) (*Layer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	digest, diff := sha256.New(), sha256.New()
 	compressed, content := &counter{}, &counter{}
 	encoder, err := zstd.NewWriter(io.MultiWriter(out, digest, compressed),
@@ -128,7 +128,7 @@ func (l *Layer) Uncompressed() (io.ReadCloser, error) {
 	}
 	decoder, err := zstd.NewReader(f)
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
 	return stream{decoder.IOReadCloser(), f}, nil
@@ -140,7 +140,7 @@ type stream struct {
 }
 
 func (s stream) Close() error {
-	s.ReadCloser.Close()
+	_ = s.ReadCloser.Close()
 	return s.file.Close()
 }
 
@@ -195,7 +195,7 @@ func copyFile(out *tar.Writer, h *tar.Header, source string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func headers(t *testing.T, l *Layer) map[string]*tar.Header {
 	t.Helper()
 	r, err := l.Uncompressed()
 	require.NoError(t, err)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	found := map[string]*tar.Header{}
 	in := tar.NewReader(r)
 	for {
@@ -83,7 +83,7 @@ func open(t *testing.T, opener func() (io.ReadCloser, error)) io.Reader {
 	t.Helper()
 	r, err := opener()
 	require.NoError(t, err)
-	t.Cleanup(func() { r.Close() })
+	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 
@@ -190,7 +190,7 @@ func untar(t *testing.T, archive, into string) {
 	t.Helper()
 	f, err := os.Open(archive)
 	require.NoError(t, err)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	in := tar.NewReader(f)
 	for {
 		h, err := in.Next()

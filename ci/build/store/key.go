@@ -63,7 +63,7 @@ func (in *Inputs) File(label, path string) error {
 	if err != nil {
 		return fmt.Errorf("digest input: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("digest input: %w", err)

@@ -16,7 +16,7 @@ import (
 type Lock struct{ file *os.File }
 
 // Release gives the lock back.
-func (l *Lock) Release() { l.file.Close() }
+func (l *Lock) Release() { _ = l.file.Close() }
 
 // Lock takes the exclusive lock of key, waiting for whoever holds it until ctx
 // ends. The key's digest may be empty for a lock that stands for its name.
@@ -33,7 +33,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (*Lock, error) {
 			break
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", key, err)
 		}
 		holder := readHolder(path)
@@ -43,7 +43,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (*Lock, error) {
 		told = true
 		select {
 		case <-ctx.Done():
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("wait for %s, which %s holds: %w", key, holder, context.Cause(ctx))
 		case <-time.After(100 * time.Millisecond):
 		}

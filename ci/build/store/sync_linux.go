@@ -13,6 +13,6 @@ func syncTree(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return unix.Syncfs(int(f.Fd()))
 }

@@ -121,7 +121,7 @@ func TestALayerIsWhatTheOverlayCaught(t *testing.T) {
 	names := map[string]string{}
 	r, err := layer.Uncompressed()
 	require.NoError(t, err)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	for in := tar.NewReader(r); ; {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
