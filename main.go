@@ -20,7 +20,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // the linker needs a variable
+var version = "dev"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
@@ -86,7 +86,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 }
 
 // errInterrupted is the cause of a run that the second signal ended.
-var errInterrupted = &fault.Fault{ //nolint:gochecknoglobals // a constant in spirit
+var errInterrupted = &fault.Fault{
 	Code: "RUN-001", Class: fault.Cancelled, Op: "run", Err: errors.New("interrupted"),
 	Fix: "run the same command again: finished steps are kept",
 }

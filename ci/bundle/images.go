@@ -30,11 +30,11 @@ const (
 )
 
 // Packages that more than one image has: one layer serves them all.
-var shared = []string{"ca-certificates", "curl", "git", "openssh-client"}
+var shared = []string{"ca-certificates", "curl", "git", "openssh-client"} //nolint:gochecknoglobals // a constant list
 
 // perl leaves out Perl's library beyond its base: Debian's set-up scripts, git
 // and PostgreSQL bring it for commands that no image runs.
-var perl = []string{"usr/share/perl", "usr/share/perl5", "usr/lib/*-linux-gnu/perl", "usr/lib/*-linux-gnu/libperl.so*"}
+var perl = []string{"usr/share/perl", "usr/share/perl5", "usr/lib/*-linux-gnu/perl", "usr/lib/*-linux-gnu/libperl.so*"} //nolint:gochecknoglobals // a constant list
 
 // certificateTool is left out of every container that Dagger runs: where it is
 // there, the engine runs it before and after each command, which takes longer
@@ -43,7 +43,7 @@ var perl = []string{"usr/share/perl", "usr/share/perl5", "usr/lib/*-linux-gnu/pe
 const certificateTool = "usr/sbin/update-ca-certificates"
 
 // gitTrim leaves out what only developers' machines run.
-var gitTrim = append([]string{
+var gitTrim = append([]string{ //nolint:gochecknoglobals // a constant list
 	certificateTool,
 	"usr/bin/scalar", "usr/lib/git-core/scalar", "usr/lib/git-core/git-imap-send", "usr/lib/git-core/git-http-push",
 	"usr/lib/git-core/git-daemon", "usr/share/gitweb",
@@ -51,7 +51,7 @@ var gitTrim = append([]string{
 
 // nodeTrim leaves out the runtimes that containerd no longer uses and the network
 // plugins that the node's network has no use for.
-var nodeTrim = append([]string{
+var nodeTrim = append([]string{ //nolint:gochecknoglobals // a constant list
 	certificateTool,
 	"usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1",
 	"usr/lib/cni/dhcp", "usr/lib/cni/macvlan", "usr/lib/cni/ipvlan", "usr/lib/cni/vlan", "usr/lib/cni/vrf",

@@ -15,7 +15,7 @@ import (
 )
 
 // onThisNode selects the pods that are bound to the node.
-var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName}
+var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName} //nolint:gochecknoglobals // a constant in spirit
 
 // markPodsNotReady takes back what the pods reported before this start, so that
 // nobody mistakes it for the present; the kubelet reports them ready again. It

@@ -27,7 +27,7 @@ type pacing struct {
 	first, most, steady time.Duration
 }
 
-var defaultPacing = pacing{first: 200 * time.Millisecond, most: 5 * time.Second, steady: 20 * time.Second}
+var defaultPacing = pacing{first: 200 * time.Millisecond, most: 5 * time.Second, steady: 20 * time.Second} //nolint:gochecknoglobals // a constant in spirit
 
 // after is the pause that follows one of length pause (0 at first), when the
 // command ran for ran.
