@@ -123,7 +123,7 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return os.WriteFile(filepath.Join(memo, bundle.IndexFile), data, 0o644)
 	})
 	if fresh != "" {
-		defer os.RemoveAll(fresh)
+		defer func() { _ = os.RemoveAll(fresh) }()
 	}
 	if err != nil {
 		return "", false, err
@@ -148,7 +148,7 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		if fresh, index, err = b.assemble(ctx, root, parts, images); err != nil {
 			return "", false, err
 		}
-		defer os.RemoveAll(fresh)
+		defer func() { _ = os.RemoveAll(fresh) }()
 		if again, err := index.Digest(); err != nil || again != digest {
 			return "", false, errors.Join(err, fmt.Errorf("the bundle came out as %s, before it was %s: the store at %s is damaged, remove it", again, digest, b.store.Path()))
 		}
@@ -266,7 +266,7 @@ func copyFile(to, from string, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err

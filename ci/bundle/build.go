@@ -88,7 +88,7 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 	if err != nil {
 		return fmt.Errorf("make a folder for packages: %w", err)
 	}
-	defer os.RemoveAll(cache)
+	defer func() { _ = os.RemoveAll(cache) }()
 	layers := &rootfs.Builder{Store: b.store, Release: release, Cache: cache}
 	one := func(name string, build func() (*rootfs.Layer, error)) error {
 		task := b.report.Start("Debian layer "+name, "installing packages")

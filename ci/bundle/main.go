@@ -252,7 +252,7 @@ func reproduce(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(empty)
+	defer func() { _ = os.RemoveAll(empty) }()
 	again, err := store.Open(empty)
 	if err != nil {
 		return err

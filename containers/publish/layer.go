@@ -80,7 +80,7 @@ func addFile(out *tar.Writer, e entry) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	info, err := in.Stat()
 	if err != nil {
 		return err

@@ -79,12 +79,12 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for layers: %w", err)
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	all, archives, err := parts(b, scratch)
 	if err != nil {
 		return nil, err
 	}
-	defer archives.Close()
+	defer func() { _ = archives.Close() }()
 
 	images := map[string]lock.Registry{}
 	for n := range all {

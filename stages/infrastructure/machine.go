@@ -50,7 +50,7 @@ func observe(root, state string) (machine, error) {
 	if err := unix.Statfs(state, &fs); err != nil {
 		return m, fmt.Errorf("free space of %s: %w", state, err)
 	}
-	m.disk = int64(fs.Bavail) * fs.Bsize //nolint:unconvert // the types differ between architectures
+	m.disk = int64(fs.Bavail) * fs.Bsize // the types differ between architectures
 	b, err := os.ReadFile(filepath.Join(root, "proc/filesystems"))
 	if err != nil {
 		return m, err

@@ -34,7 +34,7 @@ func TestServeFinishesRunningRequests(t *testing.T) {
 			body <- err.Error()
 			return
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		content, _ := io.ReadAll(response.Body)
 		body <- string(content)
 	}()
@@ -43,7 +43,7 @@ func TestServeFinishesRunningRequests(t *testing.T) {
 	require.Eventually(t, func() bool { // new connections are refused before the old one ends
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", listener.Addr().String())
 		if err == nil {
-			conn.Close()
+			_ = conn.Close()
 		}
 		return err != nil
 	}, 5*time.Second, 10*time.Millisecond)
