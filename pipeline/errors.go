@@ -18,8 +18,11 @@ var ErrStopped = errors.New("stopped on request")
 
 // The codes of this package's faults.
 const (
-	CodeCancelled fault.Code = "RUN-001" // the run was stopped or cancelled
-	CodeTimeout   fault.Code = "RUN-002" // the run's deadline passed
+	CodeCancelled      fault.Code = "RUN-001" // the run was stopped or cancelled
+	CodeTimeout        fault.Code = "RUN-002" // the run's deadline passed
+	CodeUnknownTarget  fault.Code = "RUN-004" // a selection names no stage or step
+	CodeSelectsNothing fault.Code = "RUN-005" // a selection has no step
+	CodeNotVerified    fault.Code = "RUN-006" // a step that a selection leaves out cannot be reused
 )
 
 // StepError is the error of a step that failed.
@@ -38,6 +41,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 // BlockedError says which failed steps kept a step from starting.
 type BlockedError struct {
 	By []Key // the steps that failed, not those between; in the order in which they were added
+	by []*node
 }
 
 func (e *BlockedError) Error() string {
@@ -52,7 +56,7 @@ func (e *BlockedError) Error() string {
 type CancelError struct {
 	Cause       error
 	Interrupted []Key // steps that were running and did not succeed
-	Unstarted   []Key // steps that would have run
+	Unstarted   []Key // steps that would have run; in the order of adding, as above
 }
 
 func (e *CancelError) Error() string {

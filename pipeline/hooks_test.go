@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestHooks_order is behaviour K3: before-workflow, before, task, after,
+// after-workflow, in bind order.
 func TestHooks_order(t *testing.T) {
 	var p Pipeline
 	var rec recorder
@@ -27,11 +30,11 @@ func TestHooks_order(t *testing.T) {
 			},
 		}
 	}
-	_, err := p.Run(t.Context(), Options{Hooks: []Hook{hook("1", ""), hook("2", "test/b"), hook("3", EveryStep), {Step: EveryStep}}})
+	_, err := p.Run(t.Context(), Options{Hooks: []Hook{hook("1", ""), hook("2", "test/b"), hook("3", EveryStep), {Step: EveryStep}, hook("4", "")}})
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"1 before ", "3 before a", "a", "3 after a succeeded",
-		"2 before b", "3 before b", "b", "2 after b succeeded", "3 after b succeeded", "1 after  succeeded",
+		"1 before ", "4 before ", "3 before a", "a", "3 after a succeeded",
+		"2 before b", "3 before b", "b", "2 after b succeeded", "3 after b succeeded", "1 after  succeeded", "4 after  succeeded",
 	}, rec.got)
 }
 
@@ -84,4 +87,39 @@ func TestHooks_afterCancellation(t *testing.T) {
 	}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.True(t, slices.Equal([]string{"cancelled <nil>", "failed <nil> true"}, rec.got), "%v", rec.got)
+}
+
+// TestHooks_unknownStep is behaviour K4: a task twice (see TestMisusePanics) or a
+// hook on an unknown one is an error, and nothing runs; all problems at once.
+func TestHooks_unknownStep(t *testing.T) {
+	var p Pipeline
+	Add(&p, key("a"), func(context.Context) (int, error) { t.Error("ran a"); return 0, nil })
+	results, err := p.Run(t.Context(), Options{
+		Select: Select{Only: []string{"test/y"}},
+		Hooks: []Hook{
+			{Before: func(context.Context, Key) error { t.Error("before the run"); return nil }},
+			{Step: "test"}, {Step: "test/a"}, {Step: "test/z"},
+		},
+	})
+	require.ErrorContains(t, err, `a hook is bound to step "test", which does not exist`)
+	require.ErrorContains(t, err, `a hook is bound to step "test/z", which does not exist`)
+	require.ErrorContains(t, err, `"test/y"`)
+	require.NotContains(t, err.Error(), `"test/a"`)
+	require.Empty(t, results)
+}
+
+// TestHooks_endTheGoroutine: as a test's FailNow does.
+func TestHooks_endTheGoroutine(t *testing.T) {
+	for _, hook := range []Hook{
+		{Step: "test/a", Before: func(context.Context, Key) error { runtime.Goexit(); return nil }},
+		{Step: "test/a", After: func(context.Context, Result) error { runtime.Goexit(); return nil }},
+	} {
+		var p Pipeline
+		a := Add(&p, key("a"), func(context.Context) (int, error) { return 0, nil })
+		Add(&p, key("b"), func(context.Context) (int, error) { return 0, nil }, a)
+		Add(&p, key("c"), func(context.Context) (int, error) { return 0, nil }, Settled(a))
+		results, err := p.Run(t.Context(), Options{Hooks: []Hook{hook}})
+		require.EqualError(t, err, "test/a: the step ended its goroutine")
+		require.Equal(t, map[string]Status{"a": Failed, "b": Blocked, "c": Succeeded}, statuses(results))
+	}
 }

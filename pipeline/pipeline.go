@@ -27,14 +27,16 @@ type Status string
 
 // The statuses of a step. The first two are passing, all others final.
 const (
-	Pending   Status = "pending"
-	Running   Status = "running"
-	Succeeded Status = "succeeded"
-	Reused    Status = "reused"    // succeeded, with the output of an earlier run
-	Failed    Status = "failed"    // it returned an error
-	Blocked   Status = "blocked"   // a step that it needs failed
-	Skipped   Status = "skipped"   // it, or a step that it needs, was skipped on purpose
-	Cancelled Status = "cancelled" // the run was stopped before or while it ran
+	Pending    Status = "pending"
+	Running    Status = "running"
+	Succeeded  Status = "succeeded"
+	Reused     Status = "reused"     // succeeded, with the output of an earlier run
+	Failed     Status = "failed"     // it returned an error
+	Warned     Status = "warned"     // it returned an error, and is Optional
+	Blocked    Status = "blocked"    // a step that it needs failed
+	Skipped    Status = "skipped"    // it was skipped on purpose, or a step that it needs was, or warned
+	Cancelled  Status = "cancelled"  // the run was stopped before or while it ran
+	Unselected Status = "unselected" // Options.Select leaves it out, and nothing selected needs it
 )
 
 // OK tells whether a step with this status has an output.
@@ -51,7 +53,7 @@ type Detail struct {
 type Result struct {
 	Key
 	Status   Status
-	Err      error     // why it is failed, blocked or cancelled; nil otherwise
+	Err      error     // why it is failed, warned, blocked or cancelled; nil otherwise
 	Started  time.Time // zero when it was never started
 	Finished time.Time // when its status became final
 	Detail   Detail
@@ -68,28 +70,35 @@ func (r Result) Elapsed() time.Duration {
 // Pipeline is a graph of steps. The zero value is empty and ready to use. It is
 // built by one goroutine and run once.
 type Pipeline struct {
-	nodes  []*node
-	byKey  map[Key]*node
-	sealed bool // Run was called
+	nodes     []*node
+	keys      map[Key]struct{}
+	sealed    bool                   // Run was called
+	diagnosis atomic.Pointer[Result] // set once, when Options.Diagnose has ended
 }
 
 // Step is a handle on a step and its output.
 type Step[T any] struct {
-	n   *node
+	n   node
+	fn  func(context.Context) (T, error)
 	out T
 }
 
 // Key is the step's name.
 func (s *Step[T]) Key() Key { return s.n.key }
 
+func (s *Step[T]) run(ctx context.Context) (err error) {
+	s.out, err = s.fn(ctx)
+	return err
+}
+
 // Value is the step's output. It panics unless the step has succeeded, which a
 // step that needs it may rely on.
 func (s *Step[T]) Value() T {
-	switch r, ok := s.Result(); {
-	case !ok:
+	switch {
+	case !s.n.final.Load():
 		panic(fmt.Sprintf("pipeline: value of %s read before it settled: is it among the needs?", s.n.key))
-	case !r.Status.OK():
-		panic(fmt.Sprintf("pipeline: value of %s read, which is %s", s.n.key, r.Status))
+	case !s.n.result.Status.OK():
+		panic(fmt.Sprintf("pipeline: value of %s read, which is %s", s.n.key, s.n.result.Status))
 	}
 	return s.out
 }
@@ -97,8 +106,8 @@ func (s *Step[T]) Value() T {
 // Result is how the step ended; false while it has not. A step that depends on
 // Settled(s) reads it to learn what happened.
 func (s *Step[T]) Result() (Result, bool) {
-	if r := s.n.result.Load(); r != nil {
-		return *r, true
+	if s.n.final.Load() {
+		return s.n.result, true
 	}
 	return Result{}, false
 }
@@ -117,13 +126,13 @@ func (s *Step[T]) edge() edge {
 	if s == nil {
 		return edge{}
 	}
-	return edge{to: s.n}
+	return edge{to: &s.n}
 }
 
 // Settled weakens a dependency: wait until the step has ended, however it did,
 // even if it never started. A step with such a dependency is a clean-up step:
 // it runs although the run was stopped or cancelled, with a context that neither
-// reaches and that ends after Options.CleanupTimeout.
+// reaches and that ends after Options.CleanupTimeout. Select says when it does not.
 func Settled(d Dep) Dep {
 	if d == nil {
 		panic("pipeline: Settled(nil)")
@@ -133,19 +142,17 @@ func Settled(d Dep) Dep {
 	return e
 }
 
-// Add adds a step that starts once all of needs have succeeded. It panics when
+// Add adds a step that starts once all of needs have succeeded. Its context ends
+// with the run's, and at the latest when run has returned. Add panics when
 // the key is incomplete or taken, run is nil, a need is nil or of another
 // pipeline, or the pipeline has been run.
 func Add[T any](p *Pipeline, key Key, run func(context.Context) (T, error), needs ...Dep) *Step[T] {
-	s := &Step[T]{n: &node{key: key}}
+	s := &Step[T]{n: node{key: key}, fn: run}
 	if run == nil {
 		panic(fmt.Sprintf("pipeline: %s has nothing to run", key))
 	}
-	s.n.run = func(ctx context.Context) (err error) {
-		s.out, err = run(ctx)
-		return err
-	}
-	p.add(s.n, needs)
+	s.n.step = s
+	p.add(&s.n, needs)
 	return s
 }
 
@@ -155,10 +162,12 @@ func (p *Pipeline) add(n *node, needs []Dep) {
 		panic(fmt.Sprintf("pipeline: %s added after the run began", n.key))
 	case n.key.Stage == "" || n.key.Name == "":
 		panic(fmt.Sprintf("pipeline: step %q has no stage or no name", n.key))
-	case p.byKey[n.key] != nil:
+	}
+	if _, taken := p.keys[n.key]; taken {
 		panic(fmt.Sprintf("pipeline: two steps are named %s", n.key))
 	}
-	for _, d := range needs {
+	n.needs = make([]edge, len(needs))
+	for i, d := range needs {
 		var e edge
 		if d != nil {
 			e = d.edge()
@@ -166,17 +175,17 @@ func (p *Pipeline) add(n *node, needs []Dep) {
 		if e.to == nil {
 			panic(fmt.Sprintf("pipeline: %s needs a nil step", n.key))
 		}
-		if p.byKey[e.to.key] != e.to {
+		if e.to.p != p {
 			panic(fmt.Sprintf("pipeline: %s needs %s, which is of another pipeline", n.key, e.to.key))
 		}
-		n.needs = append(n.needs, e)
+		n.needs[i] = e
 		n.cleanup = n.cleanup || e.settled
 	}
-	if p.byKey == nil {
-		p.byKey = map[Key]*node{}
+	if p.keys == nil {
+		p.keys = map[Key]struct{}{}
 	}
-	n.index = len(p.nodes)
-	p.byKey[n.key] = n
+	n.p, n.index = p, len(p.nodes)
+	p.keys[n.key] = struct{}{}
 	p.nodes = append(p.nodes, n)
 }
 
@@ -203,16 +212,43 @@ func (p *Pipeline) Graph() []Node {
 	return out
 }
 
+// Optional makes the failure of a step that has been added a warning: its status
+// is Warned, its result keeps the error, the run's error knows nothing of it, and
+// the steps that need it are skipped. It returns s, so that it can be put around
+// Add. It panics when the pipeline has been run.
+func Optional[T any](s *Step[T]) *Step[T] {
+	if s.n.p.sealed {
+		panic(fmt.Sprintf("pipeline: %s made optional after the run began", s.n.key))
+	}
+	s.n.optional = true
+	return s
+}
+
 // node is a step without the type of its output.
 type node struct {
-	key     Key
-	needs   []edge
-	cleanup bool
-	run     func(context.Context) error
-	index   int                    // in the order of adding
-	result  atomic.Pointer[Result] // set once, when the status is final
+	p        *Pipeline
+	key      Key
+	needs    []edge
+	cleanup  bool
+	optional bool
+	step     interface{ run(context.Context) error }
+	index    int // in the order of adding
 
-	// Only the scheduler reads and writes these.
-	started   bool
-	blockedBy []*node // the failed steps that block it
+	// result belongs to whoever executes the step, then to the scheduler. It is
+	// complete, and constant, once final is set.
+	result Result
+	final  atomic.Bool
+
+	// Only the scheduler uses these.
+	part       part
+	dependants []edge
+	waits      int // how many of needs have not ended
+}
+
+// failed is the status of the step when it fails.
+func (n *node) failed() Status {
+	if n.optional {
+		return Warned
+	}
+	return Failed
 }

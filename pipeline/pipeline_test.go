@@ -117,6 +117,23 @@ func TestRun_limit(t *testing.T) {
 	}
 }
 
+// TestRun_withoutLimit: as many as can run at the same time, however many.
+func TestRun_withoutLimit(t *testing.T) {
+	const steps = 1000
+	var p Pipeline
+	var all sync.WaitGroup
+	all.Add(steps)
+	for i := range steps {
+		Add(&p, key(fmt.Sprint(i)), func(context.Context) (int, error) {
+			all.Done()
+			all.Wait()
+			return 0, nil
+		})
+	}
+	_, err := p.Run(t.Context(), Options{})
+	require.NoError(t, err)
+}
+
 // graph is: first (1 minute) → second; clean-up after both.
 func graph(rec *recorder) (*Pipeline, *Step[int]) {
 	p := new(Pipeline)

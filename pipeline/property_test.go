@@ -5,168 +5,264 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/slipway-sh/slipway/fault"
 	. "github.com/slipway-sh/slipway/pipeline"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// plan is a random graph: what each step needs and what it does.
-type plan struct {
-	needs   [][]int
-	settled []map[int]bool // which needs are settled ones
-	ends    []string       // "ok", "reuse", "fail", "skip", "panic"
-	takes   []time.Duration
+// world is a run of a plan with everything that watches it.
+type world struct {
+	plan
+	t        *testing.T
+	parts    []string
+	parallel int
+	stopAt   time.Duration // 0: never
+	cancelAt time.Duration // 0: never
+	diagnose string        // how the diagnosis ends; "": there is none
+
+	steps   []*Step[int]
+	running atomic.Int32
+	runs    []atomic.Int32
+
+	// Of the goroutine that calls Run.
+	starts    []int
+	final     []Status
+	failed    []Key
+	diagnoses atomic.Int32
 }
 
-func randomPlan(r *rand.Rand) plan {
-	n := 1 + r.IntN(14)
-	p := plan{needs: make([][]int, n), settled: make([]map[int]bool, n), ends: make([]string, n), takes: make([]time.Duration, n)}
-	for i := range n {
-		p.settled[i] = map[int]bool{}
-		for j := range i {
-			if r.IntN(4) == 0 {
-				p.needs[i] = append(p.needs[i], j)
-				p.settled[i][j] = r.IntN(5) == 0
-			}
-		}
-		p.ends[i] = []string{"ok", "ok", "ok", "ok", "reuse", "fail", "skip", "panic"}[r.IntN(8)]
-		p.takes[i] = time.Duration(1+r.IntN(5)) * time.Second
+func newWorld(t *testing.T, p plan, parts []string) *world {
+	return &world{plan: p, t: t, parts: parts, runs: make([]atomic.Int32, len(p.needs)), final: make([]Status, len(p.needs))}
+}
+
+// run runs the plan; start is when.
+func (w *world) run(sel Select) (results []Result, start time.Time, err error) {
+	var pipe Pipeline
+	w.steps = w.wire(&pipe, w.step)
+	opts := Options{Select: sel, Parallel: w.parallel, Hooks: w.hooks(), Observe: w.observe}
+	if w.diagnose != "" {
+		opts.Diagnose = w.diagnosis
 	}
-	return p
-}
-
-func (p plan) cleanup(i int) bool {
-	for _, settled := range p.settled[i] {
-		if settled {
-			return true
-		}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	if w.stopAt > 0 {
+		stop := make(chan struct{})
+		opts.Stop = stop
+		defer time.AfterFunc(w.stopAt, func() { close(stop) }).Stop()
 	}
-	return false
-}
-
-// model is how the steps of p end, one after the other, when nothing stops them:
-// statuses, the failed steps behind each blocked one, and when each ends.
-func (p plan) model() (status []Status, by [][]int, end []time.Duration) {
-	for i := range p.needs {
-		var failed []int
-		var start time.Duration
-		skipped := false
-		for _, j := range p.needs[i] {
-			start = max(start, end[j])
-			if p.settled[i][j] {
-				continue
-			}
-			switch status[j] {
-			case Failed:
-				failed = append(failed, j)
-			case Blocked:
-				failed = append(failed, by[j]...)
-			case Skipped:
-				skipped = true
-			}
-		}
-		slices.Sort(failed)
-		by = append(by, slices.Compact(failed))
-		switch {
-		case len(failed) > 0:
-			status, end = append(status, Blocked), append(end, start)
-		case skipped:
-			status, end = append(status, Skipped), append(end, start)
-		default:
-			s := map[string]Status{"ok": Succeeded, "reuse": Reused, "fail": Failed, "panic": Failed, "skip": Skipped}[p.ends[i]]
-			status, end = append(status, s), append(end, start+p.takes[i])
-		}
+	if w.cancelAt > 0 {
+		defer time.AfterFunc(w.cancelAt, cancel).Stop()
 	}
-	return status, by, end
+	start = time.Now()
+	results, err = pipe.Run(ctx, opts)
+	w.checkDiagnosis(&pipe, results)
+	return results, start, err
 }
 
-// build makes the pipeline of p. Steps check that what they need has ended; they
-// count themselves in running.
-func (p plan) build(t *testing.T, running, most *atomic.Int32) *Pipeline {
-	pipe := new(Pipeline)
-	steps := make([]*Step[int], len(p.needs))
-	for i := range p.needs {
-		var deps []Dep
-		for _, j := range p.needs[i] {
-			if p.settled[i][j] {
-				deps = append(deps, Settled(steps[j]))
-			} else {
-				deps = append(deps, steps[j])
+// step is what step i does; it checks what it may rely on.
+func (w *world) step(i int) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		assert.Equal(w.t, int32(1), w.runs[i].Add(1), "step %d: once at most", i)
+		now := int(w.running.Add(1))
+		defer w.running.Add(-1)
+		assert.True(w.t, w.parallel == 0 || now <= w.parallel, "step %d: %d at once", i, now)
+		assert.Equal(w.t, w.parts[i] == verifies, VerifyOnly(ctx), "step %d", i)
+		sum := 1
+		for _, j := range w.needs[i] {
+			_, settled := w.steps[j].Result()
+			assert.True(w.t, settled, "step %d starts before %d has ended", i, j)
+			if !w.settled[i][j] {
+				sum += w.steps[j].Value()
 			}
 		}
-		steps[i] = Add(pipe, key(fmt.Sprint(i)), func(ctx context.Context) (int, error) {
-			now := running.Add(1)
-			defer running.Add(-1)
-			for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
-			}
-			sum := 1
-			for _, j := range p.needs[i] {
-				_, settled := steps[j].Result()
-				require.True(t, settled)
-				if !p.settled[i][j] {
-					sum += steps[j].Value()
-				}
-			}
+		if w.takes[i] > 0 {
 			select {
-			case <-time.After(p.takes[i]):
+			case <-time.After(w.takes[i]):
 			case <-ctx.Done():
 				return 0, ctx.Err()
 			}
-			switch p.ends[i] {
-			case "fail":
-				return 0, errors.New("fails")
-			case "panic":
-				panic("panics")
-			case "skip":
-				return 0, ErrSkip
-			case "reuse":
-				Describe(ctx, Detail{Reused: true})
+		}
+		if VerifyOnly(ctx) {
+			if !w.verifies[i] {
+				return 0, fmt.Errorf("looked: %w", ErrNotVerified)
 			}
 			return sum, nil
-		}, deps...)
+		}
+		switch w.ends[i] {
+		case "fail":
+			return 0, errors.New("fails")
+		case "panic":
+			panic("panics")
+		case "exit":
+			runtime.Goexit()
+		case "skip":
+			return 0, ErrSkip
+		case "reuse":
+			Describe(ctx, Detail{Reused: true})
+		}
+		return sum, nil
 	}
-	return pipe
 }
 
-func TestRun_likeTheModel(t *testing.T) {
-	for seed := range uint64(400) {
-		synctest.Test(t, func(t *testing.T) { // a goroutine left behind is a deadlock, which fails
-			r := rand.New(rand.NewPCG(seed, 1))
-			p := randomPlan(r)
-			parallel := r.IntN(4)
-			var running, most atomic.Int32
-			start := time.Now()
-			results, err := p.build(t, &running, &most).Run(t.Context(), Options{Parallel: parallel})
+func (w *world) hooks() []Hook {
+	return []Hook{{
+		Step: EveryStep,
+		Before: func(_ context.Context, k Key) error {
+			switch w.ends[number(k)] {
+			case "before fails":
+				return errors.New("before")
+			case "before skips":
+				return ErrSkip
+			}
+			return nil
+		},
+		After: func(ctx context.Context, r Result) error {
+			assert.NoError(w.t, ctx.Err())
+			if w.ends[number(r.Key)] == "after fails" {
+				return errors.New("after")
+			}
+			return nil
+		},
+	}}
+}
 
-			status, by, end := p.model()
-			var failures []string
-			for i, got := range results {
-				require.Equal(t, status[i], got.Status, "seed %d step %d", seed, i)
-				if parallel == 0 {
-					require.Equal(t, end[i], got.Finished.Sub(start), "seed %d step %d", seed, i)
-				}
-				if b, ok := errors.AsType[*BlockedError](got.Err); ok {
-					var keys []Key
-					for _, j := range by[i] {
-						keys = append(keys, key(fmt.Sprint(j)))
-					}
-					require.Equal(t, keys, b.By, "seed %d step %d", seed, i)
-				}
-				if got.Status == Failed {
-					failures = append(failures, got.Name)
-				}
-			}
-			require.Equal(t, failures, failedSteps(err), "seed %d", seed)
-			if parallel > 0 {
-				require.LessOrEqual(t, int(most.Load()), parallel, "seed %d", seed)
-			}
-		})
+// observe checks that events come in an order that can be.
+func (w *world) observe(e Event) {
+	i := number(e.Result.Key)
+	assert.Empty(w.t, w.final[i], "step %d: an event after the end", i)
+	if e.Status != Running {
+		w.final[i] = e.Status
+		if e.Status == Failed {
+			w.failed = append(w.failed, e.Result.Key)
+		}
+		return
 	}
+	assert.NotContains(w.t, w.starts, i)
+	assert.NotEqual(w.t, none, w.parts[i], "step %d", i)
+	for _, j := range w.needs[i] {
+		assert.NotEmpty(w.t, w.final[j], "step %d starts before %d has ended", i, j)
+	}
+	if w.cleanup(i) && w.diagnose != "" && len(w.failed) > 0 {
+		assert.EqualValues(w.t, 1, w.diagnoses.Load(), "clean-up step %d starts before the diagnosis", i)
+	}
+	w.starts = append(w.starts, i)
+}
+
+// diagnosis checks that it comes at the right time.
+func (w *world) diagnosis(ctx context.Context, failed []Result) error {
+	w.diagnoses.Add(1)
+	assert.NoError(w.t, ctx.Err())
+	assert.Zero(w.t, w.running.Load(), "steps run during the diagnosis")
+	var keys []Key
+	for _, r := range failed {
+		assert.Equal(w.t, Failed, r.Status)
+		keys = append(keys, r.Key)
+	}
+	slices.SortFunc(w.failed, func(a, b Key) int { return number(a) - number(b) })
+	assert.Equal(w.t, w.failed, keys)
+	after := w.reach()
+	for i, status := range w.final {
+		waits := w.cleanup(i)
+		for j := range i {
+			waits = waits || after[i][j] && w.cleanup(j)
+		}
+		assert.True(w.t, waits || status != "", "step %d has not ended at the diagnosis", i)
+	}
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		assert.Fail(w.t, "the diagnosis was cancelled")
+	}
+	switch w.diagnose {
+	case "fail":
+		return errors.New("fails")
+	case "panic":
+		panic("panics")
+	case "exit":
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// checkDiagnosis: once if a step has failed, and it tells how it ended.
+func (w *world) checkDiagnosis(pipe *Pipeline, results []Result) {
+	r, made := pipe.Diagnosis()
+	want := w.diagnose != "" && slices.ContainsFunc(results, func(r Result) bool { return r.Status == Failed })
+	require.Equal(w.t, want, made)
+	if !want {
+		require.Zero(w.t, w.diagnoses.Load())
+		return
+	}
+	require.EqualValues(w.t, 1, w.diagnoses.Load())
+	require.Equal(w.t, time.Second, r.Elapsed())
+	require.Equal(w.t, w.diagnose == "ok", r.Err == nil, "%v", r.Err)
+	require.Equal(w.t, w.diagnose == "ok", r.Status == Succeeded)
+}
+
+// check compares the run with what the model allows, given how the needs of each
+// step have ended: where nothing interrupts, that is one status.
+func (w *world) check(results []Result, start time.Time, err error) {
+	status := make([]Status, len(results))
+	by := make([][]int, len(results))
+	var failures []string
+	var left CancelError
+	for i, r := range results {
+		at := fmt.Sprintf("step %d: %+v", i, r)
+		status[i] = r.Status
+		require.Equal(w.t, w.final[i], r.Status, at)
+		require.Equal(w.t, !r.Started.IsZero(), slices.Contains(w.starts, i), at)
+		var kept Status
+		kept, by[i] = w.kept(i, status, by)
+		ran, took := w.ran(i, w.parts[i])
+		switch {
+		case w.parts[i] == none:
+			require.Equal(w.t, Unselected, r.Status, at)
+		case kept != "":
+			require.Equal(w.t, kept, r.Status, at)
+			require.Zero(w.t, r.Started, at)
+		case r.Status == Cancelled:
+			require.False(w.t, w.cleanup(i), at)
+			require.True(w.t, w.cancelAt > 0 || w.stopAt > 0 && r.Started.IsZero(), at)
+		default:
+			require.Equal(w.t, ran, r.Status, at)
+			require.Equal(w.t, took, r.Elapsed(), at)
+			for _, when := range []time.Duration{w.stopAt, w.cancelAt} {
+				require.True(w.t, when == 0 || w.cleanup(i) || r.Started.Sub(start) <= when, "%s started after the end", at)
+			}
+		}
+		require.Equal(w.t, slices.Contains([]Status{Failed, Warned, Blocked, Cancelled}, r.Status), r.Err != nil, at)
+		if b, ok := errors.AsType[*BlockedError](r.Err); ok {
+			var keys []Key
+			for _, j := range by[i] {
+				keys = append(keys, w.key(j))
+			}
+			require.Equal(w.t, keys, b.By, at)
+		}
+		switch {
+		case r.Status == Failed:
+			failures = append(failures, r.Name)
+		case r.Status == Cancelled && r.Started.IsZero():
+			left.Unstarted = append(left.Unstarted, r.Key)
+		case r.Status == Cancelled:
+			left.Interrupted = append(left.Interrupted, r.Key)
+		}
+	}
+	require.Equal(w.t, failures, failedSteps(err))
+	got, ok := errors.AsType[*CancelError](err)
+	if require.Equal(w.t, len(left.Unstarted)+len(left.Interrupted) > 0, ok, "%v", err); ok {
+		require.Equal(w.t, left.Unstarted, got.Unstarted)
+		require.Equal(w.t, left.Interrupted, got.Interrupted)
+	}
+	require.Equal(w.t, len(failures) > 0 || ok, err != nil)
+	require.Zero(w.t, w.running.Load())
 }
 
 // failedSteps are the names of the steps in a joined error, in its order.
@@ -184,46 +280,70 @@ func failedSteps(err error) []string {
 	return names
 }
 
+const plans = 60 // per run of a property test
+
+func TestRun_likeTheModel(t *testing.T) {
+	for seed := range seeds(t, plans) {
+		synctest.Test(t, func(t *testing.T) { // a goroutine left behind is a deadlock, which fails
+			r := rand.New(rand.NewPCG(seed, 1))
+			p := randomPlan(r)
+			sel := p.randomSelect(r)
+			parts, some := p.parts(sel)
+			w := newWorld(t, p, parts)
+			w.parallel = r.IntN(4)
+			w.diagnose = []string{"", "", "ok", "fail", "panic", "exit"}[r.IntN(6)]
+			results, start, err := w.run(sel)
+			if !some {
+				require.ErrorIs(t, err, &fault.Fault{Code: CodeSelectsNothing})
+				require.Empty(t, results)
+				require.Empty(t, w.starts)
+				return
+			}
+			w.check(results, start, err)
+			want := p.model(parts)
+			require.Equal(t, want.status, w.final)
+			if w.diagnoses.Load() > 0 {
+				return // clean-up steps wait for it
+			}
+			switch w.parallel {
+			case 0:
+				for i, got := range results {
+					require.Equal(t, want.end[i], got.Finished.Sub(start), "step %d", i)
+				}
+			case 1:
+				require.Equal(t, want.order, w.starts)
+			}
+		})
+	}
+}
+
 func TestRun_interruptedAnywhere(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range seeds(t, plans) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			p := randomPlan(r)
-			when := time.Duration(r.IntN(9000)+1) * time.Millisecond
-			hard := r.IntN(2) == 0
-			stop := make(chan struct{})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			timer := time.AfterFunc(when, func() {
-				if hard {
-					cancel()
-				} else {
-					close(stop)
-				}
-			})
-			defer timer.Stop()
-			start := time.Now()
-			var running, most atomic.Int32
-			results, err := p.build(t, &running, &most).Run(ctx, Options{Parallel: r.IntN(4), Stop: stop})
-			interrupted := false
-			for i, got := range results {
-				at := fmt.Sprintf("seed %d step %d: %+v", seed, i, got)
-				require.NotEqual(t, Running, got.Status, at)
-				if !got.Started.IsZero() && got.Started.Sub(start) > when {
-					require.True(t, p.cleanup(i), "%s started after the end", at)
-				}
-				if got.Status == Cancelled {
-					interrupted = true
-					require.Error(t, got.Err, at)
-					require.True(t, hard || got.Started.IsZero(), "%s: a stop lets it finish", at)
-				}
-				if p.cleanup(i) && !got.Started.IsZero() {
-					require.Equal(t, p.takes[i], got.Elapsed(), "%s: clean-up is not interrupted", at)
-				}
+			sel := p.randomSelect(r)
+			parts, some := p.parts(sel)
+			if !some {
+				sel = Select{}
+				parts, _ = p.parts(sel)
 			}
-			_, cancelErr := errors.AsType[*CancelError](err)
-			require.Equal(t, interrupted, cancelErr, "seed %d: %v", seed, err)
-			require.Zero(t, running.Load())
+			w := newWorld(t, p, parts)
+			w.parallel = r.IntN(4)
+			w.diagnose = []string{"", "ok", "fail", "panic", "exit"}[r.IntN(5)]
+			at := time.Duration(1+r.IntN(9000)) * time.Millisecond
+			if r.IntN(3) == 0 {
+				at = max(1, at.Truncate(time.Second)) // just when steps end
+			}
+			switch r.IntN(3) {
+			case 0:
+				w.stopAt = at
+			case 1:
+				w.cancelAt = at
+			default:
+				w.stopAt, w.cancelAt = at, at+time.Duration(r.IntN(3000))*time.Millisecond
+			}
+			w.check(w.run(sel))
 		})
 	}
 }

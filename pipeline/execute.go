@@ -1,0 +1,77 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+)
+
+// errGoexit is the error of a step that called runtime.Goexit, itself or in a hook.
+var errGoexit = errors.New("the step ended its goroutine")
+
+// execute runs n and its hooks and completes its result.
+func (s *scheduler) execute(ctx context.Context, n *node) {
+	r := &n.result
+	var err error
+	r.Detail, err = s.call(ctx, n)
+	if err == nil && n.part == verify {
+		r.Detail.Reused = true // whatever it says: it was not to do anything
+	}
+	switch {
+	case err == nil && r.Detail.Reused:
+		r.Status = Reused
+	case err == nil:
+		r.Status = Succeeded
+	case errors.Is(err, ErrSkip):
+		r.Status = Skipped
+	case !n.cleanup && ctx.Err() != nil:
+		r.Status, r.Err = Cancelled, err
+	case n.part == verify && errors.Is(err, ErrNotVerified):
+		r.Status, r.Err = n.failed(), notVerified(n.key, err)
+	default:
+		r.Status, r.Err = n.failed(), err
+	}
+	r.Finished = time.Now()
+	if len(s.opts.Hooks) == 0 {
+		return
+	}
+	last, release := s.uncancelled(ctx)
+	defer release()
+	if err = safely(func() error { return after(last, s.opts.Hooks, *r) }); err == nil {
+		return
+	}
+	if r.Status != Cancelled {
+		r.Status = n.failed()
+	}
+	r.Err = errors.Join(r.Err, err)
+}
+
+// call runs the hooks before n, then n, with the step's context, which ends with
+// them.
+func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
+	if n.cleanup {
+		own, cancel := s.uncancelled(ctx)
+		defer cancel()
+		ctx = own
+	}
+	own := &stepContext{Context: ctx, verify: n.part == verify}
+	defer own.end() // also when the step ends its goroutine
+	err := safely(func() error {
+		if err := before(own, s.opts.Hooks, n.key); err != nil {
+			return err
+		}
+		return n.step.run(own)
+	})
+	return own.end(), err
+}
+
+// safely turns a panic into an error.
+func safely(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}

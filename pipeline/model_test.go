@@ -1,0 +1,287 @@
+package pipeline_test
+
+import (
+	"context"
+	"flag"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/slipway-sh/slipway/pipeline"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "run the property tests with this seed only")
+
+// seeds are n random ones; when the test fails it says how to get the last again.
+func seeds(t *testing.T, n int) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		var seed uint64
+		defer func() {
+			if t.Failed() {
+				t.Logf("again with: go test ./pipeline -race -run '^%s$' -args -seed %d", t.Name(), seed)
+			}
+		}()
+		for range n {
+			if seed = *seedFlag; seed == 0 {
+				seed = rand.Uint64()
+			}
+			if !yield(seed) || t.Failed() || *seedFlag != 0 {
+				return
+			}
+		}
+	}
+}
+
+// plan is a random graph: what each step needs and what it does.
+type plan struct {
+	stages   []string
+	needs    [][]int
+	settled  []map[int]bool // which needs are settled ones
+	optional []bool
+	ends     []string // see randomPlan
+	verifies []bool   // whether an earlier result holds
+	takes    []time.Duration
+}
+
+func randomPlan(r *rand.Rand) plan {
+	var p plan
+	for i := range 1 + r.IntN(14) {
+		p.stages = append(p.stages, []string{"one", "two", "three"}[r.IntN(3)])
+		var needs []int
+		settled := map[int]bool{}
+		for j := range i {
+			if r.IntN(4) == 0 {
+				needs = append(needs, j)
+				settled[j] = r.IntN(6) == 0
+			}
+		}
+		p.needs, p.settled = append(p.needs, needs), append(p.settled, settled)
+		p.optional = append(p.optional, r.IntN(5) == 0)
+		end := "ok"
+		if r.IntN(3) == 0 {
+			end = []string{"reuse", "fail", "skip", "panic", "exit", "before fails", "before skips", "after fails"}[r.IntN(8)]
+		}
+		p.ends = append(p.ends, end)
+		p.verifies = append(p.verifies, r.IntN(4) != 0)
+		p.takes = append(p.takes, time.Duration(r.IntN(5))*time.Second)
+	}
+	return p
+}
+
+// randomSelect is a selection of targets that exist; most often none.
+func (p plan) randomSelect(r *rand.Rand) Select {
+	some := func() (targets []string) {
+		if r.IntN(3) != 0 {
+			return nil
+		}
+		for range 1 + r.IntN(2) {
+			i := r.IntN(len(p.needs))
+			for p.cleanup(i) {
+				i-- // the first is none
+			}
+			targets = append(targets, []string{p.stages[i], p.key(i).String()}[r.IntN(2)])
+		}
+		return targets
+	}
+	return Select{From: some(), To: some(), Only: some()}
+}
+
+func (p plan) key(i int) Key { return Key{Stage: p.stages[i], Name: strconv.Itoa(i)} }
+
+// number is the index of the step with this key.
+func number(k Key) int {
+	i, err := strconv.Atoi(k.Name)
+	if err != nil {
+		panic(err)
+	}
+	return i
+}
+
+func (p plan) cleanup(i int) bool {
+	for _, settled := range p.settled[i] {
+		if settled {
+			return true
+		}
+	}
+	return false
+}
+
+// wire adds the steps to pipe.
+func (p plan) wire(pipe *Pipeline, run func(i int) func(context.Context) (int, error)) []*Step[int] {
+	steps := make([]*Step[int], len(p.needs))
+	for i := range p.needs {
+		var deps []Dep
+		for _, j := range p.needs[i] {
+			if p.settled[i][j] {
+				deps = append(deps, Settled(steps[j]))
+			} else {
+				deps = append(deps, steps[j])
+			}
+		}
+		if steps[i] = Add(pipe, p.key(i), run(i), deps...); p.optional[i] {
+			Optional(steps[i])
+		}
+	}
+	return steps
+}
+
+// reach tells for each pair whether i is after j.
+func (p plan) reach() [][]bool {
+	after := make([][]bool, len(p.needs))
+	for i, needs := range p.needs {
+		after[i] = make([]bool, len(p.needs))
+		for _, j := range needs {
+			after[i][j] = true
+			for k := range j {
+				after[i][k] = after[i][k] || after[j][k]
+			}
+		}
+	}
+	return after
+}
+
+// The parts that steps take in a run.
+const (
+	runs     = "runs"
+	verifies = "verifies"
+	none     = "none"
+)
+
+// parts is what a selection makes of the steps; false when it selects none.
+func (p plan) parts(sel Select) ([]string, bool) {
+	n, after := len(p.needs), p.reach()
+	parts := make([]string, n)
+	if sel.From == nil && sel.To == nil && sel.Only == nil {
+		for i := range parts {
+			parts[i] = runs
+		}
+		return parts, true
+	}
+	target := func(i int, targets []string) bool {
+		return !p.cleanup(i) && (slices.Contains(targets, p.stages[i]) || slices.Contains(targets, p.key(i).String()))
+	}
+	some := false
+	for i := range n {
+		isBefore, isAfter, needed := false, false, false
+		for t := range n {
+			isBefore = isBefore || target(t, sel.From) && after[t][i]
+			isAfter = isAfter || target(t, sel.From) && after[i][t]
+			needed = needed || target(t, sel.To) && after[t][i]
+		}
+		parts[i] = none
+		if !p.cleanup(i) &&
+			(sel.From == nil || target(i, sel.From) || isAfter || !isBefore) &&
+			(sel.To == nil || target(i, sel.To) || needed) &&
+			(sel.Only == nil || target(i, sel.Only)) {
+			parts[i], some = runs, true
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range n {
+			for _, j := range p.needs[i] {
+				switch {
+				case p.settled[i][j] && parts[j] != none && parts[i] != runs:
+					parts[i], changed = runs, true
+				case !p.settled[i][j] && parts[i] != none && parts[j] == none:
+					parts[j], changed = verifies, true
+				}
+			}
+		}
+	}
+	return parts, some
+}
+
+// kept is the status of step i because of how what it needs has ended, and which
+// failed steps are behind it; "" when nothing keeps it from running.
+func (p plan) kept(i int, status []Status, by [][]int) (Status, []int) {
+	var failed []int
+	cancelled, skipped := false, false
+	for _, j := range p.needs[i] {
+		if p.settled[i][j] {
+			continue
+		}
+		switch status[j] {
+		case Failed:
+			failed = append(failed, j)
+		case Blocked:
+			failed = append(failed, by[j]...)
+		case Cancelled:
+			cancelled = true
+		case Skipped, Warned:
+			skipped = true
+		}
+	}
+	slices.Sort(failed)
+	switch {
+	case len(failed) > 0:
+		return Blocked, slices.Compact(failed)
+	case cancelled:
+		return Cancelled, nil
+	case skipped:
+		return Skipped, nil
+	}
+	return "", nil
+}
+
+// ran is the status of step i when it runs to its end, and how long that takes.
+func (p plan) ran(i int, part string) (Status, time.Duration) {
+	failed := Failed
+	if p.optional[i] {
+		failed = Warned
+	}
+	switch end := p.ends[i]; {
+	case end == "before fails":
+		return failed, 0
+	case end == "before skips":
+		return Skipped, 0
+	case end == "after fails", part == verifies && !p.verifies[i]:
+		return failed, p.takes[i]
+	case part == verifies, end == "reuse":
+		return Reused, p.takes[i]
+	case end == "ok":
+		return Succeeded, p.takes[i]
+	case end == "skip":
+		return Skipped, p.takes[i]
+	}
+	return failed, p.takes[i]
+}
+
+// outcome is how a run of a plan ends that nothing stops.
+type outcome struct {
+	status []Status
+	by     [][]int         // the failed steps behind each blocked one
+	end    []time.Duration // when each ends if nothing limits how many run at once
+	order  []int           // in which the steps start if one runs at a time
+}
+
+// model runs the steps one after the other, always the first that can.
+func (p plan) model(parts []string) outcome {
+	n := len(p.needs)
+	o := outcome{status: make([]Status, n), by: make([][]int, n), end: make([]time.Duration, n)}
+	for i := range n {
+		if parts[i] == none {
+			o.status[i] = Unselected
+		}
+	}
+	for next := 0; next < n; next++ {
+		i := next
+		if o.status[i] != "" || slices.ContainsFunc(p.needs[i], func(j int) bool { return o.status[j] == "" }) {
+			continue
+		}
+		for _, j := range p.needs[i] {
+			o.end[i] = max(o.end[i], o.end[j])
+		}
+		if o.status[i], o.by[i] = p.kept(i, o.status, o.by); o.status[i] == "" {
+			var took time.Duration
+			o.status[i], took = p.ran(i, parts[i])
+			o.end[i] += took
+			o.order = append(o.order, i)
+		}
+		next = -1
+	}
+	return o
+}

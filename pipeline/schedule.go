@@ -1,0 +1,287 @@
+package pipeline
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// scheduler decides what starts when. Its fields belong to the goroutine that
+// called Run.
+type scheduler struct {
+	p       *Pipeline
+	opts    Options
+	running int
+	idle    int // workers that have nothing to do
+	workers sync.WaitGroup
+	todo    chan *node // never more than there are idle workers for
+	ended   chan *node // their results are complete
+	stop    <-chan struct{}
+	cause   error // why no step starts any more; nil while they do
+	refused error // of a hook before the run
+
+	ready   queue   // all that they need has ended
+	waiting queue   // they can start, but for Options.Parallel
+	held    []*node // clean-up steps that wait for the diagnosis
+	failed  int     // how many steps have failed
+}
+
+// backlog is how many steps may have ended without the scheduler looking, and how
+// many it may hand out without a worker looking.
+const backlog = 128
+
+func newScheduler(p *Pipeline, opts Options) *scheduler {
+	size := min(len(p.nodes), backlog)
+	return &scheduler{p: p, opts: opts, stop: opts.Stop, todo: make(chan *node, size), ended: make(chan *node, size)}
+}
+
+// link gives each node its dependants.
+func (p *Pipeline) link() {
+	counts := make([]int, len(p.nodes))
+	total := 0
+	for _, n := range p.nodes {
+		n.waits = len(n.needs)
+		total += n.waits
+		for _, e := range n.needs {
+			counts[e.to.index]++
+		}
+	}
+	all := make([]edge, total)
+	for i, n := range p.nodes {
+		n.dependants, all = all[:0:counts[i]], all[counts[i]:]
+	}
+	for _, n := range p.nodes {
+		for _, e := range n.needs {
+			e.to.dependants = append(e.to.dependants, edge{to: n, settled: e.settled})
+		}
+	}
+}
+
+// loop runs until every step has a final status.
+func (s *scheduler) loop(ctx context.Context) {
+	if s.refused != nil {
+		s.halt(s.refused)
+	}
+	s.seed()
+	ctxDone := ctx.Done()
+	for {
+		s.look(ctx)
+		s.advance(ctx)
+		if s.running == 0 {
+			// Nothing is left, or clean-up steps that wait for the diagnosis.
+			if !s.diagnose(ctx) {
+				break
+			}
+			continue
+		}
+		select {
+		case n := <-s.ended:
+			s.collect(n)
+		case <-s.stop:
+			s.stop = nil // look has the last word
+			s.halt(ErrStopped)
+		case <-ctxDone:
+			ctxDone = nil
+		}
+	}
+	close(s.todo)
+	s.workers.Wait()
+}
+
+// seed settles what takes no part and queues what needs nothing.
+func (s *scheduler) seed() {
+	for _, n := range s.p.nodes {
+		if n.part != out && len(n.needs) == 0 {
+			heap.Push(&s.ready, n)
+		}
+	}
+	for _, n := range s.p.nodes {
+		if n.part == out {
+			n.result = Result{Key: n.key, Status: Unselected}
+			s.settle(n)
+		}
+	}
+}
+
+// collect settles n and all others that have ended by now.
+func (s *scheduler) collect(n *node) {
+	for {
+		s.running--
+		s.idle++
+		s.settle(n)
+		select {
+		case n = <-s.ended:
+		default:
+			return
+		}
+	}
+}
+
+// look notices a stop or a cancellation, so that nothing starts after it.
+func (s *scheduler) look(ctx context.Context) {
+	select {
+	case <-s.stop:
+		s.stop = nil
+		s.halt(ErrStopped)
+	default:
+	}
+	if s.cause == nil && ctx.Err() != nil {
+		s.halt(context.Cause(ctx))
+	}
+}
+
+// halt keeps steps from starting; what waits to start is looked at once more.
+func (s *scheduler) halt(cause error) {
+	s.cause = cmp.Or(s.cause, cause)
+	for _, n := range s.waiting {
+		heap.Push(&s.ready, n)
+	}
+	s.waiting = nil
+}
+
+// advance settles and starts whatever can be, in the order of adding.
+func (s *scheduler) advance(ctx context.Context) {
+	for {
+		room := s.opts.Parallel <= 0 || s.running < s.opts.Parallel
+		var n *node
+		switch {
+		case room && len(s.waiting) > 0 && (len(s.ready) == 0 || s.waiting[0].index < s.ready[0].index):
+			n = heap.Pop(&s.waiting).(*node)
+		case len(s.ready) > 0:
+			n = heap.Pop(&s.ready).(*node)
+		default:
+			return
+		}
+		status, err := n.verdict()
+		if status == Pending && s.cause != nil && (!n.cleanup || s.refused != nil) {
+			status, err = Cancelled, s.cause
+		}
+		switch {
+		case status != Pending:
+			n.result = Result{Key: n.key, Status: status, Err: err}
+			s.settle(n)
+		case n.cleanup && s.diagnosing():
+			s.held = append(s.held, n)
+		case room:
+			s.start(ctx, n)
+		default:
+			heap.Push(&s.waiting, n)
+		}
+	}
+}
+
+// start has a worker execute n.
+func (s *scheduler) start(ctx context.Context, n *node) {
+	s.running++
+	n.result = Result{Key: n.key, Status: Running, Started: time.Now()}
+	s.observe(Event{Time: n.result.Started, Status: Running, Result: n.result})
+	if s.idle--; s.idle < 0 {
+		s.idle = 0
+		s.hire(ctx)
+	}
+	s.todo <- n
+}
+
+// hire starts a worker. It executes one step after the other: a goroutine for
+// each would have to grow its stack each time.
+func (s *scheduler) hire(ctx context.Context) {
+	s.workers.Go(func() {
+		var n *node
+		defer func() {
+			if n != nil { // the step has ended the goroutine
+				n.result.Status, n.result.Err = n.failed(), errors.Join(n.result.Err, errGoexit)
+				s.hire(ctx)
+				s.ended <- n
+			}
+		}()
+		for n = range s.todo {
+			s.execute(ctx, n)
+			done := n
+			n = nil
+			s.ended <- done
+		}
+	})
+}
+
+// settle makes n's status final. What waited for nothing else is ready then.
+func (s *scheduler) settle(n *node) {
+	if n.result.Finished.IsZero() {
+		n.result.Finished = time.Now()
+	}
+	n.final.Store(true)
+	if n.result.Status == Failed {
+		s.failed++
+	}
+	s.observe(Event{Time: n.result.Finished, Status: n.result.Status, Result: n.result})
+	for _, e := range n.dependants {
+		e.to.waits--
+		if e.to.waits == 0 && e.to.part != out {
+			heap.Push(&s.ready, e.to)
+		}
+	}
+}
+
+func (s *scheduler) observe(e Event) {
+	if s.opts.Observe != nil {
+		s.opts.Observe(e)
+	}
+}
+
+// verdict is the status of a ready step that cannot run because of what it
+// needs; Pending when it can.
+func (n *node) verdict() (Status, error) {
+	var by []*node
+	var stopped error
+	skipped := false
+	for _, e := range n.needs {
+		if e.settled {
+			continue
+		}
+		switch r := &e.to.result; r.Status {
+		case Failed:
+			by = append(by, e.to)
+		case Blocked:
+			if b, ok := errors.AsType[*BlockedError](r.Err); ok {
+				by = append(by, b.by...)
+			}
+		case Cancelled:
+			stopped = cmp.Or(stopped, r.Err)
+		case Skipped, Warned:
+			skipped = true
+		}
+	}
+	switch {
+	case len(by) > 0:
+		slices.SortFunc(by, func(a, b *node) int { return a.index - b.index })
+		blocked := &BlockedError{by: slices.Compact(by)}
+		for _, b := range blocked.by {
+			blocked.By = append(blocked.By, b.key)
+		}
+		return Blocked, blocked
+	case stopped != nil:
+		return Cancelled, stopped
+	case skipped:
+		return Skipped, nil
+	}
+	return Pending, nil
+}
+
+// queue is a heap of nodes: the one that was added first is the first.
+type queue []*node
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].index < q[j].index }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(n any)        { *q = append(*q, n.(*node)) }
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	n := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return n
+}

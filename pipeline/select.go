@@ -1,0 +1,204 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Select limits a run to some of the steps. Its targets are "stage" (all steps
+// of it) or "stage/step"; several in one field mean all of them together. The
+// fields combine: a step is selected when each field that is set selects it. The
+// zero value selects every step.
+//
+// "Before" and "after" are the order of the graph, over any number of steps, by
+// needs and by Settled alike.
+//
+// A step that is not selected takes part nevertheless when a selected one needs
+// it, directly or not: it may then only verify that an earlier result of it still
+// holds, see VerifyOnly. All others are Unselected.
+//
+// Clean-up steps (see Settled) are no targets. They run when one of the steps
+// that they settle on takes part; so let a clean-up step settle on each step
+// whose effects it undoes, not only on the last one.
+type Select struct {
+	// From selects the targets and everything that is not before them: what is
+	// after them, and what is in no order with them.
+	From []string
+	// To selects the targets and everything before them.
+	To []string
+	// Only selects the targets.
+	Only []string
+}
+
+// ErrNotVerified is what a step returns when VerifyOnly holds and no earlier
+// result of it can be reused.
+var ErrNotVerified = errors.New("no earlier result can be reused")
+
+// VerifyOnly tells a step that a selection leaves it out and a selected step needs
+// it: it must answer with an earlier result, which it has verified, or with
+// ErrNotVerified, and change nothing. Without an error its status is Reused. Every
+// step of a graph that is run with a selection must ask; so may a hook before a
+// step. ctx is the step's context or one made from it, else the answer is false.
+func VerifyOnly(ctx context.Context) bool {
+	return ctx.Value(verifyKey{}) != nil
+}
+
+// notVerified is the fault of a step that a selection leaves out.
+func notVerified(key Key, err error) error {
+	return &fault.Fault{
+		Code: CodeNotVerified, Class: fault.Step, Err: err,
+		Op:  fmt.Sprintf("verify %s, which the selection leaves out", key),
+		Fix: fmt.Sprintf("run the same command without a selection, or with --from %s", key),
+	}
+}
+
+// part is the part that a step takes in a run.
+type part int
+
+const (
+	selected part = iota // it runs
+	verify               // it may only reuse an earlier result
+	out                  // none
+)
+
+// choose gives each node its part.
+func (p *Pipeline) choose(sel Select) error {
+	if len(sel.From)+len(sel.To)+len(sel.Only) == 0 {
+		return nil
+	}
+	if err := p.checkTargets(slices.Concat(sel.From, sel.To, sel.Only)); err != nil {
+		return err
+	}
+	from, to, only := p.targets(sel.From), p.targets(sel.To), p.targets(sel.Only)
+	before, after := p.before(from), p.after(from)
+	needed := p.before(to)
+	var parts []*node
+	for i, n := range p.nodes {
+		in := !n.cleanup &&
+			(len(sel.From) == 0 || from[i] || after[i] || !before[i]) &&
+			(len(sel.To) == 0 || to[i] || needed[i]) &&
+			(len(sel.Only) == 0 || only[i])
+		n.part = out
+		if in {
+			n.part = selected
+			parts = append(parts, n)
+		}
+	}
+	if len(parts) == 0 {
+		return &fault.Fault{
+			Code: CodeSelectsNothing, Class: fault.Usage, Op: "select steps",
+			Err: fmt.Errorf("no step is %s at once", sel),
+			Fix: "name targets that have steps in common",
+		}
+	}
+	extend(parts)
+	return nil
+}
+
+// extend gives a part to what those that have one need, and to the clean-up steps
+// that settle on them.
+func extend(parts []*node) {
+	for len(parts) > 0 {
+		n := parts[len(parts)-1]
+		parts = parts[:len(parts)-1]
+		for _, e := range n.needs {
+			if !e.settled && e.to.part == out {
+				e.to.part = verify
+				parts = append(parts, e.to)
+			}
+		}
+		for _, e := range n.dependants {
+			if !e.settled || e.to.part == selected {
+				continue
+			}
+			if e.to.part == out {
+				parts = append(parts, e.to)
+			}
+			e.to.part = selected
+		}
+	}
+}
+
+// is tells whether target means n.
+func (n *node) is(target string) bool {
+	return !n.cleanup && (target == n.key.Stage || target == n.key.String())
+}
+
+// checkTargets finds all targets that mean no step.
+func (p *Pipeline) checkTargets(targets []string) error {
+	var unknown []string
+	for _, t := range targets {
+		if q := fmt.Sprintf("%q", t); !slices.ContainsFunc(p.nodes, func(n *node) bool { return n.is(t) }) && !slices.Contains(unknown, q) {
+			unknown = append(unknown, q)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	var stages, steps []string
+	for _, n := range p.nodes {
+		if n.cleanup {
+			continue
+		}
+		if !slices.Contains(stages, n.key.Stage) {
+			stages = append(stages, n.key.Stage)
+		}
+		steps = append(steps, n.key.String())
+	}
+	return &fault.Fault{
+		Code: CodeUnknownTarget, Class: fault.Usage, Op: "select steps",
+		Err: fmt.Errorf("no stage or step is named %s; the stages are %s; the steps are %s",
+			strings.Join(unknown, ", "), strings.Join(stages, ", "), strings.Join(steps, ", ")),
+		Fix: "name a stage or a step that the error lists",
+	}
+}
+
+// targets marks the nodes that targets mean, by index.
+func (p *Pipeline) targets(targets []string) []bool {
+	marks := make([]bool, len(p.nodes))
+	for i, n := range p.nodes {
+		marks[i] = slices.ContainsFunc(targets, n.is)
+	}
+	return marks
+}
+
+// before marks what comes before a marked node.
+func (p *Pipeline) before(marked []bool) []bool {
+	marks := make([]bool, len(p.nodes))
+	for i, n := range slices.Backward(p.nodes) { // a node comes after all that it needs
+		if marked[i] || marks[i] {
+			for _, e := range n.needs {
+				marks[e.to.index] = true
+			}
+		}
+	}
+	return marks
+}
+
+// after marks what comes after a marked node.
+func (p *Pipeline) after(marked []bool) []bool {
+	marks := make([]bool, len(p.nodes))
+	for i, n := range p.nodes {
+		marks[i] = slices.ContainsFunc(n.needs, func(e edge) bool { return marked[e.to.index] || marks[e.to.index] })
+	}
+	return marks
+}
+
+// String is how a selection reads: "from a, b and to c".
+func (s Select) String() string {
+	var parts []string
+	for _, f := range []struct {
+		name    string
+		targets []string
+	}{{"from", s.From}, {"to", s.To}, {"only", s.Only}} {
+		if len(f.targets) > 0 {
+			parts = append(parts, f.name+" "+strings.Join(f.targets, ", "))
+		}
+	}
+	return strings.Join(parts, " and ")
+}
