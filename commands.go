@@ -40,6 +40,10 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 	t := targetFlags(set)
 	platformFlags(set, t)
 	tlsKey := set.String("tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	var sel pipeline.Select
+	set.StringSliceVar(&sel.From, "from", nil, "run these steps and all that is not before them: stage or stage/step; what is left out must verify")
+	set.StringSliceVar(&sel.To, "to", nil, "run these steps and all that they need")
+	set.StringSliceVar(&sel.Only, "only", nil, "run only these steps")
 	parallel := set.Int("parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	return func(ctx context.Context, io streams, args []string) error {
 		if err := noArgs(args); err != nil {
@@ -49,7 +53,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			return errUsage{fmt.Errorf("--parallel is %d; give 0 or more", *parallel)}
 		}
 		return t.conduct(ctx, io, func(c *stages.Options) error {
-			c.Parallel = *parallel
+			c.Parallel, c.Select = *parallel, sel
 			if err := t.release(ctx, c.Client, c); err != nil {
 				return err
 			}

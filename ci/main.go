@@ -69,6 +69,16 @@ func (m *Slipway) Install(
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
+	// Run these steps and all that is not before them: "stage" or "stage/step".
+	// What is left out must verify.
+	// +optional
+	from []string,
+	// Run these steps and all that they need.
+	// +optional
+	to []string,
+	// Run only these steps.
+	// +optional
+	only []string,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
@@ -77,6 +87,11 @@ func (m *Slipway) Install(
 	args := []string{"install"}
 	if parallel > 0 {
 		args = append(args, "--parallel", strconv.Itoa(parallel))
+	}
+	for flag, targets := range map[string][]string{"--from": from, "--to": to, "--only": only} {
+		for _, target := range targets {
+			args = append(args, flag, target)
+		}
 	}
 	if tlsKey != nil {
 		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)

@@ -33,7 +33,7 @@ func (s *scheduler) execute(ctx context.Context, n *node) {
 		r.Status, r.Err = n.failed(), err
 	}
 	r.Finished = time.Now()
-	if len(s.opts.Hooks) == 0 {
+	if len(s.opts.Hooks) == 0 || n.part == verify {
 		return
 	}
 	last, release := s.uncancelled(ctx)
@@ -58,8 +58,10 @@ func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 	own := &stepContext{Context: ctx, verify: n.part == verify}
 	defer own.end() // also when the step ends its goroutine
 	err := safely(func() error {
-		if err := before(own, s.opts.Hooks, n.key); err != nil {
-			return err
+		if n.part != verify { // it is not carried out: there is nothing to be around
+			if err := before(own, s.opts.Hooks, n.key); err != nil {
+				return err
+			}
 		}
 		return n.step.run(own)
 	})

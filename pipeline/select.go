@@ -35,6 +35,9 @@ type Select struct {
 	Only []string
 }
 
+// Empty tells whether every step is selected.
+func (s Select) Empty() bool { return len(s.From)+len(s.To)+len(s.Only) == 0 }
+
 // ErrNotVerified is what a step returns when VerifyOnly holds and no earlier
 // result of it can be reused.
 var ErrNotVerified = errors.New("no earlier result can be reused")
@@ -42,8 +45,8 @@ var ErrNotVerified = errors.New("no earlier result can be reused")
 // VerifyOnly tells a step that a selection leaves it out and a selected step needs
 // it: it must answer with an earlier result, which it has verified, or with
 // ErrNotVerified, and change nothing. Without an error its status is Reused. Every
-// step of a graph that is run with a selection must ask; so may a hook before a
-// step. ctx is the step's context or one made from it, else the answer is false.
+// step of a graph that is run with a selection must ask; no hook runs
+// around it. ctx is the step's context or one made from it, else the answer is false.
 func VerifyOnly(ctx context.Context) bool {
 	return ctx.Value(verifyKey{}) != nil
 }
@@ -68,7 +71,7 @@ const (
 
 // choose gives each node its part.
 func (p *Pipeline) choose(sel Select) error {
-	if len(sel.From)+len(sel.To)+len(sel.Only) == 0 {
+	if sel.Empty() {
 		return nil
 	}
 	if err := p.checkTargets(slices.Concat(sel.From, sel.To, sel.Only)); err != nil {

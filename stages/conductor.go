@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -50,6 +51,8 @@ type Options struct {
 	Secret func(config.SecretRef) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook
+	// Select limits an install to some of its steps; the zero value: all.
+	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
 	Parallel int
 	// Observe is told when a step starts and ends; it may be nil.
@@ -125,6 +128,9 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 	return pipeline.Add(p, s.key(), func(ctx context.Context) (Out, error) {
 		var out Out
 		status, err := c.exec(ctx, s, input(), &out)
+		if errors.Is(err, &fault.Fault{Code: CodeNotVerified}) {
+			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, err)
+		}
 		pipeline.Describe(ctx, pipeline.Detail{
 			Reused: status == Reused,
 			Log:    path.Join("steps", s.stage+"."+s.name, "log.txt"),
@@ -151,7 +157,7 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, erro
 	}
 	request, err := json.Marshal(Request{
 		Run: c.run, Stage: s.stage, Step: s.name, Timeout: Duration(timeout),
-		Digest: c.digest(s.key().String(), lasting), Input: input,
+		Digest: c.digest(s.key().String(), lasting), Input: input, VerifyOnly: pipeline.VerifyOnly(ctx),
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)

@@ -170,5 +170,8 @@ func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
 		}
 		record.Commands = v.Commands
 	}
+	if state.Access == nil && !c.opts.Select.Empty() {
+		state = nil // a part of a run knows a part of it
+	}
 	return record, c.keep(ctx, record, state, err)
 }

@@ -27,7 +27,14 @@ type Request struct {
 	Timeout Duration        `json:"timeout"` // of the whole step
 	Digest  string          `json:"digest"`  // sha256 over input, config and tools: the journal's key
 	Input   json.RawMessage `json:"input"`
+	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
+	// with CodeNotVerified.
+	VerifyOnly bool `json:"verifyOnly,omitempty"`
 }
+
+// CodeNotVerified is the fault of a step that may only reuse an earlier result and
+// finds none that holds.
+const CodeNotVerified fault.Code = "STP-008"
 
 // Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.
 type Result struct {

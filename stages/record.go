@@ -44,7 +44,7 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	observe := oneAtATime(c.opts.Observe)
 	hooks := &hookRunner{run: c.run, deployment: c.opts.Config.Name, workflow: workflow, exec: c.execHook, observe: observe}
 	results, err := p.Run(ctx, pipeline.Options{
-		Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: observe,
+		Select: c.opts.Select, Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: observe,
 		Hooks: append(slices.Clone(c.opts.Hooks), hooks.bind(own)...), CleanupTimeout: hookPatience(own),
 	})
 	if e := <-begun; e != nil && ctx.Err() == nil {

@@ -156,8 +156,16 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		defer cancel()
 	}
 	id := env.ID
-	if out, ok := reuse(ctx, code, req, env); ok {
+	out, why := reuse(ctx, code, req, env)
+	if why == nil {
 		return stages.Reused, out, nil
+	}
+	env.Logger.Info("earlier result not reused", "reason", why)
+	if req.VerifyOnly {
+		return stages.Failed, nil, &fault.Fault{
+			Code: stages.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.secret.clean(why.Error())),
+			Fix: "run it again: slipway install --from " + id,
+		}
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout), "digest", req.Digest)
 	started := time.Now().UTC()
@@ -186,26 +194,28 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 	return stages.Succeeded, out, nil
 }
 
-// reuse returns the earlier output for the same digest if it still holds.
-func reuse(ctx context.Context, code erased, req stages.Request, env *Env) (json.RawMessage, bool) {
+// reuse returns the output of an earlier success with the same digest that still
+// holds, or why there is none.
+func reuse(ctx context.Context, code erased, req stages.Request, env *Env) (json.RawMessage, error) {
 	if code.verify == nil || req.Digest == "" {
-		return nil, false
+		return nil, errors.New("the step runs every time")
 	}
 	out, why := recall(env.StateDir, req)
 	if why != "" {
-		env.Logger.Info("earlier result not used", "reason", why)
-		return nil, false
+		return nil, errors.New(why)
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
 	out, err := guarded(ctx, 0, env, func() (json.RawMessage, error) { return code.verify(ctx, env, req.Input, out) })
 	if err != nil {
-		env.Logger.Info("earlier result does not hold any more", "reason", err)
-		return nil, false
+		return nil, fmt.Errorf("%s: %w", notHeld, err)
 	}
 	env.Logger.Info("earlier result still holds", "digest", req.Digest)
-	return out, true
+	return out, nil
 }
+
+// notHeld begins the reason of a result that was there and is not true any more.
+const notHeld = "the earlier result does not hold any more"
 
 // guarded calls f, turns a panic into an error, and leaves a call that does not
 // return within grace after ctx has ended to itself: the process ends soon.

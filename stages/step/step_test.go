@@ -186,6 +186,29 @@ func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 	require.Empty(t, change, "it was put right")
 }
 
+func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
+	b := newBench(t)
+	only := stages.Request{Digest: "d", VerifyOnly: true}
+	code, res := b.run(only)
+	require.Equal(t, int(fault.Step), code)
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+	require.ErrorContains(t, res.Fault, "the journal has none")
+	require.Zero(t, b.calls)
+
+	_, res = b.run(stages.Request{Digest: "d"})
+	require.Equal(t, stages.Succeeded, res.Status)
+	_, res = b.run(only)
+	require.Equal(t, stages.Reused, res.Status)
+
+	b.stale = errors.New("somebody removed it")
+	_, res = b.run(only)
+	require.ErrorContains(t, res.Fault, "somebody removed it")
+	require.Equal(t, 1, b.calls)
+
+	_, res = b.run(stages.Request{Stage: "stage", Step: "always", Digest: "d", VerifyOnly: true})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+}
+
 func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
 	b := newBench(t)
 	for range 2 {
