@@ -234,13 +234,17 @@ func (p plan) ran(i int, part string) (Status, time.Duration) {
 		failed = Warned
 	}
 	switch end := p.ends[i]; {
+	case part == verifies && !p.verifies[i]:
+		return failed, p.takes[i]
+	case part == verifies: // no hook runs around it
+		return Reused, p.takes[i]
 	case end == "before fails":
 		return failed, 0
 	case end == "before skips":
 		return Skipped, 0
-	case end == "after fails", part == verifies && !p.verifies[i]:
+	case end == "after fails":
 		return failed, p.takes[i]
-	case part == verifies, end == "reuse":
+	case end == "reuse":
 		return Reused, p.takes[i]
 	case end == "ok":
 		return Succeeded, p.takes[i]
