@@ -1,5 +1,7 @@
 // Package report is the record of a run: what was asked for, what each step did,
-// how it ended. It is written as run.json and shown as tables.
+// how it ended. It is kept as report.json; from that and the logs of the steps
+// come a summary in plain text and in Markdown, junit.xml for CI systems, and
+// report.html, a page for people.
 package report
 
 import (
@@ -9,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -29,60 +33,87 @@ const (
 	Cancelled Outcome = "cancelled"
 )
 
-// Run is the record of a run. It holds no secret.
+// Run is the record of a run. It holds no secret. docs/report.schema.json is
+// made from this type and its comments.
 type Run struct {
-	Version    int          `json:"version"`
-	ID         string       `json:"id"`
-	Workflow   string       `json:"workflow"` // "install", "destroy", …
-	Deployment string       `json:"deployment"`
-	Provider   string       `json:"provider,omitempty"`
-	Platform   Platform     `json:"platform"`
-	Config     string       `json:"config,omitempty"`  // digest of the configuration
-	Slipway    string       `json:"slipway,omitempty"` // version of the program
-	Started    time.Time    `json:"started"`
-	Finished   time.Time    `json:"finished,omitzero"`
-	Outcome    Outcome      `json:"outcome"`
-	Exit       fault.Class  `json:"exit"` // exit code of the process
-	Fault      *fault.Fault `json:"fault,omitempty"`
-	Error      string       `json:"error,omitempty"` // everything that went wrong, one line or more each
-	Steps      []Step       `json:"steps"`
-	Apps       []App        `json:"apps"`
-	Links      []Link       `json:"links,omitempty"`
-	Commands   []string     `json:"commands,omitempty"` // what to do next
+	Version    int          `json:"version"`             // of the record
+	ID         string       `json:"id"`                  // ids sort by time
+	Workflow   string       `json:"workflow"`            // "install", "destroy", …
+	Deployment string       `json:"deployment"`          // name of the deployment
+	Provider   string       `json:"provider,omitempty"`  // where it is installed
+	Platform   Platform     `json:"platform"`            // what is installed
+	Config     string       `json:"config,omitempty"`    // digest of the configuration
+	Slipway    string       `json:"slipway,omitempty"`   // version of the program
+	Started    time.Time    `json:"started"`             // when the run began
+	Finished   time.Time    `json:"finished,omitzero"`   // when it ended; missing while it has not
+	Outcome    Outcome      `json:"outcome"`             // how it ended
+	Exit       fault.Class  `json:"exit"`                // exit code of the process
+	Fault      *fault.Fault `json:"fault,omitempty"`     // the first one
+	Error      string       `json:"error,omitempty"`     // everything that went wrong, one line or more each
+	Diagnosis  []Diagnosis  `json:"diagnosis,omitempty"` // why it failed, the most telling first
+	Warnings   []Warning    `json:"warnings,omitempty"`  // what went wrong without failing the run
+	Steps      []Step       `json:"steps"`               // in the order in which a person would tell them
+	Apps       []App        `json:"apps"`                // as they were last seen
+	Links      []Link       `json:"links,omitempty"`     // addresses of the platform
+	Commands   []string     `json:"commands,omitempty"`  // what to do next
 }
 
 // Platform is the platform release of a run.
 type Platform struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	Digest  string `json:"digest,omitempty"`
+	Digest  string `json:"digest,omitempty"` // of the release's files
+}
+
+// Diagnosis is why a run failed.
+type Diagnosis struct {
+	Summary string   `json:"summary"`           // the cause in one sentence
+	Step    string   `json:"step,omitempty"`    // "stage/step" that it was found in
+	App     string   `json:"app,omitempty"`     // name of the application that it is about
+	Details []string `json:"details,omitempty"` // what it was concluded from, a line or more each
+}
+
+// Warning is something that went wrong without failing the run, such as an
+// optional step that failed.
+type Warning struct {
+	Summary string `json:"summary"`        // in one sentence
+	Step    string `json:"step,omitempty"` // "stage/step" that it is about
+	Fix     string `json:"fix,omitempty"`  // what to do about it
 }
 
 // Step is what a step did.
 type Step struct {
-	Stage     string          `json:"stage"`
-	Step      string          `json:"step"`
-	Status    pipeline.Status `json:"status"`
-	Attempt   int             `json:"attempt,omitempty"`
-	Started   time.Time       `json:"started,omitzero"`
-	Finished  time.Time       `json:"finished,omitzero"`
-	Seconds   float64         `json:"seconds"` // how long it ran; 0 when it was never started
-	Fault     *fault.Fault    `json:"fault,omitempty"`
-	Error     string          `json:"error,omitempty"`
-	BlockedBy []string        `json:"blockedBy,omitempty"` // "stage/step" of the failed steps
-	Log       string          `json:"log,omitempty"`       // relative to the run's directory
+	Stage     string          `json:"stage"`               // "infrastructure"
+	Step      string          `json:"step"`                // name of the step within its stage
+	Status    pipeline.Status `json:"status"`              // how it stands
+	Needs     []string        `json:"needs,omitempty"`     // "stage/step" of the steps that must succeed before it starts
+	After     []string        `json:"after,omitempty"`     // "stage/step" of the steps that must end before it starts
+	Attempt   int             `json:"attempt,omitempty"`   // which attempt gave the result, counted from 1
+	Started   time.Time       `json:"started,omitzero"`    // missing when it was never started
+	Finished  time.Time       `json:"finished,omitzero"`   // when its status became final
+	Seconds   float64         `json:"seconds"`             // how long it ran; 0 when it was never started
+	Fault     *fault.Fault    `json:"fault,omitempty"`     // what went wrong and what to do
+	Error     string          `json:"error,omitempty"`     // why it is failed, blocked or cancelled
+	BlockedBy []string        `json:"blockedBy,omitempty"` // "stage/step" of the failed steps that kept it from starting
+	Log       string          `json:"log,omitempty"`       // file, relative to the run's directory
 }
+
+// ID is "stage/step".
+func (s *Step) ID() string { return s.Stage + "/" + s.Step }
 
 // App is an Application of Argo CD as it was last seen.
 type App struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	Wave      int    `json:"wave"`
-	Sync      string `json:"sync"`
-	Health    string `json:"health"`
-	Revision  string `json:"revision"`
+	Wave      int    `json:"wave"`            // apps of a lower wave come first
+	Sync      string `json:"sync"`            // "Synced", "OutOfSync", "Unknown"
+	Health    string `json:"health"`          // "Healthy", "Progressing", "Degraded", "Missing", …
+	Revision  string `json:"revision"`        // commit that it is synced to
 	Cause     string `json:"cause,omitempty"` // why it is not Synced and Healthy
 }
+
+// OK tells whether the app is as it should be.
+func (a *App) OK() bool { return a.Sync == "Synced" && a.Health == "Healthy" }
 
 // Link is an address of the platform.
 type Link struct {
@@ -114,8 +145,28 @@ func IDTime(id string) (time.Time, error) {
 	return t, nil
 }
 
-// Steps turns the results of a pipeline into records, in the same order.
-func Steps(results []pipeline.Result) []Step {
+// Plan puts the steps of a graph into the record, before any has started. What
+// each needs stays there when Finish adds how it ended.
+func (r *Run) Plan(graph []pipeline.Node) {
+	r.Steps = make([]Step, len(graph))
+	for i, n := range graph {
+		r.Steps[i] = Step{
+			Stage: n.Stage, Step: n.Name, Status: pipeline.Pending,
+			Needs: names(n.Needs), After: names(n.Settled),
+		}
+	}
+}
+
+func names(keys []pipeline.Key) []string {
+	var out []string
+	for _, k := range keys {
+		out = append(out, k.String())
+	}
+	return out
+}
+
+// steps turns the results of a pipeline into records, in the same order.
+func steps(results []pipeline.Result) []Step {
 	out := make([]Step, 0, len(results))
 	for _, r := range results {
 		s := Step{
@@ -132,18 +183,19 @@ func Steps(results []pipeline.Result) []Step {
 			}
 		}
 		if b, ok := errors.AsType[*pipeline.BlockedError](r.Err); ok {
-			for _, k := range b.By {
-				s.BlockedBy = append(s.BlockedBy, k.String())
-			}
+			s.BlockedBy = names(b.By)
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// Finish completes the record with what Pipeline.Run returned.
+// Finish completes the record with what Pipeline.Run returned. Planned steps
+// that have no result stay pending. A failed step that the record has no
+// diagnosis of gets one from its error.
 func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
-	r.Steps = Steps(results)
+	r.Steps = merge(r.Steps, steps(results))
+	r.diagnose()
 	r.Finished = now.UTC()
 	r.Outcome, r.Exit, r.Fault, r.Error = Succeeded, fault.ClassOf(err), nil, ""
 	if err == nil {
@@ -155,6 +207,42 @@ func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
 	}
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		r.Fault = f
+	}
+}
+
+// merge completes planned steps by what they did; steps that nobody planned
+// follow.
+func merge(planned, did []Step) []Step {
+	out := slices.Clone(planned)
+	at := map[string]int{}
+	for i := range out {
+		at[out[i].ID()] = i
+	}
+	for _, s := range did {
+		i, ok := at[s.ID()]
+		if !ok {
+			out = append(out, s)
+			continue
+		}
+		s.Needs, s.After = out[i].Needs, out[i].After
+		out[i] = s
+	}
+	return out
+}
+
+// diagnose adds a diagnosis for each failed step that has none.
+func (r *Run) diagnose() {
+	for _, s := range r.Steps {
+		known := slices.ContainsFunc(r.Diagnosis, func(d Diagnosis) bool { return d.Step == s.ID() })
+		if s.Status != pipeline.Failed || known {
+			continue
+		}
+		text := s.Error
+		if s.Fault != nil {
+			text = s.Fault.Err.Error() // what was attempted is in the fault
+		}
+		lines := strings.Split(strings.TrimSpace(clean(text)), "\n")
+		r.Diagnosis = append(r.Diagnosis, Diagnosis{Summary: lines[0], Step: s.ID(), Details: lines[1:]})
 	}
 }
 
@@ -177,6 +265,39 @@ func (r *Run) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode run record: %w", err)
 	}
 	return append(b, '\n'), nil
+}
+
+// cleaned is a copy of which every text is clean.
+func (r *Run) cleaned() (*Run, error) {
+	b, err := r.Encode()
+	if err != nil {
+		return nil, err
+	}
+	var all any
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, fmt.Errorf("decode run record: %w", err)
+	}
+	if b, err = json.Marshal(cleanAll(all)); err != nil {
+		return nil, fmt.Errorf("encode run record: %w", err)
+	}
+	return Decode(b)
+}
+
+// cleanAll cleans the texts of a JSON value, in place where it can.
+func cleanAll(v any) any {
+	switch v := v.(type) {
+	case string:
+		return clean(v)
+	case []any:
+		for i := range v {
+			v[i] = cleanAll(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = cleanAll(v[k])
+		}
+	}
+	return v
 }
 
 // Decode reads a record. One of a newer version is refused.

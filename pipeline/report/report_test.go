@@ -6,56 +6,24 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func at(seconds float64) time.Time {
-	return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
-}
-
-func key(stage, name string) pipeline.Key { return pipeline.Key{Stage: stage, Name: name} }
-
-// run is the record of a failed install.
-func run() *report.Run {
-	f := &fault.Fault{
-		Code: "APP-002", Class: fault.Timeout, Op: "wait for the apps", Fix: "correct the image, then run slipway install again",
-		Log: "steps/orchestrator.apps/log.txt", Err: errors.New("web is Degraded after 5m0s:\nImagePullBackOff \x1b[31mnot found\x1b[0m"),
-	}
-	results := []pipeline.Result{
-		{Key: key("configure", "config"), Status: pipeline.Succeeded, Started: at(0), Finished: at(0.4213)},
-		{Key: key("infrastructure", "terraform"), Status: pipeline.Reused, Started: at(1), Finished: at(13), Detail: pipeline.Detail{Attempt: 1, Log: "steps/infrastructure.terraform/log.txt"}},
-		{Key: key("orchestrator", "apps"), Status: pipeline.Failed, Started: at(13), Finished: at(318), Err: f, Detail: pipeline.Detail{Attempt: 2}},
-		{Key: key("post-orchestrator", "access"), Status: pipeline.Blocked, Finished: at(318), Err: &pipeline.BlockedError{By: []pipeline.Key{key("orchestrator", "apps")}}},
-		{Key: key("post-orchestrator", "checks"), Status: pipeline.Cancelled, Finished: at(318), Err: pipeline.ErrStopped},
-	}
-	r := &report.Run{
-		ID: "20260102-030405-a1b2c3", Workflow: "install", Deployment: "blue", Provider: "local",
-		Platform: report.Platform{Name: "reference", Version: "1.0.0"}, Started: at(0),
-		Apps: []report.App{
-			{Name: "root", Namespace: "argocd", Sync: "Synced", Health: "Progressing", Revision: strings.Repeat("0123456789", 4)},
-			{Name: "web", Namespace: "guestbook", Wave: 30, Sync: "Synced", Health: "Degraded", Cause: "web-0: ImagePullBackOff"},
-		},
-		Links:    []report.Link{{Name: "Gitea", URL: "https://gitea.slipway.test"}},
-		Commands: []string{"dagger call kubeconfig"},
-	}
-	r.Finish(results, errors.Join(&pipeline.StepError{Stage: "orchestrator", Step: "apps", Err: f}), at(319))
-	return r
-}
-
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	file := "testdata/" + name
+	file := filepath.Join("testdata", name)
 	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		require.NoError(t, os.WriteFile(file, got, 0o644))
 	}
 	want, err := os.ReadFile(file)
@@ -63,25 +31,16 @@ func golden(t *testing.T, name string, got []byte) {
 	require.Equal(t, string(want), string(got), "run go test ./pipeline/report -update if this change is meant")
 }
 
-func TestSummary(t *testing.T) {
-	var b strings.Builder
-	require.NoError(t, run().Summary(&b))
-	golden(t, "summary.txt", []byte(b.String()))
-	require.NotContains(t, b.String(), "\x1b")
-}
-
 func TestEncode(t *testing.T) {
-	r := run()
-	b, err := r.Encode()
+	b, err := failed().Encode()
 	require.NoError(t, err)
-	golden(t, "run.json", b)
-
 	back, err := report.Decode(b)
 	require.NoError(t, err)
 	require.Equal(t, report.Failed, back.Outcome)
-	require.Equal(t, fault.Timeout, back.Exit)
-	require.Equal(t, fault.Code("APP-002"), back.Fault.Code)
-	require.Equal(t, "steps/orchestrator.apps/log.txt", back.Steps[2].Log)
+	require.Equal(t, fault.Step, back.Exit)
+	require.Equal(t, fault.Code("SYN-003"), back.Fault.Code)
+	require.Equal(t, "steps/orchestrator.sync/log.txt", back.Steps[15].Log)
+	require.Equal(t, []string{"preorchestrator/gitea"}, back.Steps[14].Needs)
 	again, err := back.Encode()
 	require.NoError(t, err)
 	require.Equal(t, string(b), string(again))

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/slipway-sh/slipway/pipeline"
 )
@@ -29,6 +27,12 @@ func (r *Run) Summary(w io.Writer) error {
 			if s.Log != "" {
 				fmt.Fprintf(&b, "  log: %s\n", clean(s.Log))
 			}
+		}
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "\nwarning: %s\n", indented(w.text()))
+		if w.Fix != "" {
+			fmt.Fprintf(&b, "  remedy: %s\n", indented(w.Fix))
 		}
 	}
 	if len(r.Apps) > 0 {
@@ -126,25 +130,6 @@ func table(b *bytes.Buffer, head []string, rows [][]string) {
 	_ = w.Flush() // a buffer takes everything
 }
 
-// Took writes a duration as people say it: "0.4s", "12s", "3m05s", "1h02m".
-func Took(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-"
-	case d < 9950*time.Millisecond:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	d = d.Round(time.Second)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	default:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-}
-
 // Line is an event as one line of progress: "infrastructure/terraform: failed
 // after 12s: apply: …".
 func Line(e pipeline.Event) string {
@@ -162,33 +147,4 @@ func Line(e pipeline.Event) string {
 		line += ": " + first
 	}
 	return line
-}
-
-// short is a commit as people write it.
-func short(revision string) string {
-	if len(revision) == 40 {
-		return revision[:10]
-	}
-	return revision
-}
-
-var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
-
-// indented is text whose lines after the first stand further in.
-func indented(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(clean(s), "\n"), "\n", "\n  ")
-}
-
-// clean removes what would move the cursor or change colours.
-func clean(s string) string {
-	s = escapes.ReplaceAllString(s, "")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			return r
-		case r == '\t':
-			return ' '
-		}
-		return -1
-	}, s)
 }

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// timelineView is the graph over time: a row for each step, in lanes.
+type timelineView struct {
+	Begun  string // time of day at which the axis begins, UTC
+	Ticks  []tick
+	Lanes  []laneView
+	Rest   []*stepView // never started
+	Path   []ref       // critical path
+	Spent  string      // time on it
+	Ran    string      // how many steps that is, in words
+	Across string      // how many lanes
+}
+
+type laneView struct {
+	Title string
+	Note  string
+	Steps []*stepView
+}
+
+type tick struct{ X, Label, Anchor string } // where on the axis, in per cent
+
+// bar is a step in the chart, in per cent of its width. Of the critical path,
+// each is joined to the next.
+type bar struct {
+	X, Width, End       string
+	JoinBefore, JoinEnd bool
+}
+
+// narrow is the width of the shortest bar, in per cent.
+const narrow = 0.4
+
+func (r *Run) timeline(steps []*stepView) timelineView {
+	start, end := r.window()
+	length := end.Sub(start)
+	v := timelineView{Begun: start.UTC().Format("15:04:05")}
+	percent := func(d time.Duration) float64 {
+		if length <= 0 {
+			return 0
+		}
+		return min(max(100*float64(d)/float64(length), 0), 100)
+	}
+	for _, t := range ticks(length) {
+		anchor := "middle"
+		switch x := percent(t); {
+		case x < 3:
+			anchor = "start"
+		case x > 97:
+			anchor = "end"
+		}
+		v.Ticks = append(v.Ticks, tick{fmt.Sprintf("%.2f", percent(t)), at(t), anchor})
+	}
+	placed := map[int]bool{}
+	for n, lane := range Lanes(r.Steps) {
+		l := laneView{Title: fmt.Sprintf("Lane %d", n+1), Note: count(len(lane), "step") + " beside it"}
+		if n == 0 {
+			spent := r.spent(lane)
+			l.Title, v.Spent = "Critical path", Took(spent)
+			l.Note = fmt.Sprintf("%s, %s", count(len(lane), "step"), v.Spent)
+			if length > 0 {
+				l.Note += fmt.Sprintf(", %.0f %% of the run", 100*float64(spent)/float64(length))
+			}
+		}
+		for k, i := range lane {
+			s := steps[i]
+			placed[i] = true
+			x, x2 := percent(s.Started.Sub(start)), percent(s.Finished.Sub(start))
+			width := max(x2-x, narrow)
+			x = min(x, 100-width)
+			s.Bar = bar{X: fmt.Sprintf("%.2f", x), Width: fmt.Sprintf("%.2f", width), End: fmt.Sprintf("%.2f", x+width)}
+			if n == 0 {
+				s.Critical = true
+				s.Bar.JoinBefore, s.Bar.JoinEnd = k > 0, k < len(lane)-1
+				v.Path = append(v.Path, ref{s.Step.Step, s.Anchor})
+			}
+			l.Steps = append(l.Steps, s)
+		}
+		v.Lanes = append(v.Lanes, l)
+	}
+	v.Ran, v.Across = count(len(placed), "step"), count(len(v.Lanes), "parallel lane")
+	for i, s := range steps {
+		if !placed[i] {
+			v.Rest = append(v.Rest, s)
+		}
+	}
+	return v
+}
+
+// count is a number with what it counts.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Why is what an unstarted step's row says in place of a bar.
+func (s *stepView) Why() string {
+	if len(s.BlockedBy) > 0 {
+		return "blocked by " + strings.Join(s.BlockedBy, ", ")
+	}
+	if s.Error != "" {
+		return firstLine(s.Error)
+	}
+	return ""
+}

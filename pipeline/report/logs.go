@@ -1,0 +1,141 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// What the page holds of the logs at most, in bytes: of one, and of all.
+const (
+	logLimit  = 128 << 10
+	logsLimit = 8 << 20
+)
+
+// logText is a log as the page shows it. Of one that is too long, the middle is
+// left out.
+type logText struct {
+	Head, Tail string // Tail is empty unless something was left out
+	Cut        int64  // bytes between them
+	Err        string // why there is no text
+}
+
+// readLog reads a file of a run's directory; nil when there is none.
+func readLog(root *os.Root, name string, limit int) *logText {
+	l, err := openLog(root, name, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return &logText{Err: err.Error()}
+	}
+	return l
+}
+
+func openLog(root *os.Root, name string, limit int) (*logText, error) {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	if info.Size() <= int64(limit) {
+		text, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+		return &logText{Head: plain(string(text))}, err
+	}
+	// The end says why something failed, the beginning what was attempted.
+	head, tail := make([]byte, limit/4), make([]byte, limit-limit/4)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, err
+	}
+	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
+		head = head[:i+1]
+	}
+	if i := bytes.IndexByte(tail, '\n'); i >= 0 {
+		tail = tail[i+1:]
+	}
+	return &logText{
+		Head: plain(string(head)), Tail: plain(string(tail)),
+		Cut: info.Size() - int64(len(head)+len(tail)),
+	}, nil
+}
+
+// last is the end of the log, n lines of it.
+func (l *logText) last(n int) string {
+	text := l.Tail
+	if text == "" {
+		text = l.Head
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n "), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// part is lines of a log that look the same.
+type part struct {
+	Class string // "err", "warn" or empty
+	Text  string
+}
+
+// classOf tells what a line of a log is by how programs begin theirs.
+func classOf(line string) string {
+	starts := func(marks ...string) bool {
+		for _, m := range marks {
+			if len(line) >= len(m) && strings.EqualFold(line[:len(m)], m) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case strings.Contains(line, "level=ERROR "), starts("error:", "panic:", "fatal:"):
+		return "err"
+	case strings.Contains(line, "level=WARN "), starts("warning:"):
+		return "warn"
+	}
+	return ""
+}
+
+// parts splits text by what its lines are.
+func parts(text string) []part {
+	var out []part
+	begin, last := 0, ""
+	at := 0
+	for line := range strings.Lines(text) {
+		if class := classOf(line); class != last {
+			if at > begin {
+				out = append(out, part{last, text[begin:at]})
+			}
+			begin, last = at, class
+		}
+		at += len(line)
+	}
+	if at > begin {
+		out = append(out, part{last, text[begin:at]})
+	}
+	return out
+}
+
+// size is a number of bytes as people say it.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// The files of a run's directory that this package writes, and where steps leave
+// theirs.
+const (
+	RecordFile   = "report.json"
+	SummaryFile  = "summary.txt"
+	MarkdownFile = "summary.md"
+	JUnitFile    = "junit.xml"
+	PageFile     = "report.html"
+	stepsDir     = "steps"       // a directory for each step, "<stage>.<step>"
+	logFile      = "log.txt"     // in it
+	resultFile   = "result.json" // in it, once the step has ended
+	appsFile     = "apps.json"   // in it, when the step saw the apps and failed
+)
+
+// Render completes the directory of the run with that id: it reads report.json
+// and what the steps left, and writes everything that is made from these. A run
+// that was killed has steps but an incomplete record, or none; what its steps say
+// is added then.
+func Render(dir, id string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the run's directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	r, err := load(root, id)
+	if err != nil {
+		return err
+	}
+	views := []struct {
+		name  string
+		write func(*bytes.Buffer) error
+	}{
+		{RecordFile, func(b *bytes.Buffer) error {
+			text, err := r.Encode()
+			b.Write(text)
+			return err
+		}},
+		{SummaryFile, func(b *bytes.Buffer) error { return r.Summary(b) }},
+		{MarkdownFile, func(b *bytes.Buffer) error { return r.Markdown(b) }},
+		{JUnitFile, func(b *bytes.Buffer) error { return r.JUnit(b) }},
+		{PageFile, func(b *bytes.Buffer) error { return r.page(b, root) }}, // the last: it names the others
+	}
+	for _, v := range views {
+		var b bytes.Buffer
+		if err := v.write(&b); err != nil {
+			return err
+		}
+		if err := root.WriteFile(v.name, b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write the run's %s: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
+// load reads the record and adds what only the steps know.
+func load(root *os.Root, id string) (*Run, error) {
+	r := &Run{ID: id, Outcome: Running}
+	b, err := root.ReadFile(RecordFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // killed before it was written
+		if r.Started, err = IDTime(id); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, fmt.Errorf("read the run's record: %w", err)
+	default:
+		if r, err = Decode(b); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := fs.ReadDir(root.FS(), stepsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the run's steps: %w", err)
+	}
+	planned := len(r.Steps) > 0
+	for _, e := range entries {
+		stage, name, ok := strings.Cut(e.Name(), ".")
+		if !ok || !e.IsDir() {
+			continue
+		}
+		if err := r.add(root, stage, name, planned); err != nil {
+			return nil, err
+		}
+	}
+	r.diagnose()
+	return r, nil
+}
+
+// add completes the record by what one step left in its directory. A step that
+// is not in the plan is no step of the run: a look at its cluster afterwards.
+func (r *Run) add(root *os.Root, stage, name string, planned bool) error {
+	dir := path.Join(stepsDir, stage+"."+name)
+	var seen struct {
+		Apps []App `json:"apps"`
+	}
+	if len(r.Apps) == 0 {
+		if err := decode(root, path.Join(dir, appsFile), &seen); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		r.Apps = seen.Apps
+	}
+	if r.Outcome != Running {
+		return nil
+	}
+	i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Stage == stage && s.Step == name })
+	if i < 0 && planned {
+		return nil
+	}
+	if i < 0 {
+		r.Steps = append(r.Steps, Step{Stage: stage, Step: name})
+		i = len(r.Steps) - 1
+	}
+	s := &r.Steps[i]
+	s.Log = path.Join(dir, logFile)
+	var result struct {
+		Status            pipeline.Status
+		Fault             *fault.Fault
+		Started, Finished time.Time
+	}
+	err := decode(root, path.Join(dir, resultFile), &result)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.Status = pipeline.Running
+		return nil
+	case err != nil:
+		return err
+	}
+	s.Status, s.Fault, s.Started, s.Finished = result.Status, result.Fault, result.Started, result.Finished
+	s.Seconds = s.Finished.Sub(s.Started).Round(time.Millisecond).Seconds()
+	if s.Fault != nil {
+		s.Error = s.Fault.Error()
+	}
+	return nil
+}
+
+func decode(root *os.Root, name string, v any) error {
+	b, err := root.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read the run's %s: %w", name, err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("decode the run's %s: %w", name, err)
+	}
+	return nil
+}

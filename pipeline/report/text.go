@@ -1,0 +1,116 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Took writes a duration as people say it: "0.4s", "12s", "3m05s", "1h02m".
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-"
+	case d < 9950*time.Millisecond:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}
+
+// short is a commit as people write it.
+func short(revision string) string {
+	if len(revision) == 40 {
+		return revision[:10]
+	}
+	return revision
+}
+
+// at is a moment of the run as its page writes it: "0:00", "1:05", "1:02:03"
+// after the start.
+func at(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	m, s := d/time.Minute, d%time.Minute/time.Second
+	if m < 60 {
+		return fmt.Sprintf("%d:%02d", m, s)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", m/60, m%60, s)
+}
+
+// meaning is what an exit code says, in words.
+func meaning(c fault.Class) string {
+	switch c {
+	case fault.OK:
+		return "all went well"
+	case fault.Bug:
+		return "a bug in Slipway"
+	case fault.Usage:
+		return "command line or configuration"
+	case fault.Preflight:
+		return "the surroundings do not meet the requirements"
+	case fault.Step:
+		return "a step failed"
+	case fault.Timeout:
+		return "something did not happen in time"
+	case fault.Locked:
+		return "somebody else works on the deployment"
+	case fault.Cancelled:
+		return "cancelled"
+	}
+	return "unknown"
+}
+
+// escapes are the sequences that a terminal acts on: CSI, the strings (OSC, DCS,
+// SOS, PM, APC) with their end, and the short ones.
+var escapes = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]`)
+
+// indented is text whose lines after the first stand further in.
+func indented(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(clean(s), "\n"), "\n", "\n  ")
+}
+
+// clean removes what would move the cursor, change colours or turn the reading
+// direction.
+func clean(s string) string { return filter(s, ' ') }
+
+// plain is a log as plain text: as clean, with its tabs, and with a line where
+// the cursor went back to the start of one.
+func plain(s string) string {
+	return filter(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), '\t')
+}
+
+func filter(s string, tab rune) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != tab }) {
+		return s // as nearly all of a log
+	}
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if strings.ContainsAny(s, "\x1b\u009b") {
+		s = escapes.ReplaceAllString(s, "")
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			return r
+		case r == '\t':
+			return tab
+		}
+		return -1
+	}, s)
+}
+
+// firstLine is the first line of s that says something.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(clean(s)), "\n")
+	return line
+}

@@ -1,0 +1,122 @@
+package report_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// steps makes records out of lines "name from to needs…"; a step whose from is 0
+// and whose to is 0 was never started.
+func steps(lines ...string) []report.Step {
+	var out []report.Step
+	for _, line := range lines {
+		var name string
+		var from, to float64
+		_, err := fmt.Sscan(line, &name, &from, &to)
+		if err != nil {
+			panic(err)
+		}
+		s := report.Step{Stage: "s", Step: name, Status: pipeline.Succeeded}
+		for _, need := range strings.Fields(line)[3:] {
+			s.Needs = append(s.Needs, "s/"+need)
+		}
+		if to > 0 {
+			s.Started, s.Finished = at(from), at(to)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func namesOf(all []report.Step, path []int) string {
+	var names []string
+	for _, i := range path {
+		names = append(names, all[i].Step)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestCriticalPath(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"":          {"a 0 0"},
+		"a":         {"a 1 2"},
+		"a c":       {"a 0 1", "b 0 5", "c 1 9 a"}, // b ended long before the run did
+		"b c":       {"a 0 4", "b 0 5", "c 5 9 a b"},
+		"a b d":     {"a 0 1", "b 1 8 a", "c 1 3 a", "d 8 9 b c", "e 0 0 d"},
+		"late":      {"a 0 1", "late 3 9"},                       // it waited for nothing: for a free place, say
+		"a z":       {"a 0 1", "z 1 2 a gone"},                   // an edge to a step that is not in the record
+		"y x":       {"x 1 3 y", "y 1 2 x"},                      // not a graph, and no endless loop
+		"one three": {"one 0 1", "two 1 2 one", "three 1 2 one"}, // the later of two that end together
+	} {
+		all := steps(lines...)
+		require.Equal(t, want, namesOf(all, report.CriticalPath(all)), lines)
+	}
+	all := steps("a 0 5", "b 0 2", "cleanup 5 6")
+	all[2].After = []string{"s/a", "s/b"}
+	require.Equal(t, "a cleanup", namesOf(all, report.CriticalPath(all)))
+	require.Empty(t, report.CriticalPath(nil))
+}
+
+func TestLanes(t *testing.T) {
+	all := steps("a 0 1", "b 1 6 a", "c 1 2 a", "d 2 3 c", "e 1 4 a", "f 6 9 b d e", "g 0 0 f")
+	var got []string
+	for _, lane := range report.Lanes(all) {
+		got = append(got, namesOf(all, lane))
+	}
+	require.Equal(t, []string{"a b f", "c d", "e"}, got)
+	require.Empty(t, report.Lanes(steps("a 0 0")))
+}
+
+// TestLanes_any: whatever ran is in one lane, and nothing of a lane at the same
+// time as another of it.
+func TestLanes_any(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var all []report.Step
+		for i := range r.IntN(40) {
+			s := report.Step{Stage: "s", Step: fmt.Sprint(i)}
+			begin := at(0)
+			for j := range i {
+				if r.IntN(i) < 2 && !all[j].Finished.IsZero() {
+					s.Needs = append(s.Needs, all[j].ID())
+					if all[j].Finished.After(begin) {
+						begin = all[j].Finished
+					}
+				}
+			}
+			if r.IntN(10) > 0 {
+				s.Started = begin.Add(time.Duration(r.IntN(3)) * time.Second)
+				s.Finished = s.Started.Add(time.Duration(r.IntN(9e9)))
+			}
+			all = append(all, s)
+		}
+		var seen []int
+		for n, lane := range report.Lanes(all) {
+			seen = append(seen, lane...)
+			for k := 1; k < len(lane); k++ {
+				before, this := all[lane[k-1]], all[lane[k]]
+				require.False(t, this.Started.Before(before.Finished))
+				if n == 0 {
+					require.Contains(t, this.Needs, before.ID())
+				}
+			}
+		}
+		slices.Sort(seen)
+		var ran []int
+		for i, s := range all {
+			if !s.Started.IsZero() {
+				ran = append(ran, i)
+			}
+		}
+		require.Equal(t, ran, seen)
+	}
+}
