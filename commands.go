@@ -23,7 +23,7 @@ func commands() map[string]command {
 		"install":    {short: "Brings a platform up; again: converges, and changes nothing that holds", flags: installCommand},
 		"destroy":    {short: "Removes the platform and its cluster and looks whether anything is left", flags: destroyCommand},
 		"status":     {short: "Shows the deployment's steps and applications", flags: statusCommand},
-		"report":     {short: "Copies the directory of a run: summary, logs, runtime state", flags: reportCommand},
+		"report":     {short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs", flags: reportCommand},
 		"kubeconfig": {short: "Prints the administrator's access to the cluster", flags: kubeconfigCommand},
 		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports until interrupted", flags: clusterCommand},
 		"toolchain":  {short: "Opens a shell in the container in which every step runs", flags: toolchainCommand},
@@ -125,7 +125,7 @@ func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(io.out, "%s: run %s\n", *output, id)
+			fmt.Fprintf(io.out, "%s: run %s\n", filepath.Join(*output, report.PageFile), id)
 			return nil
 		})
 	}

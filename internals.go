@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/state"
@@ -35,11 +36,7 @@ func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) e
 			}
 			return printJSON(io.out, stored)
 		case args[0] == "report" && (len(rest) == 1 || len(rest) == 2):
-			run, err := state.Report(*root, append(rest, "")[1], rest[0])
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(rest[0]+".id", []byte(run), 0o644)
+			return reportState(*root, append(rest, "")[1], rest[0])
 		case args[0] == "purge" && len(rest) == 0:
 			return state.Purge(*root)
 		}
@@ -73,6 +70,23 @@ func keepState(root, file string) error {
 	return nil
 }
 
+// reportState copies a run's directory and completes it by everything that is
+// made from the record and the logs. That happens here because the logs are here,
+// and now because it then costs no run anything.
+func reportState(root, run, out string) error {
+	run, err := state.Report(root, run, out)
+	if errors.Is(err, state.ErrNoRun) {
+		return &fault.Fault{Code: "DEP-001", Class: fault.Usage, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	if err := report.Render(out, run); err != nil {
+		return err
+	}
+	return os.WriteFile(out+".id", []byte(run), 0o644)
+}
+
 // showState reads what is known of the deployment.
 func showState(root string) (*stages.Stored, error) {
 	out := &stages.Stored{}
@@ -82,7 +96,7 @@ func showState(root string) (*stages.Stored, error) {
 	case err != nil:
 		return nil, fmt.Errorf("find the last run: %w", err)
 	default:
-		data, err := os.ReadFile(filepath.Join(root, "runs", run, "run.json"))
+		data, err := os.ReadFile(filepath.Join(root, "runs", run, report.RecordFile))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read run %s: %w", run, err)
 		}

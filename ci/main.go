@@ -123,8 +123,9 @@ func (m *Slipway) Status(
 	return c.stdout(ctx, "status", "--output", format)
 }
 
-// Report is the directory of the last run: summary, per-step logs and runtime
-// state, without secrets. It is there after a failed run too.
+// Report is the directory of the last run, without secrets: report.html for
+// people, report.json, junit.xml and summary.md for CI, the steps' logs and the
+// runtime state. It is there after a failed run too.
 //
 // +cache="never"
 func (m *Slipway) Report(

@@ -118,7 +118,8 @@ func (c *Conductor) stop(ctx context.Context) error {
 }
 
 // Report copies the directory of a run, the last one if run is empty, to the
-// directory out of this machine and returns the run's id.
+// directory out of this machine, with report.html and all the other files that
+// are made from its record, and returns the run's id.
 func (c *Conductor) Report(ctx context.Context, run, out string) (string, error) {
 	const at = "/slipway/report"
 	e := containers.Exec{Args: []string{"slipway", "state", "report", at, run}, Result: at + ".id"}
@@ -126,9 +127,14 @@ func (c *Conductor) Report(ctx context.Context, run, out string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if done.ExitCode != 0 {
+	switch said := lastLine(done.Stderr); done.ExitCode {
+	case int(fault.OK):
+	case int(fault.Usage):
 		return "", &fault.Fault{Code: codeNotThere, Class: fault.Usage, Op: "read the run's record",
-			Fix: "run something first, or name another deployment with --name", Err: errors.New(lastLine(done.Stderr))}
+			Fix: "run something first, or name another deployment with --name",
+			Err: errors.New(strings.TrimPrefix(said, "error "+string(codeNotThere)+": "))}
+	default:
+		return "", fmt.Errorf("write the report: exit status %d: %s", done.ExitCode, strings.TrimSpace(done.Stderr))
 	}
 	if _, err := dir.Export(ctx, out, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
 		return "", fmt.Errorf("write the report: %w", err)

@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +35,7 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	if r := c.opts.Release; r != nil {
 		record.Platform = report.Platform{Name: r.Name, Version: r.Version, Digest: c.opts.ReleaseDigest}
 	}
+	record.Plan(p.Graph())
 	// A run that is killed leaves this record beside those of its steps. Writing
 	// it takes a container, so it does not hold the first step up.
 	begun := make(chan error, 1)
@@ -113,11 +113,11 @@ func (c *Conductor) keep(ctx context.Context, record *report.Run, state *Runtime
 // write puts the record, and the runtime state unless that is nil, into the
 // state volume.
 func (c *Conductor) write(ctx context.Context, record *report.Run, state *RuntimeState) error {
-	var summary bytes.Buffer
+	// The rest of the run's directory is made from this one when somebody asks for
+	// it: see Report.
 	text, encErr := record.Encode()
-	encErr = errors.Join(encErr, record.Summary(&summary))
 	kept := Kept{Run: record.ID, Files: map[string]string{
-		"run.json": string(text), "summary.txt": summary.String(), "config.yaml": c.configYAML(),
+		report.RecordFile: string(text), "config.yaml": c.configYAML(),
 	}}
 	maps.Copy(kept.Files, c.hookLogs)
 	if state != nil {

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,6 +96,7 @@ type waiter struct {
 	env     *step.Env
 	tracker *argo.Tracker
 	pause   time.Duration
+	seen    stages.Apps // as of the last look
 }
 
 func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
@@ -106,6 +108,7 @@ func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
 		if err != nil {
 			return stages.Apps{}, w.outOfTime(ctx, begun, line, err)
 		}
+		w.seen = report(all, w.tracker)
 		now := time.Now()
 		v := w.tracker.Look(now, all)
 		line = v.Line
@@ -115,8 +118,9 @@ func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
 		}
 		switch {
 		case v.Done:
-			return report(all, w.tracker), nil
+			return w.seen, nil
 		case len(v.Missing)+len(v.Unexpected) > 0:
+			w.keep()
 			return stages.Apps{}, wrongSet(v)
 		case v.Late != nil:
 			return stages.Apps{}, w.late(ctx, v)
@@ -137,10 +141,27 @@ func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
 // outOfTime says what was waited for when the step's own time is up; another
 // error stays as it is.
 func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, err error) error {
+	w.keep()
 	if ctx.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("waited %s for the apps; last seen: %s: %w", time.Since(begun).Round(time.Second), line, err)
+}
+
+// seenFile holds the apps as they were last seen by a step that failed, for the
+// run's report.
+const seenFile = "apps.json"
+
+// keep leaves the apps as they were last seen. The step has failed: that this
+// cannot be written, too, goes to its log.
+func (w *waiter) keep() {
+	data, err := json.Marshal(w.seen)
+	if err == nil {
+		err = w.env.Keep(seenFile, data)
+	}
+	if err != nil {
+		w.env.Logger.Warn("the report will not show the apps", "error", err)
+	}
 }
 
 // act does what the tracker asks for. An Application that is gone meanwhile is
@@ -202,6 +223,7 @@ func badSet(err error) error {
 // late is the fault for an Application whose deadline has passed.
 func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
 	a := *v.Late
+	defer w.keep()
 	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
 	inspect := "kubectl get application -n " + argo.Namespace + " " + a.Name + " -o yaml"
 	if v.Stale {
@@ -212,6 +234,11 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
 		}
 	}
 	cause, known := w.cause(ctx, a)
+	for i := range w.seen.Apps {
+		if w.seen.Apps[i].Name == a.Name {
+			w.seen.Apps[i].Cause = cause
+		}
+	}
 	f := &fault.Fault{
 		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it, correct it, then run again: " + inspect,
 		Err: fmt.Errorf("app %s: %s (sync %s, health %s)", a.Name, cause, a.Sync, a.Health),

@@ -3,7 +3,10 @@ package orchestrator
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -45,7 +48,7 @@ func child(name string) map[string]any {
 
 // cluster is a waiter on a fake API whose Argo CD answers a refresh at once:
 // it compares the Application anew, when answer is set.
-func cluster(deadline time.Duration, screen io.Writer, answer bool, apps ...runtime.Object) *waiter {
+func cluster(t *testing.T, deadline time.Duration, screen io.Writer, answer bool, apps ...runtime.Object) *waiter {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{argo.Applications(): "ApplicationList"}, apps...)
 	second := 1
@@ -65,9 +68,10 @@ func cluster(deadline time.Duration, screen io.Writer, answer bool, apps ...runt
 		}
 		return true, u, client.Tracker().Update(argo.Applications(), u, p.GetNamespace())
 	})
+	t.Helper()
 	return &waiter{
 		client:  &kube.Client{Kubernetes: kubefake.NewClientset(), Dynamic: client},
-		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{}, io.Discard, screen),
+		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{State: t.TempDir()}, io.Discard, screen),
 		tracker: &argo.Tracker{Root: RootApp, Revision: revision, Expected: []string{"db", "web"}, Deadline: deadline},
 		pause:   time.Millisecond,
 	}
@@ -75,7 +79,7 @@ func cluster(deadline time.Duration, screen io.Writer, answer bool, apps ...runt
 
 func TestWaitEndsWhenAllWereComparedAnew(t *testing.T) {
 	var screen bytes.Buffer
-	w := cluster(time.Hour, &screen, true,
+	w := cluster(t, time.Hour, &screen, true,
 		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
 	out, err := w.wait(t.Context())
 	require.NoError(t, err)
@@ -88,22 +92,42 @@ func TestWaitEndsWhenAllWereComparedAnew(t *testing.T) {
 }
 
 func TestWaitEndsAtTheDeadlineOfAnApp(t *testing.T) {
-	w := cluster(50*time.Millisecond, io.Discard, true,
+	w := cluster(t, 50*time.Millisecond, io.Discard, true,
 		application(RootApp, "Progressing", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Degraded", 0))
 	_, err := w.wait(t.Context())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeFailed})
 	require.ErrorContains(t, err, "app db: ")
+	require.Equal(t, []string{"db Degraded, explained", "web Healthy"}, kept(t, w))
 }
 
 func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {
-	w := cluster(50*time.Millisecond, io.Discard, false,
+	w := cluster(t, 50*time.Millisecond, io.Discard, false,
 		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
 	_, err := w.wait(t.Context())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeStale})
+	require.Equal(t, []string{"db Healthy", "web Healthy"}, kept(t, w))
+}
+
+// kept is what the report will tell of the apps.
+func kept(t *testing.T, w *waiter) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.env.StateDir, "runs/r/steps/orchestrator.sync", seenFile))
+	require.NoError(t, err)
+	var apps stages.Apps
+	require.NoError(t, json.Unmarshal(b, &apps))
+	var out []string
+	for _, a := range apps.Apps {
+		line := a.Name + " " + a.Health
+		if a.Cause != "" {
+			line += ", explained"
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 func TestWaitEndsAtOnceWhenTheTreeBringsOtherApps(t *testing.T) {
-	w := cluster(time.Hour, io.Discard, true,
+	w := cluster(t, time.Hour, io.Discard, true,
 		application(RootApp, "Healthy", 0, child("db"), child("extra")), application("db", "Healthy", 0))
 	_, err := w.wait(t.Context())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeSet})
@@ -111,10 +135,11 @@ func TestWaitEndsAtOnceWhenTheTreeBringsOtherApps(t *testing.T) {
 }
 
 func TestWaitTellsWhatItSawWhenItIsStopped(t *testing.T) {
-	w := cluster(time.Hour, io.Discard, true, application(RootApp, "Progressing", 0))
+	w := cluster(t, time.Hour, io.Discard, true, application(RootApp, "Progressing", 0))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := w.wait(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Empty(t, kept(t, w))
 	require.ErrorContains(t, err, "last seen: 0/2 apps; waiting for db: not there yet, web: not there yet")
 }

@@ -12,8 +12,8 @@ import (
 
 func TestReportIsTheLastRunWithoutSecrets(t *testing.T) {
 	root := t.TempDir()
-	require.NoError(t, state.Keep(root, "r1", map[string][]byte{"run.json": []byte("1")}))
-	require.NoError(t, state.Keep(root, "r2", map[string][]byte{"run.json": []byte("2"), "hooks/backup.txt": []byte("said")}))
+	require.NoError(t, state.Keep(root, "r1", map[string][]byte{"report.json": []byte("1")}))
+	require.NoError(t, state.Keep(root, "r2", map[string][]byte{"report.json": []byte("2"), "hooks/backup.txt": []byte("said")}))
 	require.NoError(t, state.KeepRuntime(root, []byte("a: b\n")))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "runs/r2/secrets"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "runs/r2/secrets/key"), []byte("k"), 0o600))
@@ -22,7 +22,7 @@ func TestReportIsTheLastRunWithoutSecrets(t *testing.T) {
 	run, err := state.Report(root, "", out)
 	require.NoError(t, err)
 	require.Equal(t, "r2", run)
-	text, err := os.ReadFile(filepath.Join(out, "run.json"))
+	text, err := os.ReadFile(filepath.Join(out, "report.json"))
 	require.NoError(t, err)
 	require.Equal(t, "2", string(text))
 	text, err = os.ReadFile(filepath.Join(out, "hooks/backup.txt"))
@@ -58,7 +58,7 @@ func TestReportNamesARunThatIsNotThere(t *testing.T) {
 
 func TestPurgeKeepsTheRecordsOfRuns(t *testing.T) {
 	root := t.TempDir()
-	require.NoError(t, state.Keep(root, "r1", map[string][]byte{"run.json": []byte("1")}))
+	require.NoError(t, state.Keep(root, "r1", map[string][]byte{"report.json": []byte("1")}))
 	for _, f := range []string{"journal/a.json", "secrets/kubeconfig", "terraform/terraform.tfstate", "state.yaml"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, f)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(root, f), nil, 0o600))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
+	"strings"
 
 	"github.com/slipway-sh/slipway/stages"
 )
@@ -61,6 +63,18 @@ func (e *Env) Progress(format string, args ...any) {
 	line := fmt.Sprintf("slipway: %s: %s\n", e.ID, fmt.Sprintf(format, args...))
 	_, _ = io.WriteString(e.screen, line)
 	_, _ = io.WriteString(e.log, line)
+}
+
+// Keep writes a file into the step's directory of the run's record, redacted:
+// what a report tells although the step fails and has no output.
+func (e *Env) Keep(name string, data []byte) error {
+	stage, step, _ := strings.Cut(e.ID, "/")
+	return writeFile(filepath.Join(recordDir(e.StateDir, e.Run, stage, step), name), []byte(e.secret.clean(string(data))))
+}
+
+// recordDir is the step's directory of the run's record.
+func recordDir(state, run, stage, step string) string {
+	return filepath.Join(state, "runs", run, "steps", stage+"."+step)
 }
 
 // Redact makes every writer of e replace secret by "***" from now on.

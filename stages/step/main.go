@@ -83,7 +83,7 @@ func execute(ctx context.Context, reg *Registry, id string, o options, stderr io
 	if err != nil {
 		return finish(o.result, "", nil, stages.Result{Status: stages.Failed, Fault: badRequest(err), Started: started}, stderr)
 	}
-	dir := filepath.Join(o.dirs.State, "runs", req.Run, "steps", req.Stage+"."+req.Step)
+	dir := recordDir(o.dirs.State, req.Run, req.Stage, req.Step)
 	logFile, err := openLog(dir, o.request)
 	if err != nil {
 		f := badState("open the step's log", err)

@@ -107,6 +107,8 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 	b.do = func(_ context.Context, env *step.Env) {
 		env.Progress("half of %d", 2)
 		fmt.Fprint(env.Output(), "raw output\nits end")
+		env.Redact("a password")
+		require.NoError(t, env.Keep("seen.txt", []byte("with a password in it")))
 	}
 	code, res := b.run(stages.Request{Digest: "d1"})
 	require.Zero(t, code)
@@ -122,6 +124,9 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 	require.Equal(t, handed, kept)
 	require.FileExists(t, b.path("state", "runs", "r1", "steps", "stage.measure", "request.json"))
 	require.FileExists(t, b.path("state", "journal", "stage.measure.json"))
+	seen, err := os.ReadFile(b.path("state", "runs", "r1", "steps", "stage.measure", "seen.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "with *** in it", string(seen))
 
 	require.Contains(t, b.log(), "slipway: stage/measure: half of 2\n")
 	require.Contains(t, b.log(), "raw output\n")
