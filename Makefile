@@ -39,7 +39,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	go test -C ci/e2e ./bench
 
 .PHONY: e2e
-e2e: engine bundle ## Run the end-to-end tests on the real engine
+e2e: engine bundle browser ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go test -C ci/e2e -count=1 -timeout 60m -v .
 
 .PHONY: build
@@ -65,6 +65,10 @@ bundle: ## Build the bundle that a run uses in place of registries
 	@dir="$$($(BUNDLE) path)"; touch .env; \
 	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
 
+.PHONY: browser
+browser: ## Install Chromium, which opens the report in the tests
+	@command -v chromium google-chrome >/dev/null || go run -C ci/build ./need chromium=chromium
+
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go run -C ci/e2e ./bench
@@ -80,4 +84,4 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files
-	go test ./config/... ./examples/platform/... -update
+	go test ./config/... ./examples/platform/... ./pipeline/report -update
