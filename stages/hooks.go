@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // The codes of the faults of hooks.
@@ -28,10 +29,10 @@ const (
 )
 
 // hooksStage is the stage under which hooks are in a run's events and record.
-const hooksStage = "hooks"
+const hooksStage = report.HooksStage
 
 // hookWarned is the status of an optional hook that failed.
-const hookWarned pipeline.Status = "warned"
+const hookWarned = report.Warned
 
 // How much of the output of hooks a run keeps, in bytes.
 const (

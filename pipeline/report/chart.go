@@ -57,6 +57,12 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 		v.Ticks = append(v.Ticks, tick{fmt.Sprintf("%.2f", percent(t)), at(t), anchor})
 	}
 	placed := map[int]bool{}
+	put := func(s *stepView) {
+		x, x2 := percent(s.Started.Sub(start)), percent(s.Finished.Sub(start))
+		width := max(x2-x, narrow)
+		x = min(x, 100-width)
+		s.Bar = bar{X: fmt.Sprintf("%.2f", x), Width: fmt.Sprintf("%.2f", width), End: fmt.Sprintf("%.2f", x+width)}
+	}
 	for n, lane := range Lanes(r.Steps) {
 		l := laneView{Title: fmt.Sprintf("Lane %d", n+1), Note: count(len(lane), "step") + " beside it"}
 		if n == 0 {
@@ -70,10 +76,7 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 		for k, i := range lane {
 			s := steps[i]
 			placed[i] = true
-			x, x2 := percent(s.Started.Sub(start)), percent(s.Finished.Sub(start))
-			width := max(x2-x, narrow)
-			x = min(x, 100-width)
-			s.Bar = bar{X: fmt.Sprintf("%.2f", x), Width: fmt.Sprintf("%.2f", width), End: fmt.Sprintf("%.2f", x+width)}
+			put(s)
 			if n == 0 {
 				s.Critical = true
 				s.Bar.JoinBefore, s.Bar.JoinEnd = k > 0, k < len(lane)-1
@@ -84,6 +87,18 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 		v.Lanes = append(v.Lanes, l)
 	}
 	v.Ran, v.Across = count(len(placed), "step"), count(len(v.Lanes), "parallel lane")
+	hooks := laneView{Title: "Hooks"}
+	for i, s := range steps {
+		if s.Stage == HooksStage && s.ran() {
+			placed[i] = true
+			put(s)
+			hooks.Steps = append(hooks.Steps, s)
+		}
+	}
+	if n := len(hooks.Steps); n > 0 {
+		hooks.Note = count(n, "execution") + "; one around a step is a part of its time"
+		v.Lanes = append(v.Lanes, hooks)
+	}
 	for i, s := range steps {
 		if !placed[i] {
 			v.Rest = append(v.Rest, s)

@@ -153,6 +153,8 @@ func (s *Step) junit() junitCase {
 	}
 	switch s.Status {
 	case pipeline.Succeeded, pipeline.Reused:
+	case Warned:
+		c.Out = strings.TrimSpace("warning: " + s.Error + "\n" + c.Out)
 	case pipeline.Failed:
 		c.Failure = s.problem()
 	case pipeline.Cancelled:

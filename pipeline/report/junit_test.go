@@ -102,8 +102,9 @@ func TestJUnit(t *testing.T) {
 	require.Contains(t, sync.Failure.Text, "<script>document.title='owned'</script>")
 	require.NotContains(t, sync.Failure.Text, "\x1b")
 	require.Equal(t, "blocked by orchestrator/sync", bad.Suites[3].Cases[0].Skipped.Message)
-	require.Equal(t, "applications.argocd", bad.Suites[4].Cases[2].Class)
-	require.Contains(t, bad.Suites[4].Cases[2].Failure.Text, "ImagePullBackOff")
+	require.Contains(t, bad.Suites[4].Cases[1].Out, "warning: run the hook announce")
+	require.Equal(t, "applications.argocd", bad.Suites[5].Cases[2].Class)
+	require.Contains(t, bad.Suites[5].Cases[2].Failure.Text, "ImagePullBackOff")
 }
 
 // TestJUnit_withoutAFailedStep: a run that did not succeed is never green.

@@ -21,7 +21,7 @@ type problem struct {
 // without one, and what went wrong outside of steps.
 func (r *Run) problems() []problem {
 	known := *r
-	known.Diagnosis = slices.Clone(r.Diagnosis)
+	known.Diagnosis, known.Warnings = slices.Clone(r.Diagnosis), slices.Clone(r.Warnings)
 	known.diagnose()
 	var out []problem
 	told := map[string]bool{} // steps whose fault is shown
@@ -69,6 +69,8 @@ func lookOf(s pipeline.Status) look {
 		return look{"reuse", "♻️", "good"}
 	case pipeline.Failed:
 		return look{"cross", "❌", "bad"}
+	case Warned:
+		return look{"warn", "⚠️", "warn"}
 	case pipeline.Running:
 		return look{"clock", "⏳", "live"}
 	case pipeline.Blocked:
@@ -107,7 +109,7 @@ func (a *App) look() look {
 func (r *Run) counts() string {
 	var parts []string
 	for _, s := range []pipeline.Status{
-		pipeline.Succeeded, pipeline.Reused, pipeline.Failed, pipeline.Running,
+		pipeline.Succeeded, pipeline.Reused, pipeline.Failed, Warned, pipeline.Running,
 		pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped, pipeline.Pending,
 	} {
 		n := 0

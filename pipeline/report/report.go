@@ -33,6 +33,13 @@ const (
 	Cancelled Outcome = "cancelled"
 )
 
+// HooksStage is the stage under which the hooks of a workflow are among the
+// steps. They have no edges: one around a step is a part of the step's time.
+const HooksStage = "hooks"
+
+// Warned is the status of what failed without failing the run.
+const Warned pipeline.Status = "warned"
+
 // Run is the record of a run. It holds no secret. docs/report.schema.json is
 // made from this type and its comments.
 type Run struct {
@@ -192,7 +199,7 @@ func steps(results []pipeline.Result) []Step {
 
 // Finish completes the record with what Pipeline.Run returned. Planned steps
 // that have no result stay pending. A failed step that the record has no
-// diagnosis of gets one from its error.
+// diagnosis of gets one from its error, and a warned one a warning.
 func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
 	r.Steps = merge(r.Steps, steps(results))
 	r.diagnose()
@@ -230,19 +237,29 @@ func merge(planned, did []Step) []Step {
 	return out
 }
 
-// diagnose adds a diagnosis for each failed step that has none.
+// diagnose adds a diagnosis for each failed step that has none, and a warning for
+// each warned one. A hook that failed its step has been told of with that.
 func (r *Run) diagnose() {
 	for _, s := range r.Steps {
-		known := slices.ContainsFunc(r.Diagnosis, func(d Diagnosis) bool { return d.Step == s.ID() })
-		if s.Status != pipeline.Failed || known {
+		if s.Status != pipeline.Failed && s.Status != Warned {
 			continue
 		}
-		text := s.Error
+		text, fix := s.Error, ""
 		if s.Fault != nil {
-			text = s.Fault.Err.Error() // what was attempted is in the fault
+			text, fix = s.Fault.Err.Error(), s.Fault.Fix // what was attempted is in the fault
 		}
 		lines := strings.Split(strings.TrimSpace(clean(text)), "\n")
-		r.Diagnosis = append(r.Diagnosis, Diagnosis{Summary: lines[0], Step: s.ID(), Details: lines[1:]})
+		if s.Status == Warned {
+			if !slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Step == s.ID() }) {
+				r.Warnings = append(r.Warnings, Warning{Summary: lines[0], Step: s.ID(), Fix: fix})
+			}
+			continue
+		}
+		if !slices.ContainsFunc(r.Diagnosis, func(d Diagnosis) bool {
+			return d.Step == s.ID() || s.Stage == HooksStage && d.Summary == lines[0]
+		}) {
+			r.Diagnosis = append(r.Diagnosis, Diagnosis{Summary: lines[0], Step: s.ID(), Details: lines[1:]})
+		}
 	}
 }
 

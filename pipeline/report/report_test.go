@@ -119,3 +119,29 @@ func TestLine(t *testing.T) {
 	r.Started, r.Err = time.Time{}, &pipeline.BlockedError{By: []pipeline.Key{key("x", "y")}}
 	require.Equal(t, "a/b: blocked by x/y", report.Line(pipeline.Event{Status: pipeline.Blocked, Result: r}))
 }
+
+// TestFinish_tells: what failed has a sentence, once, and what the run needs not
+// care about is a warning.
+func TestFinish_tells(t *testing.T) {
+	hook := &fault.Fault{Code: "HOK-001", Class: fault.Step, Op: "run the hook check", Fix: "correct it", Err: errors.New("exit status 1")}
+	r := begun("install", []pipeline.Node{{Key: key("a", "first")}, {Key: key("a", "second"), Needs: []pipeline.Key{key("a", "first")}}})
+	r.Diagnosis = []report.Diagnosis{{Summary: "somebody knows better", Step: "a/first"}}
+	r.Finish([]pipeline.Result{
+		{Key: key("a", "first"), Status: pipeline.Failed, Err: errors.New("bare")},
+		{Key: key("a", "second"), Status: pipeline.Failed, Err: fmt.Errorf("hook before the step: %w", hook)},
+		{Key: key(report.HooksStage, "check"), Status: pipeline.Failed, Err: hook},
+		{Key: key(report.HooksStage, "last"), Status: pipeline.Failed, Err: errors.New("by itself\nwith a reason")},
+		{Key: key(report.HooksStage, "chat"), Status: report.Warned, Err: hook},
+	}, errors.New("all of it"), at(1))
+	require.Equal(t, []report.Diagnosis{
+		{Summary: "somebody knows better", Step: "a/first"},
+		{Summary: "exit status 1", Step: "a/second", Details: []string{}},
+		{Summary: "by itself", Step: "hooks/last", Details: []string{"with a reason"}},
+	}, r.Diagnosis)
+	require.Equal(t, []report.Warning{{Summary: "exit status 1", Step: "hooks/chat", Fix: "correct it"}}, r.Warnings)
+	require.Equal(t, []string{"a/first"}, r.Steps[1].Needs)
+
+	r = begun("install", []pipeline.Node{{Key: key("a", "first"), Settled: []pipeline.Key{key("a", "zero")}}})
+	require.Equal(t, pipeline.Pending, r.Steps[0].Status)
+	require.Equal(t, []string{"a/zero"}, r.Steps[0].After)
+}

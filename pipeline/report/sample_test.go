@@ -120,13 +120,20 @@ func failed() *report.Run {
 	results[15].Err, results[15].Detail.Attempt = f, 2
 	results[16].Err = &pipeline.BlockedError{By: []pipeline.Key{results[15].Key}}
 	r := begun("install", nodes)
+	warned := &fault.Fault{
+		Code: "HOK-001", Class: fault.Step, Op: "run the hook announce after orchestrator/publish", Log: "hooks/announce.txt",
+		Fix: "correct what its output says, then run the same command again", Err: errors.New("exit status 1: the chat does not answer"),
+	}
+	results = append(results,
+		pipeline.Result{Key: key(report.HooksStage, "backup"), Status: pipeline.Succeeded, Started: at(1.9), Finished: at(2.6), Detail: pipeline.Detail{Log: "hooks/backup.txt"}},
+		pipeline.Result{Key: key(report.HooksStage, "announce"), Status: report.Warned, Started: at(98), Finished: at(98.3), Err: warned, Detail: pipeline.Detail{Log: "hooks/announce.txt"}},
+	)
 	r.Finish(results, errors.Join(&pipeline.StepError{Stage: "orchestrator", Step: "sync", Err: f}), at(98.4))
 	r.Apps = []report.App{
 		{Name: "base", Namespace: "argocd", Wave: 10, Sync: "Synced", Health: "Healthy", Revision: revision},
 		{Name: "database", Namespace: "argocd", Wave: 20, Sync: "Synced", Health: "Healthy", Revision: revision},
 		{Name: "guestbook", Namespace: "argocd", Wave: 30, Sync: "Synced", Health: "Degraded", Cause: "web: ImagePullBackOff " + hostile},
 	}
-	r.Warnings = []report.Warning{{Summary: "the optional check of the backups failed", Step: "infrastructure/storage", Fix: "run it again: slipway install"}}
 	r.Links = []report.Link{{Name: "Odd", URL: "javascript:document.title='owned'"}}
 	return r
 }

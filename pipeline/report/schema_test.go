@@ -32,7 +32,7 @@ const (
 func schema(t *testing.T, strict bool) []byte {
 	t.Helper()
 	enum := map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[pipeline.Status](): {Type: "string", Enum: constants(t, "..", "Status")},
+		reflect.TypeFor[pipeline.Status](): {Type: "string", Enum: append(constants(t, "..", "Status"), constants(t, ".", "Status")...)},
 		reflect.TypeFor[report.Outcome]():  {Type: "string", Enum: constants(t, ".", "Outcome")},
 		reflect.TypeFor[fault.Class]():     {Type: "integer", Enum: constants(t, "../../fault", "Class")},
 		reflect.TypeFor[fault.Fault]():     faultSchema(),
@@ -88,7 +88,11 @@ func constants(t *testing.T, dir, name string) []any {
 				return true
 			}
 			literal, ok := v.Values[0].(*ast.BasicLit)
-			if of, named := v.Type.(*ast.Ident); ok && named && of.Name == name {
+			of, named := v.Type.(*ast.Ident)
+			if foreign, yes := v.Type.(*ast.SelectorExpr); yes { // of another package
+				of, named = foreign.Sel, true
+			}
+			if ok && named && of.Name == name {
 				if literal.Kind == token.INT {
 					n, err := strconv.Atoi(literal.Value)
 					require.NoError(t, err)

@@ -8,17 +8,20 @@ import (
 // ran tells whether there is a time in which the step ran.
 func (s *Step) ran() bool { return !s.Started.IsZero() && !s.Finished.IsZero() }
 
+// placed tells whether the step has a place in a lane.
+func (s *Step) placed() bool { return s.ran() && s.Stage != HooksStage }
+
 // CriticalPath is the chain of steps that made the run as long as it was: it
 // ends with the step that ended last, and before each of its steps comes the one
 // that this step waited for last. The numbers are indexes into steps, in the
-// order in which they ran. Steps that never ran are on no path; edges to steps
-// that are not there are ignored.
+// order in which they ran. Steps that never ran and hooks are on no path; edges to
+// steps that are not there are ignored.
 func CriticalPath(steps []Step) []int {
 	index := map[string]int{}
 	last := -1
 	for i := range steps {
 		index[steps[i].ID()] = i
-		if steps[i].ran() && (last < 0 || !steps[i].Finished.Before(steps[last].Finished)) {
+		if steps[i].placed() && (last < 0 || !steps[i].Finished.Before(steps[last].Finished)) {
 			last = i
 		}
 	}
@@ -30,7 +33,7 @@ func CriticalPath(steps []Step) []int {
 		next := -1
 		for _, need := range slices.Concat(steps[last].Needs, steps[last].After) {
 			i, ok := index[need]
-			if ok && steps[i].ran() && (next < 0 || steps[i].Finished.After(steps[next].Finished)) {
+			if ok && steps[i].placed() && (next < 0 || steps[i].Finished.After(steps[next].Finished)) {
 				next = i
 			}
 		}
@@ -40,7 +43,7 @@ func CriticalPath(steps []Step) []int {
 	return path
 }
 
-// Lanes spreads the steps that ran over as few tracks as keep steps apart that
+// Lanes spreads the steps that ran, but no hooks, over as few tracks as keep steps apart that
 // ran at the same time. The first one is the critical path. The numbers are
 // indexes into steps, in each lane in the order in which they ran.
 func Lanes(steps []Step) [][]int {
@@ -50,7 +53,7 @@ func Lanes(steps []Step) [][]int {
 	}
 	var rest []int
 	for i := range steps {
-		if steps[i].ran() && !slices.Contains(critical, i) {
+		if steps[i].placed() && !slices.Contains(critical, i) {
 			rest = append(rest, i)
 		}
 	}
