@@ -85,10 +85,15 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Contains(t, r.err, "remedy")
 		report := t.TempDir()
 		d.ok(t, "report", "export", "--path", report)
-		require.FileExists(t, filepath.Join(report, "run.json"))
-		require.FileExists(t, filepath.Join(report, "summary.txt"))
+		for _, file := range []string{"report.json", "junit.xml", "summary.md", "summary.txt"} {
+			require.FileExists(t, filepath.Join(report, file))
+		}
 		require.FileExists(t, filepath.Join(report, "steps/orchestrator.sync/log.txt"))
 		require.NoDirExists(t, filepath.Join(report, "secrets"))
+		page, err := os.ReadFile(filepath.Join(report, "report.html"))
+		require.NoError(t, err)
+		require.Regexp(t, `(?s)<h2 id="applications">.*<th scope="row">guestbook</th>`, string(page), "the apps, although the run failed")
+		requireReadable(t, report)
 	})
 
 	t.Run("the corrected platform installs", func(t *testing.T) {
