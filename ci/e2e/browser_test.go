@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -34,15 +35,15 @@ const pageLimit = 3 * time.Minute
 // openPage opens a file in a browser of its own.
 func openPage(t *testing.T, file string) *opened {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(chromedp.DefaultExecAllocatorOptions)],
-		chromedp.ExecPath(browser(t)), chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(browser(t)), chromedp.DisableGPU)
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // it has none for root
 	}
-	allocator, end := chromedp.NewExecAllocator(t.Context(), options...)
+	allocator, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(end)
-	tab, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(closeTab)
+	tab, _ := chromedp.NewContext(allocator)
+	t.Cleanup(func() { require.NoError(t, chromedp.Cancel(tab)) }) // and waits until it has ended
 	p := &opened{url: "file://" + file}
 	require.NoError(t, chromedp.Listen(tab, p.hear), "start the browser")
 	ctx, cancel := context.WithTimeout(tab, pageLimit)
