@@ -31,9 +31,6 @@ const (
 // hooksStage is the stage under which hooks are in a run's events and record.
 const hooksStage = report.HooksStage
 
-// hookWarned is the status of an optional hook that failed.
-const hookWarned = report.Warned
-
 // How much of the output of hooks a run keeps, in bytes.
 const (
 	hookLogLimit  = 64 << 10 // of one execution
@@ -126,7 +123,7 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	case interrupted:
 		res.Status = pipeline.Cancelled
 	case h.Optional:
-		res.Status, err = hookWarned, nil
+		res.Status, err = pipeline.Warned, nil
 	default:
 		res.Status = pipeline.Failed
 	}

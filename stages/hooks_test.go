@@ -169,7 +169,7 @@ func TestAnOptionalHookOnlyWarns(t *testing.T) {
 		config.Hook{Name: "notify", Before: "a/one", Optional: true}, config.Hook{Name: "lost", After: "a/one", Optional: true})
 	require.NoError(t, err)
 	require.Equal(t, []string{"notify before a/one", "step a/one", "lost after a/one", "step a/two"}, f.log)
-	require.Equal(t, hookWarned, r.ended[0].Status)
+	require.Equal(t, pipeline.Warned, r.ended[0].Status)
 	require.ErrorIs(t, r.ended[0].Err, &fault.Fault{Code: codeHookFailed})
 	require.ErrorContains(t, r.ended[1].Err, "run the hook lost after a/one: no such image")
 	require.Regexp(t, `^hooks/notify: warned after .*exit status 22: 404$`, f.events[1])

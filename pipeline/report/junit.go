@@ -153,7 +153,7 @@ func (s *Step) junit() junitCase {
 	}
 	switch s.Status {
 	case pipeline.Succeeded, pipeline.Reused:
-	case Warned:
+	case pipeline.Warned:
 		c.Out = strings.TrimSpace("warning: " + s.Error + "\n" + c.Out)
 	case pipeline.Failed:
 		c.Failure = s.problem()

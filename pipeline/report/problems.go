@@ -69,7 +69,7 @@ func lookOf(s pipeline.Status) look {
 		return look{"reuse", "♻️", "good"}
 	case pipeline.Failed:
 		return look{"cross", "❌", "bad"}
-	case Warned:
+	case pipeline.Warned:
 		return look{"warn", "⚠️", "warn"}
 	case pipeline.Running:
 		return look{"clock", "⏳", "live"}
@@ -77,7 +77,7 @@ func lookOf(s pipeline.Status) look {
 		return look{"block", "🚫", "warn"}
 	case pipeline.Cancelled:
 		return look{"stop", "🛑", "warn"}
-	case pipeline.Skipped:
+	case pipeline.Skipped, pipeline.Unselected:
 		return look{"dash", "⏭️", "idle"}
 	}
 	return look{"ring", "⚪", "idle"}
@@ -109,8 +109,8 @@ func (a *App) look() look {
 func (r *Run) counts() string {
 	var parts []string
 	for _, s := range []pipeline.Status{
-		pipeline.Succeeded, pipeline.Reused, pipeline.Failed, Warned, pipeline.Running,
-		pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped, pipeline.Pending,
+		pipeline.Succeeded, pipeline.Reused, pipeline.Failed, pipeline.Warned, pipeline.Running,
+		pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped, pipeline.Unselected, pipeline.Pending,
 	} {
 		n := 0
 		for _, step := range r.Steps {

@@ -37,9 +37,6 @@ const (
 // steps. They have no edges: one around a step is a part of the step's time.
 const HooksStage = "hooks"
 
-// Warned is the status of what failed without failing the run.
-const Warned pipeline.Status = "warned"
-
 // Run is the record of a run. It holds no secret. docs/report.schema.json is
 // made from this type and its comments.
 type Run struct {
@@ -241,7 +238,7 @@ func merge(planned, did []Step) []Step {
 // each warned one. A hook that failed its step has been told of with that.
 func (r *Run) diagnose() {
 	for _, s := range r.Steps {
-		if s.Status != pipeline.Failed && s.Status != Warned {
+		if s.Status != pipeline.Failed && s.Status != pipeline.Warned {
 			continue
 		}
 		text, fix := s.Error, ""
@@ -249,7 +246,7 @@ func (r *Run) diagnose() {
 			text, fix = s.Fault.Err.Error(), s.Fault.Fix // what was attempted is in the fault
 		}
 		lines := strings.Split(strings.TrimSpace(clean(text)), "\n")
-		if s.Status == Warned {
+		if s.Status == pipeline.Warned {
 			if !slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Step == s.ID() }) {
 				r.Warnings = append(r.Warnings, Warning{Summary: lines[0], Step: s.ID(), Fix: fix})
 			}

@@ -131,7 +131,7 @@ func TestFinish_tells(t *testing.T) {
 		{Key: key("a", "second"), Status: pipeline.Failed, Err: fmt.Errorf("hook before the step: %w", hook)},
 		{Key: key(report.HooksStage, "check"), Status: pipeline.Failed, Err: hook},
 		{Key: key(report.HooksStage, "last"), Status: pipeline.Failed, Err: errors.New("by itself\nwith a reason")},
-		{Key: key(report.HooksStage, "chat"), Status: report.Warned, Err: hook},
+		{Key: key(report.HooksStage, "chat"), Status: pipeline.Warned, Err: hook},
 	}, errors.New("all of it"), at(1))
 	require.Equal(t, []report.Diagnosis{
 		{Summary: "somebody knows better", Step: "a/first"},

@@ -126,7 +126,7 @@ func failed() *report.Run {
 	}
 	results = append(results,
 		pipeline.Result{Key: key(report.HooksStage, "backup"), Status: pipeline.Succeeded, Started: at(1.9), Finished: at(2.6), Detail: pipeline.Detail{Log: "hooks/backup.txt"}},
-		pipeline.Result{Key: key(report.HooksStage, "announce"), Status: report.Warned, Started: at(98), Finished: at(98.3), Err: warned, Detail: pipeline.Detail{Log: "hooks/announce.txt"}},
+		pipeline.Result{Key: key(report.HooksStage, "announce"), Status: pipeline.Warned, Started: at(98), Finished: at(98.3), Err: warned, Detail: pipeline.Detail{Log: "hooks/announce.txt"}},
 	)
 	r.Finish(results, errors.Join(&pipeline.StepError{Stage: "orchestrator", Step: "sync", Err: f}), at(98.4))
 	r.Apps = []report.App{
