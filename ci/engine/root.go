@@ -35,9 +35,10 @@ exec /usr/sbin/dnsmasq --bind-dynamic --local=/dagger.local/ "$@"
 `
 
 // engineConfig lets the engine collect what it can make again, but never a cache
-// volume: those hold the state of deployments. The limit is on what is used: the
-// engine takes space that is reserved for others to be free (statfs's f_bfree),
-// so a limit on that comes too late.
+// volume: those hold the state of deployments. It does so at the end of a session
+// whether another one runs or not, and then snapshots of containers that run were
+// seen to vanish (docs/decisions/0006-engine-gc.md); so the limits are for the
+// emergency. Space that is reserved for others counts as free (statfs's f_bfree).
 const engineConfig = `{
   "logLevel": "info",
   "gc": {
@@ -46,8 +47,8 @@ const engineConfig = `{
       {
         "filters": ["type!=exec.cachemount"],
         "reservedSpace": "5GB",
-        "maxUsedSpace": "20GB",
-        "minFreeSpace": "10%"
+        "maxUsedSpace": "40GB",
+        "minFreeSpace": "5GB"
       }
     ]
   }
