@@ -83,5 +83,6 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 	done; test -z "$$failed"
 
 .PHONY: generate
-generate: ## Write the files that are made from the code: schema, golden files
+generate: ## Write the files that are made from the code: schema, golden files, docs/errors.md
 	go test ./config/... ./examples/platform/... ./pipeline/report -update
+	go run ./docs/errors

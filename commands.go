@@ -31,6 +31,7 @@ func commands() map[string]command {
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
 		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand},
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
+		"explain":    {short: "Shows what an error code means and what to do", args: "CODE", flags: explainCommand},
 		"version":    {short: "Prints the version", flags: versionCommand},
 		"state":      {flags: stateCommand, hidden: true},
 	}

@@ -38,19 +38,19 @@ func (t *target) pins() (*lock.Lock, error) {
 			t.cfg.Registry = pins.Location
 		}
 		if t.cfg.Registry == "" {
-			return nil, &fault.Fault{Code: "REG-010", Class: fault.Usage, Op: "choose the registry of the images",
+			return nil, &fault.Fault{Code: codeNoRegistry, Class: fault.Usage, Op: "choose the registry of the images",
 				Fix: "give --registry host/path, or set registry in the configuration",
 				Err: errors.New("neither the lock nor the configuration names one")}
 		}
 		return pins, nil
 	}
 	if t.registry != "" {
-		return nil, &fault.Fault{Code: "REG-012", Class: fault.Usage, Op: "choose where images come from",
+		return nil, &fault.Fault{Code: codeNoLockFile, Class: fault.Usage, Op: "choose where images come from",
 			Fix: "give --lock FILE too: slipway bundle push DIR --to host/path --lock-out slipway.lock.json",
 			Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
 	}
 	if t.bundle == "" && t.bundleID == "" {
-		return nil, &fault.Fault{Code: "BUN-006", Class: fault.Usage, Op: "choose where images come from",
+		return nil, &fault.Fault{Code: codeNoImages, Class: fault.Usage, Op: "choose where images come from",
 			Fix: "give --bundle DIR (make bundle builds one; env SLIPWAY_BUNDLE), or --lock FILE for images in a registry (slipway bundle push writes it; env SLIPWAY_LOCK)",
 			Err: errors.New("neither a bundle nor a lock was given")}
 	}
@@ -84,7 +84,7 @@ func (t *target) images(ctx context.Context, client *dagger.Client, pins *lock.L
 		images.Mirror = spec.Mirror
 	}
 	if images.Mirror == "" {
-		return nil, &fault.Fault{Code: "REG-011", Class: fault.Usage, Op: "choose where the cluster's node pulls images",
+		return nil, &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
 			Fix: "set the address of the registry's machine: " + t.cfg.Provider + ": {registryMirror: \"http://192.0.2.1:5000/slipway\"}",
 			Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
 	}

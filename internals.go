@@ -76,7 +76,7 @@ func keepState(root, file string) error {
 func reportState(root, run, out string) error {
 	run, err := state.Report(root, run, out)
 	if errors.Is(err, state.ErrNoRun) {
-		return &fault.Fault{Code: "DEP-001", Class: fault.Usage, Err: err}
+		return &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Err: err}
 	}
 	if err != nil {
 		return err

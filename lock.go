@@ -55,7 +55,7 @@ func verifyLock(io streams, dir string) error {
 func updateLock(ctx context.Context, io streams, file, platform string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return &fault.Fault{Code: "LCK-002", Class: fault.Usage, Op: "read the lock", Err: err,
+		return &fault.Fault{Code: codeNoLock, Class: fault.Usage, Op: "read the lock", Err: err,
 			Fix: "give the path of a lock.yaml: slipway lock update --file containers/lock/lock.yaml"}
 	}
 	unusable := func(op string, err error) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 )
 
 // version is set by the linker.
@@ -87,7 +88,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 
 // errInterrupted is the cause of a run that the second signal ended.
 var errInterrupted = &fault.Fault{
-	Code: "RUN-001", Class: fault.Cancelled, Op: "run", Err: errors.New("interrupted"),
+	Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run", Err: errors.New("interrupted"),
 	Fix: "run the same command again: finished steps are kept",
 }
 
@@ -132,7 +133,7 @@ func complain(w io.Writer, name string, err error) int {
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
-		f = &fault.Fault{Code: "RUN-003", Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
+		f = &fault.Fault{Code: codeUncoded, Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, err)
 	if f.Fix != "" {
@@ -140,6 +141,9 @@ func complain(w io.Writer, name string, err error) int {
 	}
 	if f.Log != "" {
 		fmt.Fprintf(w, "  log:    %s in the run's report (slipway report, or dagger call report)\n", f.Log)
+	}
+	if _, known := explanations()[string(f.Code)]; known {
+		fmt.Fprintf(w, "  more:   %s#%s\n", errorsPage, strings.ToLower(string(f.Code)))
 	}
 	return int(f.Class)
 }

@@ -64,11 +64,18 @@ func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	var w bytes.Buffer
 	require.Equal(t, 4, complain(&w, "destroy", fmt.Errorf("infrastructure/x: %w", f)))
 	require.Equal(t, "\nerror INF-006: infrastructure/x: destroy: refused\n  remedy: run again\n"+
-		"  log:    steps/x/log.txt in the run's report (slipway report, or dagger call report)\n", w.String())
+		"  log:    steps/x/log.txt in the run's report (slipway report, or dagger call report)\n"+
+		"  more:   https://github.com/slipway-sh/slipway/blob/main/docs/errors.md#inf-006\n", w.String())
+
+	w.Reset()
+	unknown := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken")}
+	require.Equal(t, 4, complain(&w, "install", unknown))
+	require.Equal(t, "\nerror NOT-001: broken\n", w.String(), "no entry to read, no link")
 
 	w.Reset()
 	require.Equal(t, 1, complain(&w, "status", errors.New("no code")))
-	require.Contains(t, w.String(), "error RUN-003: no code")
+	require.Contains(t, w.String(), "RUN-003")
+	require.Contains(t, w.String(), "no code")
 	require.Contains(t, w.String(), "remedy: ")
 
 	w.Reset()

@@ -38,7 +38,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	select {
 	case a := <-done:
 		if a.err != nil {
-			return nil, &fault.Fault{Code: "ENG-008", Class: fault.Preflight, Op: "connect to the Dagger engine",
+			return nil, &fault.Fault{Code: codeNoEngine, Class: fault.Preflight, Op: "connect to the Dagger engine",
 				Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: a.err}
 		}
 		return a.client, nil

@@ -84,7 +84,7 @@ func (t *target) load(in io.Reader) (*config.Config, error) {
 		data, err = os.ReadFile(t.config)
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: "CFG-003", Class: fault.Usage, Op: "read the configuration",
+		return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration",
 			Fix: "give the path of a file that exists: --config slipway.yaml", Err: err}
 	}
 	return config.Load(data, opts)
@@ -150,7 +150,7 @@ func (t *target) directory(client *dagger.Client, path, idFile string) (*dagger.
 		err = errors.New("it is not a directory")
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: "CFG-004", Class: fault.Usage, Op: "open " + path,
+		return nil, &fault.Fault{Code: codeNoDirectory, Class: fault.Usage, Op: "open " + path,
 			Fix: "give the path of a directory that exists", Err: err}
 	}
 	return client.Host().Directory(abs), nil

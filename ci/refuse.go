@@ -8,6 +8,9 @@ import (
 	"github.com/slipway-sh/slipway/ci/origin"
 )
 
+// codeUncoded is that of the program.
+const codeUncoded = "RUN-003"
+
 // refuse is err as a failure of the call that ends as one of Slipway's program
 // does: with code and remedy on standard error and with its class as the exit code
 // of `dagger call`. Of an error, the generated main passes on the message and the
@@ -17,7 +20,7 @@ import (
 func refuse(err error) error {
 	refusal, ok := errors.AsType[*origin.Refusal](err)
 	if !ok {
-		refusal = &origin.Refusal{Code: "RUN-003", Class: origin.Bug, Op: "prepare the call", Err: err,
+		refusal = &origin.Refusal{Code: codeUncoded, Class: origin.Bug, Op: "prepare the call", Err: err,
 			Fix: "report this together with the output above"}
 	}
 	return &gqlerror.Error{Message: refusal.Error(), Extensions: refusal.Extensions()}

@@ -13,8 +13,15 @@ import (
 
 // The codes of this package's faults.
 const (
-	CodeInvalid fault.Code = "CFG-001" // the file has problems
-	CodeNewer   fault.Code = "CFG-002" // the file was written for a newer Slipway
+	// CodeInvalid: the configuration has problems. All of them are listed, each
+	// with its line.
+	// Remedy: correct them; `slipway validate --config FILE` checks without
+	// starting anything.
+	CodeInvalid fault.Code = "CFG-001"
+	// CodeNewer: the configuration was written for a newer version of the
+	// schema than this program knows.
+	// Remedy: use the Slipway that wrote it, or a newer one.
+	CodeNewer fault.Code = "CFG-002"
 )
 
 // Problem is one thing that is wrong with a config.

@@ -13,6 +13,20 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
+// The codes of the faults of the cluster's node.
+const (
+	// codeNoStart: the cluster's node did not start.
+	// Remedy: wait for the other run on the deployment; allow privileged
+	// services on the engine; read the node's last lines.
+	// Class: step, timeout or locked.
+	codeNoStart fault.Code = "CTR-002"
+	// codeNotEmptied: the node's volume could not be emptied; the class is
+	// locked when a node of another session uses it.
+	// Remedy: end that session, then `slipway destroy` again.
+	// Class: step, timeout or locked.
+	codeNotEmptied fault.Code = "CTR-004"
+)
+
 // Ports of the cluster service.
 const (
 	APIPort    = 6443 // Kubernetes API, HTTPS
@@ -83,7 +97,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		f := &fault.Fault{
-			Code:  "CTR-002",
+			Code:  codeNoStart,
 			Class: fault.Step,
 			Op:    "start the cluster's node",
 			Fix:   "see the node's last lines above: another run may hold the deployment; the engine must allow privileged services (--allow-insecure-entitlement security.insecure)",
@@ -150,7 +164,7 @@ const heldElsewhere = "another node uses this volume"
 // notWiped is the fault of a volume that could not be emptied.
 func notWiped(err error) error {
 	f := &fault.Fault{
-		Code: "CTR-004", Class: fault.Step, Op: "empty the node's volume",
+		Code: codeNotEmptied, Class: fault.Step, Op: "empty the node's volume",
 		Fix: "run again: slipway destroy", Err: err,
 	}
 	var x *dagger.ExecError

@@ -10,6 +10,12 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
+// codeLost: the engine lost a step: it was killed before it could leave a
+// result.
+// Remedy: look for memory pressure or an engine restart in the engine's log,
+// then run again.
+const codeLost fault.Code = "CTR-001"
+
 // Exec is one execution of the runner in the toolchain.
 type Exec struct {
 	// Args is the command line: "slipway", "step", "infrastructure/terraform".
@@ -96,7 +102,7 @@ func lost(e Exec, err error) error {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
 	}
 	return &fault.Fault{
-		Code:  "CTR-001",
+		Code:  codeLost,
 		Class: fault.Step,
 		Op:    fmt.Sprintf("run %v", e.Args),
 		Fix:   "look for memory pressure or an engine restart in the engine's log, then run the same command again: finished steps are kept",

@@ -7,24 +7,39 @@ import (
 	"errors"
 )
 
-// Code identifies a kind of failure, such as "CFG-001". Codes are API: they are
-// documented one by one in docs/errors.md, never renumbered and never reused.
+// Code identifies a kind of failure, such as "CFG-001". Codes are API: a code is
+// never renumbered and never used again for something else.
+//
+// Each is a constant in the package that raises it, and its comment is what
+// docs/errors.md says about it; CONTRIBUTING.md has the form.
 type Code string
 
 // Class groups faults by what a caller can do about them. Its value is the exit
 // code of the process.
 type Class int
 
-// The classes, as docs/architecture.md lists them.
+// The classes. docs/errors.md has these comments.
 const (
-	OK        Class = 0
-	Bug       Class = 1 // Slipway itself is wrong
-	Usage     Class = 2 // command line or configuration
-	Preflight Class = 3 // the surroundings do not meet the requirements; nothing was changed
-	Step      Class = 4 // a step failed
-	Timeout   Class = 5 // something did not happen in time
-	Locked    Class = 6 // somebody else works on the deployment
-	Cancelled Class = 7 // the user or the caller stopped the run
+	// OK: nothing went wrong.
+	OK Class = 0
+	// Bug: Slipway itself is wrong; please report it with the run's directory
+	// (`slipway report`).
+	Bug Class = 1
+	// Usage: the command line, the configuration or the platform release must be
+	// corrected; nothing was started.
+	Usage Class = 2
+	// Preflight: the machine, the engine or the bundle is not as it must be;
+	// nothing was changed.
+	Preflight Class = 3
+	// Step: a step failed; what was finished is kept.
+	Step Class = 4
+	// Timeout: something did not happen in time; the error says what was seen
+	// last.
+	Timeout Class = 5
+	// Locked: somebody else works on the deployment.
+	Locked Class = 6
+	// Cancelled: the user or the caller stopped the run.
+	Cancelled Class = 7
 )
 
 // Fault is an error that tells the user what to do next.

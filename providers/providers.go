@@ -91,7 +91,8 @@ type AddonsStep interface {
 	Addons() Extra
 }
 
-// CodeUnknown is the code for a provider that does not exist.
+// CodeUnknown: the provider does not exist.
+// Remedy: choose one of those that the error lists.
 const CodeUnknown fault.Code = "PRV-001"
 
 // Registry holds the providers of a program. It does not change once it is made

@@ -24,9 +24,15 @@ import (
 
 // The codes of the conductor's own faults.
 const (
-	codeNoResult  fault.Code = "CTR-003" // a step ended without a result
-	codeNotThere  fault.Code = "DEP-001" // nothing is installed under that name
-	codeNoCluster fault.Code = "DEP-002" // the provider runs no cluster of its own
+	// codeNoResult: a step ended without a result.
+	// Remedy: report it together with the output.
+	codeNoResult fault.Code = "CTR-003"
+	// CodeNotThere: nothing is installed under that name.
+	// Remedy: `slipway install`, or name another deployment with `--name`.
+	CodeNotThere fault.Code = "DEP-001"
+	// codeNoCluster: the provider runs no cluster of its own.
+	// Remedy: use the cluster's own address: `slipway kubeconfig`
+	codeNoCluster fault.Code = "DEP-002"
 )
 
 // Options say what a conductor works on. Client, Images, Config and Provider are
@@ -253,6 +259,19 @@ func (c *Conductor) terraformRoot() (*dagger.Directory, error) {
 		return nil, fmt.Errorf("read the Terraform root: %w", err)
 	}
 	return dir, nil
+}
+
+// complaint is what a command of Slipway's says went wrong, without the code; its
+// last line if it does not say so.
+func complaint(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if coded, ok := strings.CutPrefix(line, "error "); ok {
+			if _, text, ok := strings.Cut(coded, ": "); ok {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	return lastLine(stderr)
 }
 
 func lastLine(s string) string {

@@ -22,10 +22,24 @@ import (
 
 // The codes of the faults of hooks.
 const (
-	codeHookFailed fault.Code = "HOK-001" // a hook failed
-	codeHookTime   fault.Code = "HOK-002" // a hook did not end in time
-	codeHookSecret fault.Code = "HOK-003" // a secret of a hook is not there
-	codeHookImage  fault.Code = "HOK-004" // the image of a hook cannot be pulled
+	// codeHookFailed: a hook of the configuration failed; the error says where
+	// it runs, its exit code and its last line.
+	// Remedy: correct what its output (`hooks/` in the run's report) says;
+	// `optional: true` makes its failure a warning.
+	// Class: step.
+	codeHookFailed fault.Code = "HOK-001"
+	// codeHookTime: a hook did not end in time.
+	// Remedy: correct what its output says, or raise its `timeout`.
+	codeHookTime fault.Code = "HOK-002"
+	// codeHookSecret: a secret of a hook is not where the configuration says;
+	// nothing was started.
+	// Remedy: put it there. `dagger call` does not hand secrets to hooks:
+	// [hooks.md](hooks.md).
+	codeHookSecret fault.Code = "HOK-003"
+	// codeHookImage: the engine cannot pull the image of a hook; nothing was
+	// started.
+	// Remedy: name one that it can pull; `docker login HOST`.
+	codeHookImage fault.Code = "HOK-004"
 )
 
 // hooksStage is the stage under which hooks are in a run's events and record.

@@ -32,8 +32,9 @@ type Request struct {
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
 }
 
-// CodeNotVerified is the fault of a step that may only reuse an earlier result and
-// finds none that holds.
+// CodeNotVerified: a step that the selection leaves out has no earlier result
+// that holds.
+// Remedy: `slipway install --from STEP`, or without a selection.
 const CodeNotVerified fault.Code = "STP-008"
 
 // Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.

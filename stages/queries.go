@@ -62,7 +62,7 @@ func (c *Conductor) stored(ctx context.Context) (*Stored, error) {
 // notThere is the fault of a question about a deployment that does not exist.
 func (c *Conductor) notThere(what string) error {
 	return &fault.Fault{
-		Code: codeNotThere, Class: fault.Usage, Op: what,
+		Code: CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
 		Err: fmt.Errorf("deployment %s is not installed", c.opts.Config.Name),
 	}
@@ -127,12 +127,12 @@ func (c *Conductor) Report(ctx context.Context, run, out string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	switch said := lastLine(done.Stderr); done.ExitCode {
+	switch done.ExitCode {
 	case int(fault.OK):
 	case int(fault.Usage):
-		return "", &fault.Fault{Code: codeNotThere, Class: fault.Usage, Op: "read the run's record",
+		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "run something first, or name another deployment with --name",
-			Err: errors.New(strings.TrimPrefix(said, "error "+string(codeNotThere)+": "))}
+			Err: errors.New(complaint(done.Stderr))}
 	default:
 		return "", fmt.Errorf("write the report: exit status %d: %s", done.ExitCode, strings.TrimSpace(done.Stderr))
 	}

@@ -133,7 +133,7 @@ func (c *Conductor) write(ctx context.Context, record *report.Run, state *Runtim
 		Args: []string{"slipway", "state", "keep", keepFile}, Files: map[string]string{keepFile: string(data)}, Result: keepFile,
 	})
 	if err == nil && done.ExitCode != 0 {
-		err = fmt.Errorf("exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
+		err = fmt.Errorf("exit status %d: %s", done.ExitCode, complaint(done.Stderr))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the run's record: %w", err)

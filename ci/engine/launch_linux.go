@@ -66,7 +66,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	})
 	if err != nil {
 		// A record that was written is of a process that has ended: alive sees it.
-		return &remedy.Error{Code: "ENG-006", Op: "start the engine", Err: err,
+		return &remedy.Error{Code: codeStart, Op: "start the engine", Err: err,
 			Fix: "run as root with all capabilities (in a container: privileged) and with space left in " + p.dir + ", or start Docker; then run make engine again"}
 	}
 	if err := c.await(ctx, parts.cli, engine); err != nil {
@@ -83,7 +83,7 @@ func (c *control) await(ctx context.Context, cli string, engine *process) error 
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
 	fault := func(err error) error {
-		return &remedy.Error{Code: "ENG-006", Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
+		return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
 			Err: fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail())}
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -126,7 +126,7 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 	}
 	cidr, err := freeCIDR(addrs)
 	if err != nil {
-		return nil, &remedy.Error{Code: "ENG-006", Op: "start the engine", Err: err, Fix: "free one of these networks, then run make engine again"}
+		return nil, &remedy.Error{Code: codeStart, Op: "start the engine", Err: err, Fix: "free one of these networks, then run make engine again"}
 	}
 	host, err := readGo(ctx)
 	if err != nil {

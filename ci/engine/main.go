@@ -114,7 +114,7 @@ func newControl(stdout, stderr io.Writer) (*control, error) {
 	}
 	st, err := store.Open("")
 	if err != nil {
-		return nil, &remedy.Error{Code: "ENG-002", Op: "find a place for builds", Err: err,
+		return nil, &remedy.Error{Code: codeStore, Op: "find a place for builds", Err: err,
 			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}
 	}
 	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path())}, nil

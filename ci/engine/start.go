@@ -74,16 +74,16 @@ func (c *control) start(ctx context.Context, own bool) error {
 func (c *control) mayRun() error {
 	op := "start an engine"
 	if runtime.GOOS != "linux" {
-		return &remedy.Error{Code: "ENG-005", Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + runtime.GOOS),
+		return &remedy.Error{Code: codeRoot, Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + runtime.GOOS),
 			Fix: "start Docker, then run make engine again"}
 	}
 	if os.Geteuid() != 0 {
-		return &remedy.Error{Code: "ENG-005", Op: op,
+		return &remedy.Error{Code: codeRoot, Op: op,
 			Err: errors.New("no engine and no Docker daemon answers, and only root can run an engine"),
 			Fix: "run make engine as root (sudo -E make engine), or start Docker, or set " + envRunner + " to an engine that answers"}
 	}
 	if len(c.paths.socket) > maxSocket {
-		return &remedy.Error{Code: "ENG-002", Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
+		return &remedy.Error{Code: codeStore, Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
 			Fix: "set SLIPWAY_CACHE to a folder with a shorter path"}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (c *control) running(ctx context.Context) (record, bool) {
 // startedAlready tells of the engine that runs.
 func (c *control) startedAlready(ctx context.Context, r record) error {
 	if r.Version != daggerVersion {
-		return &remedy.Error{Code: "ENG-009", Op: "start an engine", Fix: "run: make engine-stop engine",
+		return &remedy.Error{Code: codeVersion, Op: "start an engine", Fix: "run: make engine-stop engine",
 			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
 	}
 	c.say("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))

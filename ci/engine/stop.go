@@ -15,7 +15,7 @@ import (
 func (c *control) stop(ctx context.Context) error {
 	r, ok, err := readRecord(c.paths.pid)
 	if err != nil {
-		return &remedy.Error{Code: "ENG-007", Op: "stop the engine", Err: err,
+		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !ok || !r.alive(proc) {
@@ -23,7 +23,7 @@ func (c *control) stop(ctx context.Context) error {
 		return removeIfThere(c.paths.pid)
 	}
 	if os.Geteuid() != 0 {
-		return &remedy.Error{Code: "ENG-005", Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
+		return &remedy.Error{Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
 			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
 	}
 	c.store.Waiting = func(_ store.Key, holder string) { c.say("engine: %s is starting it; waiting", holder) }
@@ -77,16 +77,16 @@ func (c *control) env(ctx context.Context) error {
 	host := os.Getenv(envRunner)
 	if host != "" && host != c.paths.host() {
 		if err := answers(ctx, host, c.knownCLI(ctx)); err != nil {
-			return &remedy.Error{Code: "ENG-008", Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
+			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
 				Fix: "run: unset " + envRunner + " && make engine"}
 		}
 	} else if _, ok := c.running(ctx); ok {
 		host = c.paths.host()
 	} else if host = ""; !dockerAnswers(ctx) {
-		return &remedy.Error{Code: "ENG-008", Op: "find an engine", Err: errors.New("none answers"), Fix: "run make engine"}
+		return &remedy.Error{Code: codeNone, Op: "find an engine", Err: errors.New("none answers"), Fix: "run make engine"}
 	}
 	if !c.linked() {
-		return &remedy.Error{Code: "ENG-008", Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}
+		return &remedy.Error{Code: codeNone, Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}
 	}
 	bin := strings.TrimSuffix(c.cliLink(), "/dagger")
 	for _, line := range envLines(host, c.cliLink(), bin, os.Getenv("PATH")) {

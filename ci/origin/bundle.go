@@ -19,19 +19,19 @@ const rebuild = "build the bundle anew: make bundle"
 
 // Nowhere refuses a call that was given neither a bundle nor a lock.
 func Nowhere() *Refusal {
-	return &Refusal{Code: "BUN-006", Class: Usage, Op: "choose where images come from",
+	return &Refusal{Code: codeNoImages, Class: Usage, Op: "choose where images come from",
 		Err: errors.New("neither a bundle nor a lock was given"),
 		Fix: "run make bundle, which writes BUNDLE=DIR into .env, or give one before the function: dagger call --bundle DIR install, or dagger call --lock slipway.lock.json install"}
 }
 
 // NoBundle refuses a directory without an index; err says why there is none.
 func NoBundle(err error) *Refusal {
-	return &Refusal{Code: "BUN-001", Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
+	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
 }
 
 // Damaged refuses a bundle whose file path cannot be used.
 func Damaged(path string, err error) *Refusal {
-	return &Refusal{Code: "BUN-003", Class: Preflight, Op: "take " + path + " out of the bundle", Err: err, Fix: rebuild}
+	return &Refusal{Code: codeContent, Class: Preflight, Op: "take " + path + " out of the bundle", Err: err, Fix: rebuild}
 }
 
 // ProgramDigest is the digest that Program has by a bundle's index, as Dagger
@@ -45,7 +45,7 @@ func ProgramDigest(index []byte) (string, error) {
 		} `json:"files"`
 	}
 	wrong := func(err error) error {
-		return &Refusal{Code: "BUN-002", Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
+		return &Refusal{Code: codeIndex, Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
 	}
 	if err := json.Unmarshal(index, &x); err != nil {
 		return "", wrong(err)

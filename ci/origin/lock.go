@@ -12,12 +12,12 @@ const writeLock = "write one with slipway bundle push DIR --to host/path, and gi
 
 // NoLock refuses a lock file that cannot be read, for err.
 func NoLock(err error) *Refusal {
-	return &Refusal{Code: "LCK-003", Class: Usage, Op: "read the lock file", Err: err, Fix: writeLock}
+	return &Refusal{Code: codeLockFile, Class: Usage, Op: "read the lock file", Err: err, Fix: writeLock}
 }
 
 // RegistryAlone refuses a registry without a lock.
 func RegistryAlone() *Refusal {
-	return &Refusal{Code: "REG-012", Class: Usage, Op: "choose where images come from", Fix: writeLock,
+	return &Refusal{Code: codeAlone, Class: Usage, Op: "choose where images come from", Fix: writeLock,
 		Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
 }
 
@@ -41,7 +41,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 		registry = l.Location
 	}
 	if registry == "" {
-		return "", &Refusal{Code: "REG-010", Class: Usage, Op: "choose the registry of the images",
+		return "", &Refusal{Code: codeNowhere, Class: Usage, Op: "choose the registry of the images",
 			Err: errors.New("the lock names none"), Fix: "give one before the function: dagger call --registry host/path --lock FILE install"}
 	}
 	for _, i := range l.Images {
@@ -49,7 +49,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 			return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
 		}
 	}
-	return "", &Refusal{Code: "REG-006", Class: Usage, Op: "find the images in " + registry,
+	return "", &Refusal{Code: codeNotPushed, Class: Usage, Op: "find the images in " + registry,
 		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
 		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR --to " + registry}
 }
@@ -59,6 +59,6 @@ func Image(lock []byte, registry, platform string) (string, error) {
 func NotPulled(ref string, err error) *Refusal {
 	host, _, _ := strings.Cut(ref, "/")
 	registry, _, _ := strings.Cut(ref, "/toolchain@")
-	return &Refusal{Code: "REG-009", Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
+	return &Refusal{Code: codePull, Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
 		Fix: fmt.Sprintf("see whether the registry answers where the engine runs (curl -v https://%s/v2/), log in (docker login %s), or push the bundle again (slipway bundle push DIR --to %s)", host, host, registry)}
 }

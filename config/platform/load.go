@@ -14,11 +14,25 @@ import (
 
 // The codes of this package's faults.
 const (
-	CodeInvalid    fault.Code = "PLT-001" // platform.yaml has problems
-	CodeMissing    fault.Code = "PLT-002" // the directory holds no platform.yaml
-	CodeUnknown    fault.Code = "PLT-003" // the user named a component that the release does not have
-	CodeRequired   fault.Code = "PLT-004" // the user switched a required component off
-	CodeUnreadable fault.Code = "PLT-005" // the release's files cannot be read
+	// CodeInvalid: `platform.yaml` has problems. All of them are listed, each
+	// with its line.
+	// Remedy: correct them.
+	CodeInvalid fault.Code = "PLT-001"
+	// CodeMissing: the directory holds no `platform.yaml`.
+	// Remedy: name the directory of a platform release, in `platform.release`
+	// of the configuration or with `--platform`.
+	CodeMissing fault.Code = "PLT-002"
+	// CodeUnknown: the configuration switches a component that the release does
+	// not have.
+	// Remedy: use one of the names that the error lists.
+	CodeUnknown fault.Code = "PLT-003"
+	// CodeRequired: the configuration switches a required component off.
+	// Remedy: leave it on.
+	CodeRequired fault.Code = "PLT-004"
+	// CodeUnreadable: files of the release cannot be read, or are links or
+	// special files.
+	// Remedy: make each a plain file that you can read.
+	CodeUnreadable fault.Code = "PLT-005"
 )
 
 // Problem is one thing that is wrong with a release.

@@ -40,11 +40,22 @@ const (
 
 // The codes of this package's faults.
 const (
-	CodeAbsent   fault.Code = "BUN-001" // no bundle at that place
-	CodeIndex    fault.Code = "BUN-002" // bundle.json cannot be understood
-	CodeContent  fault.Code = "BUN-003" // files are missing, differ or are not in the index
-	CodePlatform fault.Code = "BUN-004" // the bundle is for another platform
-	CodeLock     fault.Code = "BUN-005" // the bundle holds other versions than the lock
+	// CodeAbsent: there is no bundle at that place.
+	// Remedy: `make bundle`
+	CodeAbsent fault.Code = "BUN-001"
+	// CodeIndex: `bundle.json` cannot be understood.
+	// Remedy: `make bundle`
+	CodeIndex fault.Code = "BUN-002"
+	// CodeContent: files of the bundle are missing, differ from `bundle.json`
+	// or are not in it; each is named.
+	// Remedy: `make bundle`
+	CodeContent fault.Code = "BUN-003"
+	// CodePlatform: the bundle is for another platform.
+	// Remedy: build it on a machine of this platform: `make bundle`
+	CodePlatform fault.Code = "BUN-004"
+	// CodeLock: the bundle holds other versions than the lock.
+	// Remedy: `make bundle`
+	CodeLock fault.Code = "BUN-005"
 )
 
 // Fix is the remedy for a bundle that is absent or damaged.

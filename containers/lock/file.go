@@ -10,13 +10,23 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeFile is the code of a lock file of the user's that cannot be used.
+// CodeFile: the lock file that was given cannot be read, understood or written;
+// all of its problems are listed.
+// Remedy: for `--lock`, `slipway bundle push DIR --to host/path` writes one; for
+// `slipway lock update --file`, correct the file.
 const CodeFile fault.Code = "LCK-003"
 
 // The codes of faults of a registry that a lock names, whoever asks it.
 const (
-	CodeRefused     fault.Code = "REG-001" // it wants other credentials
-	CodeUnreachable fault.Code = "REG-002" // it does not answer
+	// CodeRefused: the registry wants other credentials.
+	// Remedy: `docker login HOST`
+	// Class: preflight.
+	CodeRefused fault.Code = "REG-001"
+	// CodeUnreachable: the registry does not answer.
+	// Remedy: see whether it does, with `curl -v https://HOST/v2/` from where
+	// it is asked: this machine for a push, the engine's for a run.
+	// Class: preflight.
+	CodeUnreachable fault.Code = "REG-002"
 )
 
 // Read reads the lock file that `slipway bundle push` wrote. It fails with

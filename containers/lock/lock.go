@@ -21,7 +21,8 @@ import (
 // Format is the version of lock.yaml that this package reads.
 const Format = 1
 
-// CodeLock is the code of a program whose own lock cannot be understood.
+// CodeLock: the lock built into the program cannot be read.
+// Remedy: `git checkout containers/lock/lock.yaml`
 const CodeLock fault.Code = "LCK-001"
 
 // platforms are those that a lock may name.

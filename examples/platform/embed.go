@@ -12,7 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeNoRelease is the code of a release that does not exist.
+// CodeNoRelease: the reference platform has no release of that version.
+// Remedy: choose one of those that the error lists, or give a path with a slash
+// in it.
 const CodeNoRelease fault.Code = "PLT-006"
 
 //go:embed all:1.0.0

@@ -10,7 +10,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/trust"
 )
 
-// CodeAccount is the code for an account whose Secret is missing or incomplete.
+// CodeAccount: the account that Slipway uses on the git server is not in the
+// cluster.
+// Remedy: declare its secret, with the keys `username` and `password`, in
+// `platform.yaml`.
 const CodeAccount fault.Code = "GIT-001"
 
 // The git server in the cluster.

@@ -26,12 +26,25 @@ import (
 
 // The codes of this package's faults.
 const (
-	CodeKubeconfig  fault.Code = "KUB-001" // the kubeconfig cannot be used
-	CodeUnreachable fault.Code = "KUB-002" // the API server did not answer in time
-	CodeWait        fault.Code = "KUB-003" // something did not happen in time
-	CodeConflict    fault.Code = "KUB-004" // a field belongs to another manager
-	CodeRejected    fault.Code = "KUB-005" // the API server refuses an object
-	CodeFailed      fault.Code = "KUB-006" // what was waited for failed for good
+	// CodeKubeconfig: the kubeconfig cannot be used.
+	// Remedy: `slipway install` again.
+	CodeKubeconfig fault.Code = "KUB-001"
+	// CodeUnreachable: the API server did not answer in time.
+	// Remedy: look at the cluster's node: `slipway status`
+	CodeUnreachable fault.Code = "KUB-002"
+	// CodeWait: something did not happen in time; the error says what was seen
+	// last.
+	// Remedy: correct what was seen, then run again.
+	CodeWait fault.Code = "KUB-003"
+	// CodeConflict: a field of an object belongs to somebody else.
+	// Remedy: undo the other change.
+	CodeConflict fault.Code = "KUB-004"
+	// CodeRejected: the API server refuses an object.
+	// Remedy: correct the manifest.
+	CodeRejected fault.Code = "KUB-005"
+	// CodeFailed: what was waited for has failed for good.
+	// Remedy: correct the cause.
+	CodeFailed fault.Code = "KUB-006"
 )
 
 // Outage is how long calls ride out an API server that does not answer.

@@ -31,7 +31,8 @@ import (
 // Stage is the name of this stage.
 const Stage = "postorchestrator"
 
-// CodeUnanswered: a link or a check of the platform does not answer as it must.
+// CodeUnanswered: the platform does not answer through its load balancer.
+// Remedy: look at the apps: `slipway status`
 const CodeUnanswered fault.Code = "POST-001"
 
 const (

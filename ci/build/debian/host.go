@@ -12,6 +12,10 @@ import (
 	"github.com/slipway-sh/slipway/ci/build/remedy"
 )
 
+// CodePackages: Debian packages are missing on this machine.
+// Remedy: install the packages that the error lists.
+const CodePackages = "ENG-001"
+
 // Tool is a command that building needs, and the package that has it.
 type Tool struct{ Command, Package string }
 
@@ -26,12 +30,12 @@ func Need(ctx context.Context, say func(text string), tools ...Tool) error {
 	install := "apt-get install -y --no-install-recommends " + strings.Join(missing, " ")
 	op := "prepare this machine for building"
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return &remedy.Error{Code: "ENG-001", Op: op,
+		return &remedy.Error{Code: CodePackages, Op: op,
 			Fix: "use a Debian machine, or install these by other means: " + strings.Join(missing, ", "),
 			Err: fmt.Errorf("missing packages: %s; there is no apt-get", strings.Join(missing, ", "))}
 	}
 	if os.Geteuid() != 0 {
-		return &remedy.Error{Code: "ENG-001", Op: op,
+		return &remedy.Error{Code: CodePackages, Op: op,
 			Fix: "run: sudo " + install,
 			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
 	}
@@ -46,7 +50,7 @@ func Need(ctx context.Context, say func(text string), tools ...Tool) error {
 	// not answer: the second install decides.
 	updateErr := apt(ctx, "update")
 	if err := apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...); err != nil {
-		return &remedy.Error{Code: "ENG-001", Op: op, Fix: "run: apt-get update && " + install,
+		return &remedy.Error{Code: CodePackages, Op: op, Fix: "run: apt-get update && " + install,
 			Err: errors.Join(err, updateErr)}
 	}
 	return nil

@@ -18,7 +18,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// CodeAddons is the code for add-ons that cannot be rendered.
+// CodeAddons: the manifests of name service and storage of the local cluster
+// cannot be made.
+// Remedy: `make bundle`
 const CodeAddons fault.Code = "LOC-001"
 
 // workloads are what the manifests roll out, in kube-system.

@@ -1,0 +1,14 @@
+package origin
+
+// The codes of refusals. Those that the program has too are documented there.
+const (
+	codeNoBundle  = "BUN-001"
+	codeIndex     = "BUN-002"
+	codeContent   = "BUN-003"
+	codeNoImages  = "BUN-006"
+	codeLockFile  = "LCK-003"
+	codeNotPushed = "REG-006"
+	codePull      = "REG-009"
+	codeNowhere   = "REG-010"
+	codeAlone     = "REG-012"
+)

@@ -1,0 +1,39 @@
+package main
+
+import "github.com/slipway-sh/slipway/fault"
+
+// The codes of what goes wrong before a run, besides those of the packages that
+// are called; and of what has no code.
+const (
+	// codeUnreadable: the configuration file cannot be read.
+	// Remedy: give the path of a file that exists: `--config slipway.yaml`.
+	codeUnreadable fault.Code = "CFG-003"
+	// codeNoDirectory: a directory that was named does not exist.
+	// Remedy: give the path of a directory that exists.
+	codeNoDirectory fault.Code = "CFG-004"
+	// codeNoImages: neither a bundle nor a lock was given.
+	// Remedy: give `--bundle DIR` (SLIPWAY_BUNDLE), or `--lock FILE`
+	// (SLIPWAY_LOCK).
+	codeNoImages fault.Code = "BUN-006"
+	// codeNoLock: there is no `lock.yaml` at that path.
+	// Remedy: `slipway lock update --file containers/lock/lock.yaml`
+	codeNoLock fault.Code = "LCK-002"
+	// codeNoRegistry: neither the configuration nor the lock names the
+	// registry.
+	// Remedy: give `--registry host/path`, or set `registry` in the
+	// configuration.
+	codeNoRegistry fault.Code = "REG-010"
+	// codeNoMirror: the registry is on the engine's own machine, which the
+	// cluster's node reaches at another address only.
+	// Remedy: set `local.registryMirror` in the configuration.
+	codeNoMirror fault.Code = "REG-011"
+	// codeNoLockFile: a registry was given, and no lock that says what is in it.
+	// Remedy: give `--lock FILE` too; `slipway bundle push` writes it.
+	codeNoLockFile fault.Code = "REG-012"
+	// codeUncoded: something went wrong that has no code of its own.
+	// Remedy: report it together with the output.
+	codeUncoded fault.Code = "RUN-003"
+)
+
+// codeNoEngine is what ci/engine, a module of its own, says when there is none.
+const codeNoEngine fault.Code = "ENG-008"
