@@ -75,18 +75,24 @@ func (t *target) images(ctx context.Context, client *dagger.Client, pins *lock.L
 	if err != nil {
 		return nil, err
 	}
+	return images, t.reachable(images, provider, registry)
+}
+
+// reachable makes sure that the cluster's node, where Slipway runs one, has an
+// address at which it reaches the registry.
+func (t *target) reachable(images *containers.Images, provider providers.Provider, registry string) error {
 	server, ok := provider.(providers.ClusterServer)
 	if !ok {
-		return images, nil
+		return nil
 	}
 	spec := server.Node(providers.Deployment{Name: t.cfg.Name, Scale: t.cfg.Scale, Section: t.cfg.Section(t.cfg.Provider)})
 	if spec.Mirror != "" {
 		images.Mirror = spec.Mirror
 	}
 	if images.Mirror == "" {
-		return nil, &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
+		return &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
 			Fix: "set the address of the registry's machine: " + t.cfg.Provider + ": {registryMirror: \"http://192.0.2.1:5000/slipway\"}",
 			Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
 	}
-	return images, nil
+	return nil
 }

@@ -176,11 +176,8 @@ func tail(text string, n int) string {
 // prepare checks that this machine can build, and asks for the packages that
 // building needs.
 func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Release, error) {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return debian.Release{}, &remedy.Error{
-			Code: codeRoot, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
-			Err: errors.New("image layers hold files of several users, and an overlay mount catches what packages change: both need root"),
-		}
+	if err := mayBuild(runtime.GOOS, os.Geteuid()); err != nil {
+		return debian.Release{}, err
 	}
 	if err := debian.Need(ctx, say,
 		debian.Tool{Command: "mmdebstrap", Package: "mmdebstrap"},
@@ -193,13 +190,29 @@ func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Releas
 	if err != nil {
 		return debian.Release{}, err
 	}
-	if release.Codename != l.Suite {
-		return debian.Release{}, &remedy.Error{
-			Code: codeSuite, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
-			Err: fmt.Errorf("this machine's packages are for %s, the lock says %s", release.Codename, l.Suite),
-		}
+	return release, sameSuite(release, l)
+}
+
+// mayBuild tells whether a user of a system can build a bundle.
+func mayBuild(system string, user int) error {
+	if system == "linux" && user == 0 {
+		return nil
 	}
-	return release, nil
+	return &remedy.Error{
+		Code: codeRoot, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
+		Err: errors.New("image layers hold files of several users, and an overlay mount catches what packages change: both need root"),
+	}
+}
+
+// sameSuite tells whether packages of a release are those of the lock.
+func sameSuite(release debian.Release, l *lock.Lock) error {
+	if release.Codename == l.Suite {
+		return nil
+	}
+	return &remedy.Error{
+		Code: codeSuite, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
+		Err: fmt.Errorf("this machine's packages are for %s, the lock says %s", release.Codename, l.Suite),
+	}
 }
 
 // checkPins compares the module versions and sums of the lock with go.mod and

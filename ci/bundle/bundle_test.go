@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/build/debian"
 	"github.com/slipway-sh/slipway/ci/build/oci"
 	"github.com/slipway-sh/slipway/ci/build/progress"
 	"github.com/slipway-sh/slipway/ci/build/remedy"
@@ -165,6 +166,7 @@ func TestAFailedBuildNamesItsLog(t *testing.T) {
 	err := b.failure(t.Context(), "gitea", errors.New("build gitea: exit status 1\n"+strings.Repeat("noise\n", 50)+"cc: not found"))
 	e, ok := errors.AsType[*remedy.Error](err)
 	require.True(t, ok)
+	require.Equal(t, codeBuild, e.Code)
 	log := filepath.Join(b.store.Path(), "logs", "bundle-gitea.log")
 	require.Contains(t, e.Fix, log)
 	require.ErrorContains(t, err, "cc: not found")
@@ -172,6 +174,26 @@ func TestAFailedBuildNamesItsLog(t *testing.T) {
 	text, readErr := os.ReadFile(log)
 	require.NoError(t, readErr)
 	require.Equal(t, 50, strings.Count(string(text), "noise"))
+}
+
+func TestWhoMayBuildABundle(t *testing.T) {
+	require.NoError(t, mayBuild("linux", 0))
+	for _, err := range []error{mayBuild("darwin", 0), mayBuild("linux", 1000)} {
+		e, ok := errors.AsType[*remedy.Error](err)
+		require.True(t, ok)
+		require.Equal(t, codeRoot, e.Code)
+		require.Contains(t, e.Fix, "sudo make bundle")
+	}
+}
+
+func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
+	l := &lock.Lock{Suite: "bookworm"}
+	require.NoError(t, sameSuite(debian.Release{Codename: "bookworm"}, l))
+	err := sameSuite(debian.Release{Codename: "trixie"}, l)
+	e, ok := errors.AsType[*remedy.Error](err)
+	require.True(t, ok)
+	require.Equal(t, codeSuite, e.Code)
+	require.ErrorContains(t, err, "this machine's packages are for trixie, the lock says bookworm")
 }
 
 func TestUsage(t *testing.T) {

@@ -16,22 +16,22 @@ func (c *control) end(ctx context.Context, r record) error {
 	// A handle on the process: from here on no other can be meant.
 	fd, err := unix.PidfdOpen(r.PID, 0)
 	if err != nil {
-		return fmt.Errorf("stop the engine: %w", err)
+		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if !r.alive(proc) {
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("stop the engine: %w", err)
+		return err
 	}
 	if !waitEnd(ctx, fd, stopTimeout) {
 		c.say("engine: process %d still runs after %s; ending it by force", r.PID, stopTimeout)
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("stop the engine: %w", err)
+			return err
 		}
 		if !waitEnd(context.WithoutCancel(ctx), fd, stopTimeout) {
-			return fmt.Errorf("stop the engine: process %d did not end within %s of SIGKILL", r.PID, stopTimeout)
+			return fmt.Errorf("process %d did not end within %s of SIGTERM and %s of SIGKILL; last seen in state %s", r.PID, stopTimeout, stopTimeout, proc.state(r.PID))
 		}
 	}
 	return errors.Join(removeBridge(c.paths.network+"0"), removeIfThere(c.paths.socket))

@@ -257,6 +257,7 @@ func TestBuildFaultNamesTheRemedy(t *testing.T) {
 		err := buildFault(&net.AddrError{Err: text})
 		var fault *remedy.Error
 		require.ErrorAs(t, err, &fault)
+		require.Equal(t, "ENG-003", fault.Code)
 		require.Contains(t, fault.Fix, fix)
 	}
 	require.NoError(t, buildFault(nil))

@@ -16,11 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/ci/build/remedy"
 )
 
-// How long an engine may take to answer after its start, and to end.
-const (
-	startTimeout = 90 * time.Second
-	stopTimeout  = 20 * time.Second
-)
+// stopTimeout is how long an engine may take to end.
+const stopTimeout = 20 * time.Second
 
 // launch starts an engine made of parts and returns when it answers. The
 // engine is a session of its own: it lives on when the caller ends.
@@ -80,7 +77,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 
 // await returns when the engine answers the CLI.
 func (c *control) await(ctx context.Context, cli string, engine *process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, fmt.Errorf("no answer within %s", c.patience))
 	defer cancel()
 	fault := func(err error) error {
 		return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
@@ -88,16 +85,21 @@ func (c *control) await(ctx context.Context, cli string, engine *process) error 
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	seen := errors.New("nothing yet")
 	for {
 		select {
 		case <-engine.ended:
 			return fault(fmt.Errorf("it ended at once: %w", errors.Join(engine.err, errors.New("nothing listens"))))
 		case <-ctx.Done():
-			return fault(fmt.Errorf("wait for %s: %w", c.paths.host(), context.Cause(ctx)))
+			return fault(fmt.Errorf("wait for %s: %w; last seen: %w", c.paths.host(), context.Cause(ctx), seen))
 		case <-tick.C:
 		}
-		if dial(ctx, "unix", c.paths.socket) == nil {
+		err := dial(ctx, "unix", c.paths.socket)
+		if err == nil {
 			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) { // that is ctx's
+			seen = err
 		}
 	}
 	if err := coreVersion(ctx, cli, c.paths.host()); err != nil {

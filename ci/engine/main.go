@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/slipway-sh/slipway/ci/build/remedy"
 	"github.com/slipway-sh/slipway/ci/build/store"
@@ -105,6 +106,7 @@ type control struct {
 	checkout       string // root of the repository
 	store          *store.Store
 	paths          paths
+	patience       time.Duration // how long an engine may take to answer after its start
 }
 
 func newControl(stdout, stderr io.Writer) (*control, error) {
@@ -117,7 +119,7 @@ func newControl(stdout, stderr io.Writer) (*control, error) {
 		return nil, &remedy.Error{Code: codeStore, Op: "find a place for builds", Err: err,
 			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}
 	}
-	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path())}, nil
+	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path()), patience: startTimeout}, nil
 }
 
 func (c *control) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }

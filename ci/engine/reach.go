@@ -22,6 +22,13 @@ const (
 	envCLI    = "_EXPERIMENTAL_DAGGER_CLI_BIN"
 )
 
+// How long an engine may take to take a connection, and to say its version: it
+// does so when it has started completely.
+const (
+	dialTimeout    = 2 * time.Second
+	versionTimeout = time.Minute
+)
+
 // errNone says that status has nothing to show; it has said so itself.
 var errNone = errors.New("no engine answers")
 
@@ -46,9 +53,13 @@ func answers(ctx context.Context, host, cli string) error {
 }
 
 func dial(ctx context.Context, network, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	limited, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	began := time.Now()
+	conn, err := (&net.Dialer{}).DialContext(limited, network, address)
+	if err != nil && time.Since(began) >= dialTimeout {
+		return fmt.Errorf("dial %s %s: no answer within %s", network, address, dialTimeout)
+	}
 	if err != nil {
 		return err
 	}
@@ -58,14 +69,17 @@ func dial(ctx context.Context, network, address string) error {
 // coreVersion has the CLI ask an engine for its version: the whole way there
 // and back.
 func coreVersion(ctx context.Context, cli, host string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout, fmt.Errorf("no answer within %s", versionTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, cli, "--progress=plain", "core", "version")
 	cmd.Env = append(os.Environ(), envRunner+"="+host, "DO_NOT_TRACK=1", "DAGGER_NO_NAG=1")
 	cmd.Dir = filepath.Dir(cli) // no dagger.json here: a module would be loaded first
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("ask the engine for its version: %w\n%s", err, lastLines(string(out), 20))
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("ask the engine at %s for its version: %w; last seen:\n%s", host, err, lastLines(string(out), 20))
 	}
 	if !strings.Contains(string(out), daggerVersion) {
 		return fmt.Errorf("the engine at %s is not %s: %s", host, daggerVersion, lastLines(string(out), 3))

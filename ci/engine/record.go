@@ -56,20 +56,39 @@ func (r record) alive(proc procFS) bool {
 
 // ticks is the start time of a process. A zombie counts as gone.
 func (proc procFS) ticks(pid int) (uint64, error) {
-	b, err := os.ReadFile(filepath.Join(string(proc), strconv.Itoa(pid), "stat"))
+	fields, err := proc.stat(pid)
 	if err != nil {
 		return 0, err
-	}
-	// The second field is the command in brackets, which may hold anything.
-	_, rest, ok := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
-		return 0, fmt.Errorf("process %d: stat has %d fields", pid, len(fields)+2)
 	}
 	if fields[0] == "Z" || fields[0] == "X" {
 		return 0, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
 	}
 	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// state is the letter for what a process does, such as D for one that waits for
+// a disk, or why it cannot be told.
+func (proc procFS) state(pid int) string {
+	fields, err := proc.stat(pid)
+	if err != nil {
+		return err.Error()
+	}
+	return fields[0]
+}
+
+// stat is what the kernel tells about a process, from its state on.
+func (proc procFS) stat(pid int) ([]string, error) {
+	b, err := os.ReadFile(filepath.Join(string(proc), strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil, err
+	}
+	// The second field is the command in brackets, which may hold anything.
+	_, rest, ok := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 20 {
+		return nil, fmt.Errorf("process %d: stat has %d fields", pid, len(fields)+2)
+	}
+	return fields, nil
 }
 
 func (proc procFS) boot() (string, error) {

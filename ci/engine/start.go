@@ -17,6 +17,9 @@ import (
 
 const proc = procFS("/proc")
 
+// startTimeout is how long an engine may take to answer after its start.
+const startTimeout = 90 * time.Second
+
 // start makes an engine reachable; see usage.
 func (c *control) start(ctx context.Context, own bool) error {
 	if r, ok := c.running(ctx); ok {
@@ -43,7 +46,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 		c.say("engine: Docker answers; the dagger CLI starts its engine %s there when it is first called", daggerVersion)
 		return c.linkCLI(cli)
 	}
-	if err := c.mayRun(); err != nil {
+	if err := c.mayRun(runtime.GOOS, os.Geteuid()); err != nil {
 		return err
 	}
 	c.store.Waiting = func(_ store.Key, holder string) { c.say("engine: %s starts it already; waiting", holder) }
@@ -70,14 +73,15 @@ func (c *control) start(ctx context.Context, own bool) error {
 	return c.linkCLI(parts.cli)
 }
 
-// mayRun refuses what cannot work, before anything is built.
-func (c *control) mayRun() error {
+// mayRun refuses what cannot work for a user of a system, before anything is
+// built.
+func (c *control) mayRun(system string, user int) error {
 	op := "start an engine"
-	if runtime.GOOS != "linux" {
-		return &remedy.Error{Code: codeRoot, Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + runtime.GOOS),
+	if system != "linux" {
+		return &remedy.Error{Code: codeRoot, Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + system),
 			Fix: "start Docker, then run make engine again"}
 	}
-	if os.Geteuid() != 0 {
+	if user != 0 {
 		return &remedy.Error{Code: codeRoot, Op: op,
 			Err: errors.New("no engine and no Docker daemon answers, and only root can run an engine"),
 			Fix: "run make engine as root (sudo -E make engine), or start Docker, or set " + envRunner + " to an engine that answers"}

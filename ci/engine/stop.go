@@ -33,7 +33,8 @@ func (c *control) stop(ctx context.Context) error {
 	}
 	defer lock.Release()
 	if err := c.end(ctx, r); err != nil {
-		return err
+		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
+			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
 	}
 	if err := removeIfThere(c.paths.pid); err != nil {
 		return err

@@ -104,14 +104,14 @@ func (s *source) entry(b *bytes.Buffer, e *entry, classes []class) {
 		packages = append(packages, fmt.Sprintf("[%s](%s)", name, path.Join("..", dir)))
 	}
 	fmt.Fprintf(b, "\n### %s\n%s\n\n", e.code, e.cause)
-	fmt.Fprintf(b, "- Remedy: %s\n- Class: %s\n- Raised by: %s\n", e.remedy, list(exits), list(packages))
+	fmt.Fprintf(b, "- Remedy: %s\n- Class: %s\n- Raised by: %s\n", e.remedy, list(exits, "or"), list(packages, "and"))
 }
 
-// list is "a, b or c".
-func list(all []string) string {
+// list is "a, b or c", with that word before the last.
+func list(all []string, word string) string {
 	if len(all) < 2 {
 		return strings.Join(all, "")
 	}
 	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " or " + all[last]
+	return strings.Join(all[:last], ", ") + " " + word + " " + all[last]
 }

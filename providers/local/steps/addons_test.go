@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/local/steps"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/kube"
@@ -55,4 +56,6 @@ func TestManifestNamesEveryMissingImage(t *testing.T) {
 	delete(in.Common.Images, "busybox")
 	_, err := steps.Manifest(in)
 	require.ErrorContains(t, err, "there is no image coredns, busybox")
+	require.ErrorIs(t, err, &fault.Fault{Code: steps.CodeAddons})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
 }
