@@ -25,6 +25,11 @@ const (
 	// Remedy: end that session, then `slipway destroy` again.
 	// Class: step, timeout or locked.
 	codeNotEmptied fault.Code = "CTR-004"
+	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
+	// and the engine ends it with the session.
+	// Remedy: see whether it is well: `slipway status`
+	// Class: step or timeout.
+	codeNoStop fault.Code = "CTR-005"
 )
 
 // Ports of the cluster service.
@@ -37,10 +42,18 @@ const (
 // state lives on the deployment's node volume; starting it a second time while
 // it runs elsewhere is refused by the node itself.
 type Cluster struct {
+	name    string // of the deployment
 	service *dagger.Service
+	life    lifecycle // of the service
 
 	mu      sync.Mutex
 	running bool
+}
+
+// lifecycle is what starts and ends a service.
+type lifecycle interface {
+	Start(context.Context) (*dagger.Service, error)
+	Stop(context.Context, ...dagger.ServiceStopOpts) (*dagger.Service, error)
 }
 
 // Cluster describes the node; nothing starts before Start. ports are published
@@ -66,10 +79,11 @@ func (d *Deployment) Cluster(ports ...int) *Cluster {
 	if ref := d.images.Refs["pause"]; ref != "" {
 		args = append(args, "--pause-image", ref)
 	}
-	return &Cluster{service: ctr.AsService(dagger.ContainerAsServiceOpts{
+	service := ctr.AsService(dagger.ContainerAsServiceOpts{
 		Args:                     append([]string{binDir + "/slipway-node"}, args...),
 		InsecureRootCapabilities: true,
-	})}
+	})
+	return &Cluster{name: d.name, service: service, life: service}
 }
 
 // Service is what steps bind to.
@@ -79,9 +93,6 @@ func (c *Cluster) Service() *dagger.Service { return c.service }
 // idle machine, and half a minute more while another session holds its volume.
 const startLimit = 3 * time.Minute
 
-// errStart is the cause of a start that took too long.
-var errStart = fmt.Errorf("ports %d and %d of the node did not open within %s", APIPort, HealthPort, startLimit)
-
 // Start starts the node and returns once its ports are open; the service then
 // runs until Stop or the end of the Dagger session.
 func (c *Cluster) Start(ctx context.Context) error {
@@ -90,9 +101,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 	if c.running {
 		return nil
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, startLimit, errStart)
+	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if _, err := c.service.Start(limited); err != nil {
+	if _, err := c.life.Start(limited); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -105,7 +116,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 		}
 		switch {
 		case limited.Err() != nil:
-			f.Class, f.Err = fault.Timeout, errStart
+			f.Class = fault.Timeout
+			f.Err = fmt.Errorf("waited %s for ports %d and %d of the node of deployment %s to open; last seen: %w", startLimit, APIPort, HealthPort, c.name, err)
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
 			f.Fix = "wait until the other run on this deployment has ended, then run again"
@@ -123,8 +135,8 @@ func (c *Cluster) Running() bool {
 	return c.running
 }
 
-// Stop ends the node in good order, within ten seconds; a node that does not
-// run is no error.
+// Stop ends the node in good order, within ten seconds or so, and gives up when
+// ctx ends; a node that does not run is no error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +144,20 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return nil
 	}
 	c.running = false
-	_, err := c.service.Stop(ctx)
-	return err
+	begun := time.Now()
+	_, err := c.life.Stop(ctx)
+	if err == nil {
+		return nil
+	}
+	f := &fault.Fault{
+		Code: codeNoStop, Class: fault.Step, Op: "stop the cluster's node",
+		Fix: "see whether the cluster is well: slipway status", Err: err,
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		f.Class = fault.Timeout
+		f.Err = fmt.Errorf("waited %s for the node of deployment %s to end; last seen: %w", time.Since(begun).Round(time.Second), c.name, err)
+	}
+	return f
 }
 
 // wipeLimit is how long emptying the node's volume may take, the wait for
@@ -154,6 +178,9 @@ func (d *Deployment) Wipe(ctx context.Context) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	}
+	if limited.Err() != nil {
+		err = fmt.Errorf("waited %s for the node's volume of deployment %s; last seen: %w: %w", wipeLimit, d.name, limited.Err(), err)
 	}
 	return notWiped(err)
 }

@@ -2,8 +2,11 @@ package containers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
@@ -20,7 +23,7 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 	}{
 		"in use":   {&dagger.ExecError{ExitCode: 1, Stderr: says}, fault.Locked, "another node uses this volume: a pid 7"},
 		"broken":   {&dagger.ExecError{ExitCode: 1, Stderr: "slipway-node: wipe: read-only file system\n"}, fault.Step, "exit status 1: slipway-node: wipe: read-only"},
-		"too slow": {fmt.Errorf("sync: %w", context.DeadlineExceeded), fault.Timeout, "deadline exceeded"},
+		"too slow": {fmt.Errorf("sync: %w", context.DeadlineExceeded), fault.Timeout, "sync: context deadline exceeded"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			err := notWiped(c.err)
@@ -29,4 +32,68 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
+}
+
+// service is a service that answers to Start and Stop with err, or not before its
+// context has ended.
+type service struct{ err error }
+
+func (s *service) answer(ctx context.Context) (*dagger.Service, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	<-ctx.Done()
+	return nil, fmt.Errorf("input: service start: %w", ctx.Err())
+}
+
+func (s *service) Start(ctx context.Context) (*dagger.Service, error) { return s.answer(ctx) }
+
+func (s *service) Stop(ctx context.Context, _ ...dagger.ServiceStopOpts) (*dagger.Service, error) {
+	return s.answer(ctx)
+}
+
+func TestANodeThatDoesNotStart(t *testing.T) {
+	for what, c := range map[string]struct {
+		err   error
+		class fault.Class
+		says  string
+	}{
+		"in use":   {errors.New("exit code: 1: slipway-node: " + heldElsewhere + ": a pid 7"), fault.Locked, "a pid 7"},
+		"broken":   {errors.New("failed to start"), fault.Step, "start the cluster's node: failed to start"},
+		"too slow": {nil, fault.Timeout, "waited 3m0s for ports 6443 and 6444 of the node of deployment demo to open; last seen: input: service start: "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cluster := &Cluster{name: "demo", life: &service{c.err}}
+				err := cluster.Start(t.Context())
+				require.ErrorIs(t, err, &fault.Fault{Code: "CTR-002"})
+				require.Equal(t, c.class, fault.ClassOf(err))
+				require.ErrorContains(t, err, c.says)
+				require.NoError(t, cluster.Stop(t.Context()), "it does not run")
+			})
+		})
+	}
+}
+
+func TestANodeThatDoesNotStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := (&Cluster{name: "demo", life: &service{}, running: true}).Stop(ctx)
+		require.ErrorIs(t, err, &fault.Fault{Code: "CTR-005"})
+		require.Equal(t, fault.Timeout, fault.ClassOf(err))
+		require.ErrorContains(t, err, "stop the cluster's node: waited 1m0s for the node of deployment demo to end; last seen: input")
+
+		err = (&Cluster{name: "demo", life: &service{errors.New("broken")}, running: true}).Stop(t.Context())
+		require.ErrorIs(t, err, &fault.Fault{Code: "CTR-005"})
+		require.Equal(t, fault.Step, fault.ClassOf(err))
+	})
+}
+
+func TestAStepThatTheEngineLost(t *testing.T) {
+	e := Exec{Args: []string{"slipway", "step", "infrastructure/terraform"}}
+	err := lost(e, &dagger.ExecError{ExitCode: 137, Stderr: "Killed"})
+	require.ErrorIs(t, err, &fault.Fault{Code: "CTR-001"})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.EqualError(t, err, "run [slipway step infrastructure/terraform]: exit status 137: Killed")
 }

@@ -105,7 +105,7 @@ func (c *Conductor) keep(ctx context.Context, record *report.Run, state *Runtime
 	}()
 	writeErr := c.write(ctx, record, state)
 	if stopErr := <-stopped; stopErr != nil {
-		writeErr = errors.Join(writeErr, fmt.Errorf("stop the cluster's node: %w", stopErr))
+		writeErr = errors.Join(writeErr, stopErr)
 	}
 	return errors.Join(err, writeErr)
 }
