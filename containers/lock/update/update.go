@@ -184,9 +184,12 @@ func (f Finding) judge(answers []answer) Finding {
 	return f
 }
 
+// askLimit is how long a witness may take to answer.
+const askLimit = time.Minute
+
 // ask reads one witness.
 func (s Sources) ask(ctx context.Context, w Witness, fill *strings.Replacer, version string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	address := fill.Replace(w.URL)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -198,6 +201,9 @@ func (s Sources) ask(ctx context.Context, w Witness, fill *strings.Replacer, ver
 		client = http.DefaultClient
 	}
 	response, err := client.Do(request)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "", fmt.Errorf("ask %s: no answer within %s: %w", w.Name, askLimit, err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("ask %s: %w", w.Name, err)
 	}
