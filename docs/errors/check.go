@@ -21,7 +21,7 @@ func (s *source) literals() []error {
 	var errs []error
 	for _, p := range s.sorted() {
 		for _, f := range p.files {
-			if f.test {
+			if f.test || within(p.path, endToEnd) {
 				continue
 			}
 			ast.PreorderStack(f.syntax, nil, func(n ast.Node, stack []ast.Node) bool {
@@ -75,13 +75,11 @@ func (e *entry) raise(s *source, p *folder, u use) {
 // raised: not a fault that the test makes itself, not in a test that may skip
 // itself, that needs a real engine, or that is about the page.
 func looksFor(p *folder, u use) bool {
-	for _, other := range []string{endToEnd, "docs"} {
-		if p.path == other || strings.HasPrefix(p.path, other+"/") {
-			return false
-		}
-	}
-	return !u.made && !p.skipped[u.function]
+	return !u.made && !p.skipped[u.function] && !within(p.path, endToEnd) && !within(p.path, "docs")
 }
+
+// within tells whether a folder is dir or below it.
+func within(folder, dir string) bool { return folder == dir || strings.HasPrefix(folder, dir+"/") }
 
 // endToEnd is the folder of the tests on a real engine.
 const endToEnd = "ci/e2e"

@@ -166,17 +166,21 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 
 // rejected gives the errors that somebody must act on a code of their own.
 func rejected(what string, err error) error {
+	cause := err
+	if inner := errors.Unwrap(err); inner != nil && err.Error() == what+": "+inner.Error() {
+		cause = inner // the fault says what was attempted
+	}
 	switch {
 	case apierrors.IsConflict(err):
 		return &fault.Fault{
 			Code: CodeConflict, Class: fault.Step, Op: what,
-			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: err,
+			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: cause,
 		}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err),
 		meta.IsNoMatchError(err), untyped(err):
 		return &fault.Fault{
 			Code: CodeRejected, Class: fault.Step, Op: what,
-			Fix: "correct the manifest, then run again: slipway install", Err: err,
+			Fix: "correct the manifest, then run again: slipway install", Err: cause,
 		}
 	}
 	return err

@@ -196,8 +196,16 @@ func TestRetryStopsWithItsContext(t *testing.T) {
 	defer cancel()
 	_, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "list configmaps")
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeUnreachable})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	require.ErrorContains(t, err, "list configmaps: waited 600ms for "+s.URL+": context deadline exceeded; last seen: ")
 	require.ErrorContains(t, err, "connection refused")
+
+	cancelled, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("somebody pressed the button"))
+	_, err = c.List(cancelled, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
+	require.ErrorContains(t, err, "somebody pressed the button")
+	require.NotErrorIs(t, err, &fault.Fault{Code: kube.CodeUnreachable})
 }
 
 func TestRetryGivesUpAfterALongOutage(t *testing.T) {

@@ -65,9 +65,10 @@ func untyped(err error) bool {
 
 // Retry calls f until it succeeds, ctx ends, it fails with an error that is not
 // Transient, or it has failed for two minutes on end. what says in the error
-// what was attempted: "apply Deployment argocd/repo-server".
+// what was attempted: "apply Deployment argocd/repo-server". The error of a time
+// that ran out is a fault of class Timeout with CodeUnreachable.
 func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
-	delay := retryFirst
+	delay, begun := retryFirst, time.Now()
 	var since time.Time
 	for {
 		attempt, cancel := context.WithTimeout(ctx, perCall)
@@ -80,7 +81,7 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w (last error: %w)", what, context.Cause(ctx), err)
+			return c.outOfTime(ctx, what, time.Since(begun), err)
 		}
 		if !Transient(err) {
 			return fmt.Errorf("%s: %w", what, err)
@@ -90,10 +91,10 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 			c.progress("%s: %v; trying again", what, err)
 		}
 		if away := time.Since(since); away > c.outage {
-			return unreachable(what, c.endpoint(), away, err)
+			return unreachable(what, fmt.Errorf("%s did not answer for %s; last seen: %w", c.endpoint(), away.Round(time.Second), err))
 		}
 		if !sleep(ctx, delay) {
-			return fmt.Errorf("%s: %w (last error: %w)", what, context.Cause(ctx), err)
+			return c.outOfTime(ctx, what, time.Since(begun), err)
 		}
 		delay = min(2*delay, retryLongest)
 	}
@@ -106,11 +107,20 @@ func (c *Client) endpoint() string {
 	return c.Config.Host
 }
 
-func unreachable(what, endpoint string, away time.Duration, err error) error {
+// outOfTime is the error of calls whose context has ended.
+func (c *Client) outOfTime(ctx context.Context, what string, long time.Duration, last error) error {
+	err := fmt.Errorf("waited %s for %s: %w; last seen: %w", long.Round(100*time.Millisecond), c.endpoint(), context.Cause(ctx), last)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return unreachable(what, err)
+}
+
+func unreachable(what string, err error) error {
 	return &fault.Fault{
 		Code: CodeUnreachable, Class: fault.Timeout, Op: what,
 		Fix: "look at the cluster's node, then run again: slipway status",
-		Err: fmt.Errorf("%s did not answer for %s: %w", endpoint, away.Round(time.Second), err),
+		Err: err,
 	}
 }
 
