@@ -1,0 +1,180 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// failing is a terraform that fails at the command in $FAIL, and whose state has
+// one resource whatever it does.
+const failing = `#!/bin/sh
+if test "$1" = version; then echo '{"terraform_version": "1.11.4"}'; exit; fi
+if test "$FAIL" = lock -a "$1" = plan; then
+  printf '\nError: Error acquiring the state lock\n\nLock Info:\n  Who:       root@other\n' >&2; exit 1
+fi
+if test "$1" = "$FAIL"; then echo 'Error: the moon is full' >&2; exit 1; fi
+case "$1" in
+plan) exit 2;; # there are changes
+output) echo '{}';;
+esac
+`
+
+func TestTerraformThatFails(t *testing.T) {
+	tools := toolchain{dir: t.TempDir(), lockTimeout: "1s"}
+	require.NoError(t, os.WriteFile(tools.path("terraform"), []byte(failing), 0o755))
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), nil, 0o600))
+	install := func(env *step.Env) error {
+		_, err := tools.terraform(t.Context(), env, stages.TerraformInput{})
+		return err
+	}
+	destroy := func(env *step.Env) error {
+		_, err := tools.terraformDestroy(t.Context(), env, stages.TerraformInput{})
+		return err
+	}
+	for what, c := range map[string]struct {
+		fail  string
+		run   func(*step.Env) error
+		code  fault.Code
+		class fault.Class
+		says  string
+	}{
+		"init":            {"init", install, CodeInit, fault.Step, "initialise the Terraform root: the moon is full"},
+		"plan":            {"plan", install, CodePlan, fault.Step, "plan the Terraform root: the moon is full"},
+		"apply":           {"apply", install, CodeApply, fault.Step, "apply the Terraform root: the moon is full"},
+		"output":          {"output", install, CodeOutput, fault.Step, "read the Terraform outputs: the moon is full"},
+		"no outputs":      {"", install, CodeOutput, fault.Step, "output cluster_name is missing"},
+		"a locked state":  {"lock", install, CodeStateLocked, fault.Locked, "the Terraform state is locked for more than 1s by root@other"},
+		"destroy":         {"destroy", destroy, CodeDestroy, fault.Step, "destroy what the Terraform root made: the moon is full"},
+		"something stays": {"", destroy, CodeDestroy, fault.Step, "1 resources are left: terraform_data.first"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Setenv("FAIL", c.fail)
+			env := newEnv(t, root, io.Discard)
+			require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
+			require.NoError(t, os.WriteFile(statePath(env), []byte(`{"version":4,"serial":1,"resources":[{"mode":"managed","type":"terraform_data","name":"first"}]}`), 0o600))
+			err := c.run(env)
+			require.ErrorIs(t, err, &fault.Fault{Code: c.code})
+			require.Equal(t, c.class, fault.ClassOf(err))
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+// clusterOf writes the access file of an API server that answers GET requests as
+// answers say by path, and forbids all else.
+func clusterOf(t *testing.T, answers map[string]string) *step.Env {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if text, ok := answers[r.URL.Path]; ok && r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, text)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"you may not"}`)
+	}))
+	t.Cleanup(s.Close)
+	return reaching(t, s.URL)
+}
+
+// reaching is an environment whose access file names the API server at url.
+func reaching(t *testing.T, url string) *step.Env {
+	t.Helper()
+	env := newEnv(t, "/nowhere", io.Discard)
+	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
+	text := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, url)
+	require.NoError(t, os.WriteFile(env.Kubeconfig, []byte(text), 0o600))
+	return env
+}
+
+// away is the address of an API server that does not answer.
+const away = "http://127.0.0.1:1"
+
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestAClusterThatDoesNotCome(t *testing.T) {
+	in := stages.ClusterInput{Infrastructure: stages.Infrastructure{APIEndpoint: away}}
+	_, err := cluster(soon(t), reaching(t, away), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeAPI})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	require.ErrorContains(t, err, "waited 500ms for the API at "+away+" to answer with Ready nodes; last seen: GET "+away+"/readyz: ")
+
+	_, _, err = reach(t.Context(), reaching(t, away), 300*time.Millisecond, false)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeAPI})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	require.ErrorContains(t, err, "reach the cluster: waited 300ms for the API at "+away)
+	require.ErrorContains(t, err, "connection refused")
+}
+
+func TestStorageThatIsNotThere(t *testing.T) {
+	const classes = "/apis/storage.k8s.io/v1/storageclasses"
+	in := stages.ClusterInput{Common: stages.Common{Deployment: "demo"}, Infrastructure: stages.Infrastructure{StorageClass: "fast"}}
+	for list, says := range map[string]string{
+		`[]`:                             "the cluster has no StorageClass",
+		`[{"metadata":{"name":"slow"}}]`: "the cluster has no StorageClass fast, but slow",
+		`[{"metadata":{"name":"fast"}}]`: "StorageClass fast is not the default",
+	} {
+		_, err := storage(t.Context(), clusterOf(t, map[string]string{classes: `{"kind":"StorageClassList","apiVersion":"storage.k8s.io/v1","items":` + list + `}`}), in)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage})
+		require.Equal(t, fault.Step, fault.ClassOf(err))
+		require.EqualError(t, err, "use the storage: "+says)
+	}
+	_, err := storage(soon(t), reaching(t, away), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	require.ErrorContains(t, err, "use the storage: list storageclasses: waited 500ms for "+away)
+}
+
+func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
+	in := stages.ClusterInput{Common: stages.Common{Deployment: "demo"}}
+	_, err := loadBalancer(t.Context(), clusterOf(t, nil), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.ErrorContains(t, err, "use the load balancer: apply Namespace slipway-checks-demo: ")
+
+	_, err = loadBalancer(soon(t), reaching(t, away), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	require.ErrorContains(t, err, "waited 500ms for "+away)
+}
+
+func TestAPlatformThatCannotBeRemoved(t *testing.T) {
+	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), stages.RemoveInput{})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.ErrorContains(t, err, "remove the platform: list namespaces: you may not")
+}
+
+func TestWhatIsLeftIsNamed(t *testing.T) {
+	nothing := `{"kind":"List","apiVersion":"v1","items":[]}`
+	env := clusterOf(t, map[string]string{
+		"/readyz":            "ok",
+		"/api/v1/namespaces": `{"kind":"NamespaceList","apiVersion":"v1","items":[{"metadata":{"name":"kube-system"}},{"metadata":{"name":"web"}}]}`,
+		"/apis/argoproj.io/v1alpha1/applications": nothing, "/api/v1/persistentvolumes": nothing, "/api/v1/persistentvolumeclaims": nothing,
+		"/api/v1/services": `{"kind":"ServiceList","apiVersion":"v1","items":[{"metadata":{"name":"site","namespace":"web"},"spec":{"type":"LoadBalancer"}}]}`,
+		"/api/v1/secrets":  nothing,
+	})
+	_, err := platformInventory(t.Context(), env, stages.InventoryInput{MustBeEmpty: true})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotEmpty})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.EqualError(t, err, "see that nothing is left: left: namespaces web; load balancers web/site")
+}
