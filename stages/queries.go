@@ -75,15 +75,11 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Record == nil || !s.Cluster {
-		return nil, c.notThere("show the status")
+	out, err := c.statusOf(s)
+	if err != nil {
+		return nil, err
 	}
-	out := &DeploymentStatus{
-		Deployment: c.opts.Config.Name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
-		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
-		Apps: []report.App{}, Links: s.Record.Links,
-	}
-	c.run = s.Record.ID
+	c.run = out.Run
 	err = c.withCluster(ctx, func(ctx context.Context) error {
 		var apps Apps
 		if _, err := c.exec(ctx, step{stage: orchestrator, name: "status"}, PlatformInput{Common: c.common()}, &apps); err != nil {
@@ -93,6 +89,18 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 		return nil
 	})
 	return out, err
+}
+
+// statusOf is the status as far as the state volume knows it.
+func (c *Conductor) statusOf(s *Stored) (*DeploymentStatus, error) {
+	if s.Record == nil || !s.Cluster {
+		return nil, c.notThere("show the status")
+	}
+	return &DeploymentStatus{
+		Deployment: c.opts.Config.Name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
+		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
+		Apps: []report.App{}, Links: s.Record.Links,
+	}, nil
 }
 
 // stopLimit is how long the cluster's service may take to end; it does so in ten
@@ -195,8 +203,16 @@ func (c *Conductor) service() (*dagger.Service, error) {
 }
 
 // readiness is answered by the node of a cluster that is a service: 200 once the
-// pods that ran before its start run again.
+// pods that ran before its start run again; else the answer's part "pods" names
+// those that do not.
 const readiness = "http://cluster:6444/readyz/pods"
+
+// awaitPods is a shell script that waits for readiness, two minutes at most, and
+// tells what it saw last when it waited in vain.
+const awaitPods = "curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness + ` >/dev/null 2>&1 && exit
+seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
+pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
+echo "slipway: infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
 
 // up starts the cluster's service, which then lives as long as the Dagger
 // session, and waits until it is what it was when it was stopped. Pods that do
@@ -210,9 +226,7 @@ func (c *Conductor) up(ctx context.Context) (*dagger.Service, error) {
 	if err := c.cluster.Start(ctx); err != nil {
 		return nil, err
 	}
-	_, err = containers.Output(ctx, c.deployment.Toolchain(s), []string{"sh", "-c",
-		"curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness +
-			" >/dev/null 2>&1 || echo 'slipway: infrastructure/node: not every pod is back after two minutes' >&2"})
+	_, err = containers.Output(ctx, c.deployment.Toolchain(s), []string{"sh", "-c", awaitPods})
 	return s, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/slipway-sh/slipway/stages"
 )
@@ -26,6 +27,7 @@ type Env struct {
 	tools  *lineWriter // the same file; a line that a tool has not ended yet stays whole
 	screen *lineWriter // stderr
 	secret *redactor
+	said   atomic.Pointer[string] // what Progress told last
 }
 
 // Dirs are the paths of a step's container; an empty one has its default from
@@ -60,7 +62,9 @@ func (e *Env) Output() io.Writer { return e.tools }
 
 // Progress tells the user in one line what goes on now.
 func (e *Env) Progress(format string, args ...any) {
-	line := fmt.Sprintf("slipway: %s: %s\n", e.ID, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	e.said.Store(&text)
+	line := fmt.Sprintf("slipway: %s: %s\n", e.ID, text)
 	_, _ = io.WriteString(e.screen, line)
 	_, _ = io.WriteString(e.log, line)
 }
@@ -75,6 +79,14 @@ func (e *Env) Keep(name string, data []byte) error {
 // recordDir is the step's directory of the run's record.
 func recordDir(state, run, stage, step string) string {
 	return filepath.Join(state, "runs", run, "steps", stage+"."+step)
+}
+
+// lastSaid is what Progress told last.
+func (e *Env) lastSaid() string {
+	if text := e.said.Load(); text != nil {
+		return *text
+	}
+	return "nothing"
 }
 
 // Redact makes every writer of e replace secret by "***" from now on.

@@ -66,8 +66,8 @@ type panicked struct {
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
 // classify turns what a step returned into the fault that the user gets. ctx is
-// the step's, err is not nil.
-func classify(ctx context.Context, id string, timeout time.Duration, err error) *fault.Fault {
+// the step's, said what it told last, and err is not nil.
+func classify(ctx context.Context, id, said string, timeout time.Duration, err error) *fault.Fault {
 	f, coded := errors.AsType[*fault.Fault](err)
 	if p, ok := errors.AsType[*panicked](err); ok {
 		return &fault.Fault{
@@ -83,7 +83,7 @@ func classify(ctx context.Context, id string, timeout time.Duration, err error) 
 			}
 			return &fault.Fault{
 				Code: codeTimeout, Class: fault.Timeout, Op: "run " + id, Fix: fix,
-				Err: fmt.Errorf("not finished within %s: %w", timeout, err),
+				Err: fmt.Errorf("not finished within %s; it said last: %s: %w", timeout, said, err),
 			}
 		}
 		cause := err

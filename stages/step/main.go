@@ -177,7 +177,7 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		}
 	}
 	if err != nil {
-		f := classify(ctx, id, time.Duration(req.Timeout), err)
+		f := classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 		f.Op, f.Fix = env.secret.clean(f.Op), env.secret.clean(f.Fix)
 		if msg := f.Err.Error(); env.secret.clean(msg) != msg {
 			f.Err = errors.New(env.secret.clean(msg))

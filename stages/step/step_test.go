@@ -274,14 +274,15 @@ func TestErrorsGetACode(t *testing.T) {
 
 func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 	b := newBench(t)
-	b.do = func(ctx context.Context, _ *step.Env) {
+	b.do = func(ctx context.Context, env *step.Env) {
+		env.Progress("looking at the %s", "sky")
 		<-ctx.Done()
 		b.err = fmt.Errorf("waited for the moon: %w", ctx.Err())
 	}
 	code, res := b.run(stages.Request{Timeout: stages.Duration(20 * time.Millisecond)})
 	require.Equal(t, 5, code)
 	require.Equal(t, fault.Code("STP-002"), res.Fault.Code)
-	require.Contains(t, res.Fault.Error(), "not finished within 20ms: waited for the moon")
+	require.Contains(t, res.Fault.Error(), "run stage/measure: not finished within 20ms; it said last: looking at the sky: waited for the moon")
 }
 
 func TestCancellationIsNoFailureOfTheStep(t *testing.T) {

@@ -1,0 +1,65 @@
+package stages
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
+	c := conductor(local.Provider{})
+	for what, s := range map[string]*Stored{
+		"nothing":    {},
+		"no cluster": {Record: &report.Run{ID: "r1"}},
+		"no run":     {Cluster: true},
+	} {
+		_, err := c.statusOf(s)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.ErrorContains(t, err, "show the status: deployment "+c.opts.Config.Name+" is not installed")
+	}
+	status, err := c.statusOf(&Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
+	require.NoError(t, err)
+	require.Equal(t, "r1", status.Run)
+	require.Equal(t, "install", status.Workflow)
+}
+
+func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
+	c := conductor(elsewhere{local.Provider{}})
+	for _, ask := range []func() error{
+		func() error { return c.Up(t.Context()) },
+		func() error { _, err := c.ClusterID(t.Context()); return err },
+	} {
+		err := ask()
+		require.ErrorIs(t, err, &fault.Fault{Code: codeNoCluster})
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+	}
+}
+
+// TestPodsThatDoNotComeBackAreNamed runs the script with a curl that answers as
+// the node does.
+func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
+	const head = "slipway: infrastructure/node: not every pod is back after two minutes; last seen: "
+	for what, c := range map[string]struct{ curl, says string }{
+		"back":      {"exit 0", ""},
+		"not back":  {`printf '{\n  "ready": false,\n  "parts": {\n    "api": {\n      "state": "ready",\n      "detail": "it answers"\n    },\n    "pods": {\n      "state": "waiting",\n      "detail": "not ready: web/site-0"\n    }\n  }\n}\n'; test "$1" = -sS`, head + "not ready: web/site-0\n"},
+		"no answer": {"echo 'curl: (7) Failed to connect' >&2; exit 7", head + "curl: (7) Failed to connect\n"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bin := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte("#!/bin/sh\n"+c.curl+"\n"), 0o755))
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", awaitPods)
+			cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+			said, err := cmd.CombinedOutput()
+			require.NoError(t, err)
+			require.Equal(t, c.says, string(said))
+		})
+	}
+}
