@@ -38,6 +38,7 @@ const gitTimeout = 2 * time.Minute
 func (s *Server) Head(ctx context.Context, repository, branch string) (commit, tree string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
+	defer s.waited(ctx, time.Now(), &err)
 	ep, err := s.endpoint(repository)
 	if err != nil {
 		return "", "", err
@@ -119,9 +120,10 @@ func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c 
 }
 
 // send uploads what b made and moves one reference.
-func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command, b *builder) error {
+func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command, b *builder) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
+	defer s.waited(ctx, time.Now(), &err)
 	ep, err := s.endpoint(repository)
 	if err != nil {
 		return err

@@ -124,10 +124,23 @@ func (s *Server) EnsureRepository(ctx context.Context, name, description string)
 // ErrSignUpOpen means that a stranger could make an account.
 var ErrSignUpOpen = errors.New("a stranger can sign up")
 
+// waited completes the error of an exchange whose time ran out: with who was
+// waited for and for how long.
+func (s *Server) waited(ctx context.Context, since time.Time, err *error) {
+	if *err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return
+	}
+	where := s.URL
+	if s.Address != "" {
+		where += " on " + s.Address
+	}
+	*err = fmt.Errorf("waited %s for %s; last seen: %w", time.Since(since).Round(100*time.Millisecond), where, *err)
+}
+
 // CheckSignUpRefused tries to make an account without being logged in, as the
 // sign-up form does, and looks whether it exists afterwards. It needs an account
 // that may see users and returns ErrSignUpOpen when the attempt succeeded.
-func (s *Server) CheckSignUpRefused(ctx context.Context) error {
+func (s *Server) CheckSignUpRefused(ctx context.Context) (err error) {
 	var b [6]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return fmt.Errorf("make a user name: %w", err)
@@ -137,6 +150,7 @@ func (s *Server) CheckSignUpRefused(ctx context.Context) error {
 	form := url.Values{"user_name": {name}, "email": {name + "@example.invalid"}, "password": {secret}, "retype": {secret}}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	defer s.waited(ctx, time.Now(), &err)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/user/sign_up", strings.NewReader(form.Encode()))
 	if err != nil {
 		return fmt.Errorf("ask for an account: %w", err)
@@ -159,9 +173,10 @@ func (s *Server) CheckSignUpRefused(ctx context.Context) error {
 }
 
 // api sends in as JSON and decodes the answer into out; both may be nil.
-func (s *Server) api(ctx context.Context, method, path string, in, out any) error {
+func (s *Server) api(ctx context.Context, method, path string, in, out any) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	defer s.waited(ctx, time.Now(), &err)
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)

@@ -176,7 +176,7 @@ func (g *gitea) shown(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, usable)
 	defer cancel()
 	fingerprint := ""
-	err := g.client.WaitFor(ctx, "the git server to answer through its load balancer", poll, func(ctx context.Context) (bool, string, error) {
+	err := g.client.WaitFor(ctx, fmt.Sprintf("the git server to answer on port %d of the load balancer of Service %s/%s", giteaPort, gitserver.Namespace, gitserver.Service), poll, func(ctx context.Context) (bool, string, error) {
 		// The address is read each time: it changes when the cluster was started again.
 		address, err := g.client.Address(ctx, gitserver.Namespace, gitserver.Service, giteaPort)
 		if err != nil || address == "" {
