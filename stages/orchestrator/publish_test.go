@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 )
 
@@ -91,6 +92,8 @@ func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
 	in := input()
 	delete(in.Common.Images, "postgresql")
 	_, err := buildTree(folder(), testRelease(), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "component database needs the image postgresql")
 
 	_, err = buildTree(fstest.MapFS{"apps/x": {}}, testRelease(), input())

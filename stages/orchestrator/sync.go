@@ -230,7 +230,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
 		return &fault.Fault{
 			Code: CodeStale, Class: fault.Timeout, Op: op,
 			Fix: "look at Argo CD's log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller",
-			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s", a.Name, w.controller(ctx)),
+			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
 	}
 	cause, known := w.cause(ctx, a)

@@ -66,14 +66,8 @@ func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stage
 	if err != nil {
 		return stages.Access{}, unanswered(err)
 	}
-	for i := range targets {
-		t := &targets[i]
-		if t.address, err = c.WaitAddress(ctx, t.namespace, t.service, t.port); err != nil {
-			return stages.Access{}, unanswered(fmt.Errorf("%s: %w", t.name, err))
-		}
-	}
-	if err := askAll(ctx, c, targets, roots); err != nil {
-		return stages.Access{}, unanswered(err)
+	if err := reach(ctx, c, targets, roots); err != nil {
+		return stages.Access{}, err
 	}
 	env.Progress("%d addresses of the platform answer", len(targets))
 	return describe(targets, in), nil
@@ -152,6 +146,22 @@ func (t *target) at(service string) error {
 		return fmt.Errorf("%q is not namespace/name:port", service)
 	}
 	t.namespace, t.service, t.port = namespace, name, n
+	return nil
+}
+
+// reach fills in the addresses of targets and asks them until each answers as it
+// must.
+func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
+	for i := range targets {
+		t := &targets[i]
+		var err error
+		if t.address, err = c.WaitAddress(ctx, t.namespace, t.service, t.port); err != nil {
+			return unanswered(fmt.Errorf("%s: %w", t.name, err))
+		}
+	}
+	if err := askAll(ctx, c, targets, roots); err != nil {
+		return unanswered(err)
+	}
 	return nil
 }
 

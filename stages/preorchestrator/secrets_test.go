@@ -99,6 +99,7 @@ func TestACopyOfNothingIsAnError(t *testing.T) {
 	_, _, err := ensureSecrets(t, c, []platform.Secret{{Name: "a", Namespace: "n", Keys: []platform.SecretKey{
 		{Key: "k", Generate: platform.CopyOf, From: "n/b/k"},
 	}}})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeSecret})
 	require.ErrorContains(t, err, "n/a/k is a copy of n/b/k, which is not there")
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	list, err := c.Kubernetes.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})

@@ -1,0 +1,40 @@
+package postorchestrator
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+// TestAPlatformThatDoesNotAnswer asks for what has no load balancer, and for what
+// is not there behind one.
+func TestAPlatformThatDoesNotAnswer(t *testing.T) {
+	service := func(name string, ingress ...corev1.LoadBalancerIngress) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: name},
+			Status:     corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}},
+		}
+	}
+	c := &kube.Client{Kubernetes: fake.NewClientset(service("pending"), service("closed", corev1.LoadBalancerIngress{IP: "127.0.0.1"}))}
+	for name, says := range map[string]string{
+		"pending": `Web: waited [0-9.]+m?s for an address of the Service apps/pending; last seen: its load balancer has none yet$`,
+		"closed":  `waited [0-9.]+m?s for Web \(http://web.example.org/ on 127.0.0.1:1\); last seen: .*connect: connection refused$`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			err := reach(ctx, c, []target{{name: "Web", url: "http://web.example.org/", namespace: "apps", service: name, port: 1}}, nil)
+			require.ErrorIs(t, err, &fault.Fault{Code: CodeUnanswered})
+			require.Equal(t, fault.Timeout, fault.ClassOf(err))
+			require.Regexp(t, "^reach the platform through its load balancer: "+says, err.Error())
+		})
+	}
+}
