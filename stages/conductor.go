@@ -27,6 +27,12 @@ const (
 	// codeNoResult: a step ended without a result.
 	// Remedy: report it together with the output.
 	codeNoResult fault.Code = "CTR-003"
+	// codeNotKept: the record of a run could not be written to the state volume.
+	// What the run did is not touched by that.
+	// Remedy: free space on the engine's machine; `slipway status` shows how the
+	// deployment is.
+	// Class: step, timeout or cancelled.
+	codeNotKept fault.Code = "RUN-007"
 	// CodeNotThere: nothing is installed under that name.
 	// Remedy: `slipway install`, or name another deployment with `--name`.
 	CodeNotThere fault.Code = "DEP-001"

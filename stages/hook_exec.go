@@ -41,13 +41,19 @@ func (c *Conductor) checkHooks(ctx context.Context, hooks []config.Hook) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
+	return askImages(ctx, images, c.deployment.CheckHookImage)
+}
+
+// askImages asks for images, each by its reference with the name of a hook that
+// needs it, and reports every one that cannot be had.
+func askImages(ctx context.Context, images map[string]string, ask func(ctx context.Context, ref string) error) error {
 	refs := slices.Sorted(maps.Keys(images))
-	errs = make([]error, len(refs))
+	errs := make([]error, len(refs))
 	var group errgroup.Group
 	group.SetLimit(4)
 	for i, ref := range refs {
 		group.Go(func() error {
-			if err := c.deployment.CheckHookImage(ctx, ref); ctx.Err() != nil {
+			if err := ask(ctx, ref); ctx.Err() != nil {
 				errs[i] = err
 			} else if err != nil {
 				errs[i] = &fault.Fault{

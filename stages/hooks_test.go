@@ -317,3 +317,17 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 	require.Contains(t, other[config.Destroy], "infrastructure/platform-remove")
 	require.NotContains(t, other[config.Install], "infrastructure/node")
 }
+
+func TestEveryImageOfAHookThatCannotBePulledIsReported(t *testing.T) {
+	images := map[string]string{"r.example.com/a@sha256:0": "backup", "r.example.com/b@sha256:1": "notify", "r.example.com/c@sha256:2": "tell"}
+	ask := func(_ context.Context, ref string) error {
+		if strings.Contains(ref, "/a@") {
+			return nil
+		}
+		return errors.New("unauthorized")
+	}
+	err := askImages(t.Context(), images, ask)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeHookImage})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	require.EqualError(t, err, "take the image r.example.com/b@sha256:1 of the hook notify: unauthorized\ntake the image r.example.com/c@sha256:2 of the hook tell: unauthorized")
+}

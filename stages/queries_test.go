@@ -1,6 +1,9 @@
 package stages
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,4 +65,23 @@ func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
 			require.Equal(t, c.says, string(said))
 		})
 	}
+}
+
+func TestARecordThatIsNotKept(t *testing.T) {
+	c := conductor(local.Provider{})
+	require.NoError(t, c.notKept(nil))
+	for class, err := range map[fault.Class]error{
+		fault.Step:      errors.New("exit status 4: no space left on device"),
+		fault.Timeout:   fmt.Errorf("exec: %w", errKeepTime),
+		fault.Cancelled: context.Canceled,
+	} {
+		got := c.notKept(err)
+		require.ErrorIs(t, got, &fault.Fault{Code: codeNotKept})
+		require.Equal(t, class, fault.ClassOf(got))
+		require.EqualError(t, got, "keep the run's record: write to the state volume of deployment "+c.opts.Config.Name+": "+err.Error())
+	}
+	require.ErrorContains(t, c.notKept(errKeepTime), "did not end within 2m0s")
+	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}
+	require.ErrorIs(t, c.notKept(lost), lost)
+	require.NotErrorIs(t, c.notKept(lost), &fault.Fault{Code: codeNotKept})
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -20,6 +21,10 @@ import (
 // keepLimit is how long writing a run's record may take; it is written after a
 // cancelled run too.
 const keepLimit = 2 * time.Minute
+
+// errKeepTime is the cause of a context in which a record is written when that
+// took too long.
+var errKeepTime = fmt.Errorf("the container that writes did not end within %s", keepLimit)
 
 // conduct runs a graph with its hooks and returns the run's record, whatever the
 // outcome. There is no record when a hook lacks what it needs: nothing has started.
@@ -93,7 +98,7 @@ type Kept struct {
 // keep writes the record of a run that has ended and, at the same time, stops
 // the cluster's service. It returns err, joined by what went wrong here.
 func (c *Conductor) keep(ctx context.Context, record *report.Run, state *RuntimeState, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), keepLimit, errKeepTime)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
@@ -135,10 +140,30 @@ func (c *Conductor) write(ctx context.Context, record *report.Run, state *Runtim
 	if err == nil && done.ExitCode != 0 {
 		err = fmt.Errorf("exit status %d: %s", done.ExitCode, complaint(done.Stderr))
 	}
-	if err != nil {
+	return c.notKept(err)
+}
+
+// notKept is the fault of a record that could not be written; nil for no error,
+// and the one in err if it has one.
+func (c *Conductor) notKept(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, coded := errors.AsType[*fault.Fault](err); coded {
 		return fmt.Errorf("keep the run's record: %w", err)
 	}
-	return nil
+	f := &fault.Fault{
+		Code: codeNotKept, Class: fault.Step, Op: "keep the run's record",
+		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status",
+		Err: fmt.Errorf("write to the state volume of deployment %s: %w", c.opts.Config.Name, err),
+	}
+	switch {
+	case errors.Is(err, errKeepTime):
+		f.Class = fault.Timeout
+	case errors.Is(err, context.Canceled):
+		f.Class = fault.Cancelled
+	}
+	return f
 }
 
 // configYAML is the configuration as it was understood, for the run's record.
