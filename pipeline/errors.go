@@ -56,12 +56,15 @@ type BlockedError struct {
 	by []*node
 }
 
-func (e *BlockedError) Error() string {
-	names := make([]string, len(e.By))
-	for i, k := range e.By {
-		names[i] = k.String()
+func (e *BlockedError) Error() string { return "blocked by " + names(e.By) }
+
+// names are the keys of steps in one line.
+func names(keys []Key) string {
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = k.String()
 	}
-	return "blocked by " + strings.Join(names, ", ")
+	return strings.Join(all, ", ")
 }
 
 // CancelError says what a stopped or cancelled run left undone.
@@ -103,6 +106,9 @@ func cancelled(e *CancelError) error {
 	}
 	if errors.Is(e.Cause, context.DeadlineExceeded) {
 		f.Code, f.Class = CodeTimeout, fault.Timeout
+		if len(e.Interrupted) > 0 {
+			f.Err = fmt.Errorf("%w; last seen running: %s", e, names(e.Interrupted))
+		}
 		f.Fix = "run the same command again, with more time; what is finished is not repeated"
 	}
 	return f

@@ -219,6 +219,7 @@ func TestRun_deadline(t *testing.T) {
 		_, err := p.Run(ctx, Options{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeTimeout})
+		require.ErrorContains(t, err, "last seen running: ")
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	})
 }
