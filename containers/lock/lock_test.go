@@ -119,3 +119,11 @@ func TestModulesAreListedOnce(t *testing.T) {
 	}
 	require.Len(t, seen, 7)
 }
+
+func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
+	_, err := own([]byte("version: 1\ncolour: red\n"))
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeLock})
+	require.Equal(t, fault.Bug, fault.ClassOf(err))
+	require.ErrorContains(t, err, "read lock.yaml: ")
+	require.ErrorContains(t, err, "colour")
+}

@@ -72,10 +72,11 @@ func (e *entry) raise(s *source, p *folder, u use) {
 }
 
 // looksFor tells whether a use in a test is one that shows that the code is
-// raised: not a fault that the test makes itself, not in a test that may skip
-// itself, that needs a real engine, or that is about the page.
+// raised: not of a fault that the test makes itself or that must not be there, and
+// not in a test that may skip itself, that needs a real engine, or that is about
+// the page.
 func looksFor(p *folder, u use) bool {
-	return !u.made && !p.skipped[u.function] && !within(p.path, endToEnd) && !within(p.path, "docs")
+	return !u.idle && !p.skipped[u.function] && !within(p.path, endToEnd) && !within(p.path, "docs")
 }
 
 // within tells whether a folder is dir or below it.

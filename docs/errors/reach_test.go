@@ -52,6 +52,7 @@ func TestWhatProvesThatACodeIsReached(t *testing.T) {
 		"a literal":       {raised, "plain/a_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, ""},
 		"a part of one":   {raised, "plain/a_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "error CFG-001: x") }`, "no test that always runs"},
 		"a fault of ours": {raised, "plain/a_test.go", `import "github.com/slipway-sh/slipway/fault"` + "\nfunc TestIt(t *testing.T) { show(&fault.Fault{Code: CodeBad, Op: \"x\"}) }", "no test that always runs"},
+		"not that one":    {raised, "plain/a_test.go", `import "github.com/slipway-sh/slipway/fault"` + "\nfunc TestIt(t *testing.T) { require.NotErrorIs(t, do(), &fault.Fault{Code: CodeBad}) }", "no test that always runs"},
 		"a skipped test":  {raised, "plain/a_test.go", "func TestIt(t *testing.T) { real(t); require.Equal(t, CodeBad, code()) }\nfunc real(t *testing.T) { t.Skip() }", "no test that always runs"},
 		"end to end":      {raised, "ci/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, "no test that always runs"},
 		"said to be":      {unasserted, "ci/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, ""},

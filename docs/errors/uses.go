@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ type use struct {
 	node  ast.Node
 	kind  kind
 	class string // of the fault; empty where it cannot be told
-	made  bool   // the fault is made right here
+	idle  bool   // in a test, it shows nothing: the fault is made right here, or must not be there
 
 	function string // the function declaration around it
 }
@@ -43,6 +44,7 @@ func (s *source) uses(p *folder, f *file) []use {
 		}
 		u := p.judge(f, n, stack)
 		u.code, u.node = code, n
+		u.idle = u.idle || denied(stack)
 		if fn := enclosing(stack); fn != nil {
 			u.function = fn.Name.Name
 		}
@@ -50,6 +52,15 @@ func (s *source) uses(p *folder, f *file) []use {
 		return false
 	})
 	return out
+}
+
+// denied tells whether a place is in the arguments of a call such as
+// require.NotErrorIs.
+func denied(stack []ast.Node) bool {
+	return slices.ContainsFunc(stack, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		return ok && strings.HasPrefix(field(call.Fun), "Not")
+	})
 }
 
 // resolve is the code that a node stands for.
@@ -107,7 +118,7 @@ func (p *folder) judge(f *file, n ast.Node, stack []ast.Node) use {
 		if changes(enclosing(stack)) {
 			class = "" // what follows may give it another one
 		}
-		return use{kind: raises, class: class, made: true}
+		return use{kind: raises, class: class, idle: true}
 	case *ast.AssignStmt:
 		class := ""
 		for i, left := range above.Lhs {
@@ -123,7 +134,7 @@ func (p *folder) judge(f *file, n ast.Node, stack []ast.Node) use {
 			}
 			callee, ok := above.Fun.(*ast.Ident)
 			if m, known := p.makers[nameOf(callee)]; ok && known && m.argument == i {
-				return use{kind: raises, class: m.class, made: true}
+				return use{kind: raises, class: m.class, idle: true}
 			}
 		}
 		return use{kind: raises}
