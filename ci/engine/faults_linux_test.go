@@ -74,7 +74,7 @@ func TestAnEngineOfAnotherVersion(t *testing.T) {
 	require.NoError(t, r.write(p.pid))
 	l, err := net.Listen("unix", p.socket)
 	require.NoError(t, err)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	code, _, stderr := engine(t, "start")
 	require.Equal(t, 3, code)
 	require.Contains(t, stderr, "ENG-009")
