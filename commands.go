@@ -53,7 +53,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		if *parallel < 0 {
 			return errUsage{fmt.Errorf("--parallel is %d; give 0 or more", *parallel)}
 		}
-		return t.conduct(ctx, io, func(c *stages.Options) error {
+		return t.conduct(ctx, t.watched(io), func(c *stages.Options) error {
 			c.Parallel, c.Select = *parallel, sel
 			if err := t.release(ctx, c.Client, c); err != nil {
 				return err
@@ -75,7 +75,7 @@ func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		if err := noArgs(args); err != nil {
 			return err
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, t.watched(io), nil, func(ctx context.Context, c *stages.Conductor) error {
 			record, err := c.Destroy(ctx)
 			return finish(io, record, err)
 		})
@@ -84,6 +84,7 @@ func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 
 // finish prints a run's summary on standard output, whatever its outcome.
 func finish(io streams, record *report.Run, err error) error {
+	io.err.End() // both streams may be the same terminal
 	if record == nil {
 		return err
 	}
@@ -275,9 +276,4 @@ func printJSON(w io.Writer, v any) error {
 	}
 	_, err = fmt.Fprintln(w, string(text))
 	return err
-}
-
-// printer shows a run's events, a line each.
-func printer(w io.Writer) func(pipeline.Event) {
-	return func(e pipeline.Event) { fmt.Fprintln(w, report.Line(e)) }
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
 // version is set by the linker.
@@ -41,8 +42,9 @@ type command struct {
 
 // streams are the process's standard streams.
 type streams struct {
-	in       io.Reader
-	out, err io.Writer
+	in  io.Reader
+	out io.Writer
+	err *progress.Screen
 	// stop is closed when the run shall end after the steps that run now.
 	stop <-chan struct{}
 }
@@ -80,9 +82,14 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprintf(errw, "slipway %s: %s\nSee slipway %s --help.\n", args[0], err, args[0])
 		return int(fault.Usage)
 	}
-	ctx, stop, release := interruptible(errw)
+	screen := progress.Open(errw, progress.Terminal(errw, os.Getenv))
+	defer screen.End() // also when this panics
+	ctx, stop, release := interruptible(screen)
 	defer release()
-	err := do(ctx, streams{in, out, errw, stop}, set.Args())
+	ctx, finish := traced(ctx, "slipway "+args[0], screen)
+	err := do(ctx, streams{in, out, screen, stop}, set.Args())
+	finish(err)
+	screen.End()
 	return complain(errw, args[0], err)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages"
 )
 
@@ -113,7 +114,9 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	}
 	defer func() { _ = client.Close() }()
 
-	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Observe: printer(io.err), Stop: io.stop}
+	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Stop: io.stop}
+	keep := t.watch(io.err, &opts)
+	defer keep()
 	opts.Tools = toolVersions(pins)
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) {
 		if err := readable(ref); err != nil {
@@ -231,16 +234,16 @@ func (t *target) tlsKey(opts *stages.Options, file string) error {
 
 // engineLog shows the engine's log when it is wanted, else only the lines in
 // which a step tells what goes on.
-func engineLog(w io.Writer, verbose bool) io.Writer {
+func engineLog(screen *progress.Screen, verbose bool) io.Writer {
 	if verbose {
-		return w
+		return screen
 	}
-	return &progressLines{w: w}
+	return &progressLines{say: screen.Say}
 }
 
-// progressLines passes the part of each line from "slipway: " on.
+// progressLines passes the part of each line after "slipway: ".
 type progressLines struct {
-	w    io.Writer
+	say  func(string)
 	rest []byte
 }
 
@@ -253,9 +256,7 @@ func (p *progressLines) Write(b []byte) (int, error) {
 		}
 		p.rest = []byte(rest)
 		if at := strings.Index(line, "slipway: "); at >= 0 && strings.Contains(line[at:], "/") {
-			if _, err := fmt.Fprintln(p.w, "     "+line[at+len("slipway: "):]); err != nil {
-				return 0, err
-			}
+			p.say(line[at+len("slipway: "):])
 		}
 	}
 }

@@ -67,6 +67,8 @@ type Options struct {
 	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
 	Parallel int
+	// Begin is told the graph before the first of its steps starts; it may be nil.
+	Begin func([]pipeline.Node)
 	// Observe is told when a step starts and ends; it may be nil.
 	Observe func(pipeline.Event)
 	// Stop, when closed, lets no further step start.
@@ -139,7 +141,9 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 	c.online[s.key()] = !s.offline
 	return pipeline.Add(p, s.key(), func(ctx context.Context) (Out, error) {
 		var out Out
+		ctx, end := inSpan(ctx, s.key())
 		status, err := c.exec(ctx, s, input(), &out)
+		end(status, err)
 		if errors.Is(err, &fault.Fault{Code: CodeNotVerified}) {
 			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, err)
 		}

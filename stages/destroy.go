@@ -27,8 +27,8 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 			func() InventoryInput { return InventoryInput{Common: common, MustBeEmpty: true} }, remove)
 		gone = append(gone, left)
 	} else {
-		gone = append(gone, pipeline.Add(p, pipeline.Key{Stage: infrastructure, Name: "node-remove"},
-			func(ctx context.Context) (struct{}, error) { return struct{}{}, c.deployment.Wipe(ctx) }))
+		key := pipeline.Key{Stage: infrastructure, Name: "node-remove"}
+		gone = append(gone, pipeline.Add(p, key, spanned(key, c.deployment.Wipe)))
 	}
 	terraform := add[TerraformInput, TerraformDestroyed](c, p, step{stage: infrastructure, name: "terraform-destroy", offline: true, terraform: true},
 		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, gone...)

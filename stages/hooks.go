@@ -125,7 +125,8 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	res.Detail.Log = path.Join("hooks", strings.ReplaceAll(res.Name, "/", ".")+".txt")
 	r.observe(pipeline.Event{Time: res.Started, Status: res.Status, Result: res})
 
-	out, err := r.exec(ctx, h, on.Key, r.env(h, on))
+	own, end := inSpan(ctx, res.Key)
+	out, err := r.exec(own, h, on.Key, r.env(h, on))
 	interrupted := err != nil && ctx.Err() != nil
 	if !interrupted {
 		err = verdict(h, on.Key, res.Detail.Log, out, err)
@@ -141,6 +142,7 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	default:
 		res.Status = pipeline.Failed
 	}
+	end(res.Status, res.Err)
 	r.keep(h, on.Key, res, out)
 	r.observe(pipeline.Event{Time: res.Finished, Status: res.Status, Result: res})
 	return err

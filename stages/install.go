@@ -124,9 +124,8 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 
 // addNode starts the cluster's service; it runs until the end of the run.
 func (c *Conductor) addNode(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[struct{}] {
-	return pipeline.Add(p, pipeline.Key{Stage: infrastructure, Name: "node"}, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, c.cluster.Start(ctx)
-	}, needs...)
+	key := pipeline.Key{Stage: infrastructure, Name: "node"}
+	return pipeline.Add(p, key, spanned(key, c.cluster.Start), needs...)
 }
 
 // syncTimeout bounds the step that waits for n apps: each has its own deadline,

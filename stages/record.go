@@ -48,6 +48,9 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	go func() { begun <- c.write(ctx, &begin, nil) }()
 	observe := oneAtATime(c.opts.Observe)
 	hooks := &hookRunner{run: c.run, deployment: c.opts.Config.Name, workflow: workflow, exec: c.execHook, observe: observe}
+	if c.opts.Begin != nil {
+		c.opts.Begin(p.Graph())
+	}
 	results, err := p.Run(ctx, pipeline.Options{
 		Select: c.opts.Select, Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: observe,
 		Hooks: append(slices.Clone(c.opts.Hooks), hooks.bind(own)...), CleanupTimeout: hookPatience(own),

@@ -1,0 +1,212 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// board is what is known of a run.
+type board struct {
+	graph    []pipeline.Node // nil before it is known
+	steps    map[pipeline.Key]*state
+	order    []pipeline.Key                 // of steps: as in the graph, then what is beside it (hooks)
+	usual    map[pipeline.Key]time.Duration // how long steps take
+	parallel int
+	started  time.Time
+}
+
+// state is how a step stands. The zero value has not started.
+type state struct {
+	status  pipeline.Status
+	started time.Time
+	says    string    // what it told last
+	beat    time.Time // when its last heartbeat was told
+	err     bool      // ended with an error
+}
+
+func (s *state) running() bool { return s.status == pipeline.Running }
+
+// ended tells whether the status is final, also one that this package does not
+// know.
+func (s *state) ended() bool {
+	return s.status != "" && s.status != pipeline.Pending && s.status != pipeline.Running
+}
+
+// done tells whether the step's milestone is reached.
+func (s *state) done() bool {
+	if s.status.OK() {
+		return true
+	}
+	switch s.status {
+	case pipeline.Failed, pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped:
+		return false
+	}
+	return s.ended() && !s.started.IsZero()
+}
+
+// wanted tells whether the step is one of the run's milestones: it is not when
+// it was left out on purpose.
+func (s *state) wanted() bool {
+	if s.status == pipeline.Skipped {
+		return false
+	}
+	return !s.ended() || !s.started.IsZero() || s.err
+}
+
+func newBoard(now time.Time) *board {
+	return &board{steps: map[pipeline.Key]*state{}, started: now}
+}
+
+// step is the state of a step, also of one that the graph does not have.
+func (b *board) step(key pipeline.Key) *state {
+	s := b.steps[key]
+	if s == nil {
+		s = &state{}
+		b.steps[key] = s
+		b.order = append(b.order, key)
+	}
+	return s
+}
+
+// begin makes the graph known.
+func (b *board) begin(graph []pipeline.Node, parallel int) {
+	b.graph, b.parallel = graph, parallel
+	for _, n := range graph {
+		b.step(n.Key)
+	}
+}
+
+// observe takes an event in.
+func (b *board) observe(e pipeline.Event) {
+	s := b.step(e.Result.Key)
+	s.status, s.err, s.started = e.Status, e.Result.Err != nil, e.Result.Started
+	if s.running() {
+		s.beat, s.says = s.started, ""
+	}
+}
+
+// find is the state of the step called id, "stage/name"; nil if there is none.
+func (b *board) find(id string) *state {
+	for key, s := range b.steps {
+		if key.String() == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// running is what runs, in the order of the graph.
+func (b *board) running() []pipeline.Key {
+	var keys []pipeline.Key
+	for _, key := range b.order {
+		if b.steps[key].running() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// remaining is the estimate of the rest of the run.
+func (b *board) remaining(now time.Time) (time.Duration, bool) {
+	at := make(map[pipeline.Key]Stand, len(b.steps))
+	for key, s := range b.steps {
+		stand := Stand{Ended: s.ended()}
+		if s.running() {
+			stand.Ran = now.Sub(s.started)
+		}
+		at[key] = stand
+	}
+	return Remaining(b.graph, b.usual, at, b.parallel)
+}
+
+// block are the lines at the bottom of the terminal, each at most width columns
+// wide and height of them at most: what runs, and last how far the run is.
+func (b *board) block(width, height int, now time.Time) []string {
+	summary := fit(b.summary(now), width)
+	running := b.running()
+	room := max(0, height-1)
+	var lines []string
+	if room > len(running) {
+		lines = append(lines, "") // where the cursor rests
+	}
+	for i, key := range running {
+		if left := len(running) - i; left > 1 && len(lines) == room-1 {
+			lines = append(lines, fit(fmt.Sprintf("        and %d more", left), width))
+			break
+		} else if len(lines) >= room {
+			break
+		}
+		s := b.steps[key]
+		line := fmt.Sprintf("%6s  %s", clock(now.Sub(s.started)), key)
+		if s.says != "" {
+			line += ": " + s.says
+		}
+		lines = append(lines, fit(line, width))
+	}
+	return append(lines, summary)
+}
+
+// summary is the line about the whole run.
+func (b *board) summary(now time.Time) string {
+	elapsed := clock(now.Sub(b.started))
+	if b.graph == nil {
+		return "configure, " + elapsed
+	}
+	var done, all, failed, left int
+	for _, n := range b.graph {
+		s := b.steps[n.Key]
+		if s.wanted() {
+			all++
+		}
+		if s.done() {
+			done++
+		}
+		if s.status == pipeline.Failed {
+			failed++
+		}
+		if !s.ended() {
+			left++
+		}
+	}
+	parts := []string{fmt.Sprintf("%d/%d done", done, all)}
+	if failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", failed))
+	}
+	parts = append(parts, elapsed)
+	if left == 0 {
+		return strings.Join(append(parts, "finishing"), ", ")
+	}
+	switch rest, known := b.remaining(now); {
+	case !known:
+		parts = append(parts, "no estimate yet")
+	case rest <= 0:
+		parts = append(parts, "longer than usual")
+	default:
+		parts = append(parts, "~"+clock(max(rest, time.Second))+" left")
+	}
+	line := strings.Join(parts, ", ")
+	var stages []string
+	for _, key := range b.running() {
+		if !slices.Contains(stages, key.Stage) {
+			stages = append(stages, key.Stage)
+		}
+	}
+	if len(stages) > 0 {
+		line += ": " + strings.Join(stages, ", ")
+	}
+	return line
+}
+
+// clock is a duration in whole seconds, so that what is shown changes once a
+// second.
+func clock(d time.Duration) string {
+	if d = max(0, d.Truncate(time.Second)); d < 10*time.Second {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	return report.Took(d)
+}

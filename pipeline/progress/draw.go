@@ -1,0 +1,89 @@
+package progress
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// Control sequences that every terminal since the VT100 knows.
+const (
+	clearBelow = "\r\x1b[J" // from the beginning of the cursor's line to the end of the screen
+	reset      = "\x1b[0m"
+	red        = "\x1b[31m"
+	yellow     = "\x1b[33m"
+)
+
+// frame replaces the block at the cursor by lines that stay and a new block.
+//
+// The cursor rests on the first line of the block, not below the last one: a
+// terminal that changes its width moves the cursor with the text, so that the
+// next frame finds the beginning of the block however the terminal broke its
+// lines. Between frames the terminal is in its usual state: whatever ends the
+// process, there is nothing to restore.
+func frame(above string, block []string) string {
+	var b strings.Builder
+	b.WriteString(clearBelow)
+	b.WriteString(above)
+	b.WriteString(strings.Join(block, "\n"))
+	b.WriteByte('\r')
+	for range len(block) - 1 {
+		b.WriteString("\x1b[A")
+	}
+	return b.String()
+}
+
+// coloured is the line of a step that ended.
+func coloured(line string, status pipeline.Status) string {
+	switch status {
+	case pipeline.Succeeded, pipeline.Reused, pipeline.Skipped, pipeline.Cancelled:
+		return line
+	case pipeline.Failed:
+		return red + line + reset
+	}
+	return yellow + line + reset
+}
+
+// fit cuts s to width columns. Characters that are wide on some terminals count
+// as wide.
+func fit(s string, width int) string {
+	used, cut := 0, 0 // cut: where s ends when it has to be cut
+	for i, r := range s {
+		if used <= width-2 { // room for the mark
+			cut = i
+		}
+		if used += columns(r); used > width {
+			if width < 2 {
+				return s[:cut]
+			}
+			return s[:cut] + "…"
+		}
+	}
+	return s
+}
+
+// columns is how many columns r takes at most.
+func columns(r rune) int {
+	if r < 0x1100 {
+		return 1
+	}
+	return 2
+}
+
+var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
+
+// printable is s on one line, without what moves the cursor or changes colours.
+func printable(s string) string {
+	s = escapes.ReplaceAllString(s, "")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return -1
+	}, s)
+}

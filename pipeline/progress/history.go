@@ -1,0 +1,146 @@
+package progress
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// historyVersion is the version of the files that this program writes and reads.
+const historyVersion = 1
+
+// History is how long the steps of a deployment take, by the steps of earlier
+// runs that succeeded. It is kept in a file that may be deleted at any time.
+// Methods may be called concurrently.
+type History struct {
+	file string
+
+	mu     sync.Mutex
+	steps  map[pipeline.Key]took
+	reuses bool // a step of this run was reused
+}
+
+// took is how long a step takes in seconds; 0 is not known.
+type took struct {
+	Stage string  `json:"stage"`
+	Name  string  `json:"step"`
+	Fresh float64 `json:"fresh,omitempty"` // in a run that does all the work
+	Again float64 `json:"again,omitempty"` // in one that finds earlier results that hold
+}
+
+type historyFile struct {
+	Version int    `json:"version"`
+	Steps   []took `json:"steps"`
+}
+
+// ReadHistory reads the file; one that is not there is an empty history. With an
+// error the history is empty and can be used as well: Write replaces the file.
+func ReadHistory(file string) (*History, error) {
+	h := &History{file: file, steps: map[pipeline.Key]took{}}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil
+	}
+	var stored historyFile
+	if err == nil {
+		err = json.Unmarshal(data, &stored)
+	}
+	if err == nil && stored.Version != historyVersion {
+		err = fmt.Errorf("it has version %d, this program knows %d", stored.Version, historyVersion)
+	}
+	if err != nil {
+		return h, fmt.Errorf("read the durations of earlier runs from %s: %w", file, err)
+	}
+	for _, t := range stored.Steps {
+		h.steps[pipeline.Key{Stage: t.Stage, Name: t.Name}] = t
+	}
+	return h, nil
+}
+
+// Observe takes in how long a step took that succeeded: half of it counts, and
+// half of what was known. It tells whether Durations changed its mind: it does
+// once, when the first step of the run was reused.
+func (h *History) Observe(e pipeline.Event) bool {
+	if !e.Status.OK() || e.Result.Started.IsZero() {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.steps[e.Result.Key]
+	t.Stage, t.Name = e.Result.Stage, e.Result.Name
+	first := e.Status == pipeline.Reused && !h.reuses
+	h.reuses = h.reuses || first
+	last := &t.Fresh
+	if h.reuses { // then also a step that always runs has less to do
+		last = &t.Again
+	}
+	seconds := e.Result.Elapsed().Round(time.Millisecond).Seconds()
+	if *last > 0 {
+		seconds = (seconds + *last) / 2
+	}
+	*last = max(seconds, 0.001)
+	h.steps[e.Result.Key] = t
+	return first
+}
+
+// Durations is how long each known step should take, by the runs that were like
+// this one: those that did all the work until a step is reused, from then on those
+// in which steps were.
+func (h *History) Durations() map[pipeline.Key]time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make(map[pipeline.Key]time.Duration, len(h.steps))
+	for key, t := range h.steps {
+		seconds := t.Fresh
+		if t.Again > 0 && (h.reuses || seconds == 0) {
+			seconds = t.Again
+		}
+		out[key] = time.Duration(seconds * float64(time.Second))
+	}
+	return out
+}
+
+// Write replaces the file, and makes its directory if needed.
+func (h *History) Write() error {
+	h.mu.Lock()
+	stored := historyFile{Version: historyVersion, Steps: make([]took, 0, len(h.steps))}
+	for t := range maps.Values(h.steps) {
+		stored.Steps = append(stored.Steps, t)
+	}
+	h.mu.Unlock()
+	data, err := json.Marshal(stored)
+	if err == nil {
+		err = replace(h.file, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the durations of this run in %s: %w", h.file, err)
+	}
+	return nil
+}
+
+func replace(file string, data []byte) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, ".durations-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
