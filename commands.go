@@ -33,7 +33,9 @@ func commands() map[string]command {
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
 		"explain":    {short: "Shows what an error code means and what to do", args: "CODE", flags: explainCommand},
 		"version":    {short: "Prints the version", flags: versionCommand},
+		"runs":       {short: "Lists the runs of a deployment, or shows one with every attempt at its steps", args: "[show ID]", flags: runsCommand},
 		"state":      {flags: stateCommand, hidden: true},
+		"unlock":     {short: "Takes the deployment's lock away from a run that is gone", flags: unlockCommand},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/state"
@@ -22,9 +23,18 @@ import (
 // have the state volume.
 func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	root := set.String("root", stages.StateDir, "the state volume")
-	return func(_ context.Context, io streams, args []string) error {
+	var who lock.Holder
+	set.StringVar(&who.User, "user", "", "hold, unlock: who does it")
+	set.StringVar(&who.Host, "host", "", "hold, unlock: on which machine")
+	set.StringVar(&who.Run, "run", "", "hold: id of the run")
+	set.StringVar(&who.Workflow, "workflow", "", "hold: of the run")
+	deployment := set.String("deployment", "", "runs: name of the deployment")
+	reason := set.String("reason", "", "unlock: why")
+	force := set.Bool("force", false, "unlock: also when the holder is alive")
+	return func(ctx context.Context, io streams, args []string) (err error) {
+		defer func() { tellFault(io.err, err) }()
 		if len(args) == 0 {
-			return errUsage{errors.New("give: keep FILE, show, report DIR [RUN], or purge")}
+			return errUsage{errors.New("give: keep FILE, show, report DIR [RUN], purge, hold, unlock FILE, or runs FILE [RUN]")}
 		}
 		switch rest := args[1:]; {
 		case args[0] == "keep" && len(rest) == 1:
@@ -39,6 +49,24 @@ func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) e
 			return reportState(*root, append(rest, "")[1], rest[0])
 		case args[0] == "purge" && len(rest) == 0:
 			return state.Purge(*root)
+		case args[0] == "hold" && len(rest) == 0:
+			return holdLock(ctx, io, *root, who)
+		case args[0] == "unlock" && len(rest) == 1:
+			l, err := openLock(ctx, *root, io.err)
+			if err != nil {
+				return err
+			}
+			broken, err := l.Unlock(ctx, who, *reason, *force)
+			if err != nil {
+				return err
+			}
+			return writeJSON(rest[0], broken)
+		case args[0] == "runs" && (len(rest) == 1 || len(rest) == 2):
+			answer, err := storedRuns(ctx, *root, *deployment, append(rest, "")[1])
+			if err != nil {
+				return err
+			}
+			return writeJSON(rest[0], answer)
 		}
 		return errUsage{fmt.Errorf("there is no state command %q", args)}
 	}

@@ -118,6 +118,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	keep := t.watch(io.err, &opts)
 	defer keep()
 	opts.Tools = toolVersions(pins)
+	opts.User, opts.Host = whoAmI()
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) {
 		if err := readable(ref); err != nil {
 			return nil, err

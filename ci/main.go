@@ -175,6 +175,65 @@ func (m *Slipway) Destroy(
 	return c.stdout(ctx, "destroy")
 }
 
+// Runs lists the runs of a deployment, the oldest first, or shows one of them with
+// every attempt at its steps.
+//
+// +cache="never"
+func (m *Slipway) Runs(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Id of a run to show.
+	// +optional
+	show string,
+	// "text" or "json".
+	// +default="text"
+	format string,
+) (string, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"runs", "--output", format}
+	if show != "" {
+		args = append(args, "show", show)
+	}
+	return c.stdout(ctx, args...)
+}
+
+// Unlock takes the deployment's lock away from a run that is gone, and records
+// who did so and why.
+//
+// +cache="never"
+func (m *Slipway) Unlock(
+	ctx context.Context,
+	// Why; it is recorded.
+	reason string,
+	// Take it away also from a run that gives signs of life.
+	// +optional
+	force bool,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (string, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"unlock", "--reason", reason}
+	if force {
+		args = append(args, "--force")
+	}
+	return c.stdout(ctx, args...)
+}
+
 // Kubeconfig is the administrator's access to the cluster.
 //
 // It names the server "cluster", as the toolchain reaches it; give another

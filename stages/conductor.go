@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -56,6 +57,8 @@ type Options struct {
 	Tools map[string]string
 	// Version of Slipway, for the run's record.
 	Version string
+	// User and Host say who holds the deployment's lock, for others to read.
+	User, Host string
 	// TLSKey is the private key of a given certificate.
 	TLSKey *dagger.Secret
 	// Secret finds what the configuration's hooks refer to; its error says why it
@@ -82,6 +85,7 @@ type Conductor struct {
 	deployment *containers.Deployment
 	cluster    *containers.Cluster   // nil unless the provider's cluster is a service
 	run        string                // id of the run
+	lease      *lease                // the lock of the run; nil for what needs none
 	online     map[pipeline.Key]bool // steps that are bound to the cluster
 	hookLogs   map[string]string     // what hooks printed, by name in the run's directory
 }
@@ -127,6 +131,7 @@ type step struct {
 	platform    bool // gets the platform release
 	manifests   bool // gets the bundle's manifests
 	tlsKey      bool // gets the private key of a given certificate
+	harmless    bool // changes nothing, so it need not wait for the lock
 	timeout     time.Duration
 }
 
@@ -157,6 +162,11 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 
 // exec runs one step in its container and decodes its output into out.
 func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, error) {
+	if !s.harmless {
+		if err := c.lease.wait(ctx); err != nil {
+			return "", err
+		}
+	}
 	input, err := json.Marshal(in)
 	if err != nil {
 		return "", fmt.Errorf("encode the input of %s: %w", s.key(), err)
@@ -173,7 +183,8 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, erro
 	}
 	request, err := json.Marshal(Request{
 		Run: c.run, Stage: s.stage, Step: s.name, Timeout: Duration(timeout),
-		Digest: c.digest(s.key().String(), lasting), Input: input, VerifyOnly: pipeline.VerifyOnly(ctx),
+		Deployment: c.opts.Config.Name, Digests: c.digests(s.key().String(), lasting), Input: input,
+		VerifyOnly: pipeline.VerifyOnly(ctx), Locked: c.lease != nil && !s.harmless,
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)
@@ -238,14 +249,17 @@ type Volatile interface {
 	Lasting() any
 }
 
-// digest is the journal's key of a step: its name, its input and all that is
-// pinned for the run.
-func (c *Conductor) digest(id string, input []byte) string {
-	h := sha256.New()
-	for _, part := range []string{id, string(input), c.opts.Images.Digest, c.opts.ReleaseDigest} {
-		fmt.Fprintf(h, "%d:%s\n", len(part), part)
+// digests are what an earlier result of a step counts for: its input, the
+// platform release, and the tools and images of the run.
+func (c *Conductor) digests(id string, input []byte) journal.Digests {
+	sum := func(parts ...string) string {
+		h := sha256.New()
+		for _, part := range parts {
+			fmt.Fprintf(h, "%d:%s\n", len(part), part)
+		}
+		return hex.EncodeToString(h.Sum(nil))
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return journal.Digests{Input: sum(id, string(input)), Config: sum(c.opts.ReleaseDigest), Tools: sum(c.opts.Images.Digest)}
 }
 
 // terraformRoot is the provider's root as a directory of the engine.

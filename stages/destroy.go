@@ -28,7 +28,7 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 		gone = append(gone, left)
 	} else {
 		key := pipeline.Key{Stage: infrastructure, Name: "node-remove"}
-		gone = append(gone, pipeline.Add(p, key, spanned(key, c.deployment.Wipe)))
+		gone = append(gone, pipeline.Add(p, key, spanned(key, c.locked(c.deployment.Wipe))))
 	}
 	terraform := add[TerraformInput, TerraformDestroyed](c, p, step{stage: infrastructure, name: "terraform-destroy", offline: true, terraform: true},
 		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, gone...)

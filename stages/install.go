@@ -50,7 +50,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	}
 
 	// Infrastructure: a cluster that answers, with storage and load balancer.
-	preflight := add[PreflightInput, Preflight](c, p, step{stage: infrastructure, name: "preflight", offline: true},
+	preflight := add[PreflightInput, Preflight](c, p, step{stage: infrastructure, name: "preflight", offline: true, harmless: true},
 		func() PreflightInput {
 			in := PreflightInput{Common: common, Tools: c.opts.Tools}
 			if r, ok := c.opts.Provider.(providers.Requirer); ok {
@@ -125,7 +125,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 // addNode starts the cluster's service; it runs until the end of the run.
 func (c *Conductor) addNode(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[struct{}] {
 	key := pipeline.Key{Stage: infrastructure, Name: "node"}
-	return pipeline.Add(p, key, spanned(key, c.cluster.Start), needs...)
+	return pipeline.Add(p, key, spanned(key, c.locked(c.cluster.Start)), needs...)
 }
 
 // syncTimeout bounds the step that waits for n apps: each has its own deadline,

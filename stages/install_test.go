@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 )
@@ -137,19 +138,20 @@ func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 	}
 }
 
-func TestTheJournalsKeyFollowsAllThatIsPinned(t *testing.T) {
-	digest := func(change func(c *Conductor)) string {
+func TestAnEarlierResultCountsForAllThatIsPinned(t *testing.T) {
+	of := func(change func(c *Conductor)) journal.Digests {
 		c := conductor(local.Provider{})
 		if change != nil {
 			change(c)
 		}
-		return c.digest("a/b", []byte("{}"))
+		return c.digests("a/b", []byte("{}"))
 	}
-	base := digest(nil)
-	require.Equal(t, base, digest(nil))
-	require.NotEqual(t, base, digest(func(c *Conductor) { c.opts.Images.Digest = "sha256:1" }))
-	require.NotEqual(t, base, digest(func(c *Conductor) { c.opts.ReleaseDigest = "sha256:1" }))
-	require.NotEqual(t, base, conductor(local.Provider{}).digest("a/c", []byte("{}")))
+	base := of(nil)
+	require.Equal(t, base, of(nil))
+	require.Equal(t, []string{"tools"}, base.Changed(of(func(c *Conductor) { c.opts.Images.Digest = "sha256:1" })))
+	require.Equal(t, []string{"configuration"}, base.Changed(of(func(c *Conductor) { c.opts.ReleaseDigest = "sha256:1" })))
+	require.Equal(t, []string{"input"}, base.Changed(conductor(local.Provider{}).digests("a/c", []byte("{}"))))
+	require.Equal(t, []string{"input"}, base.Changed(conductor(local.Provider{}).digests("a/b", []byte("[]"))))
 }
 
 func TestAnotherServerInAKubeconfig(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 )
 
 // Paths inside a step's container.
@@ -25,8 +26,13 @@ type Request struct {
 	Stage   string          `json:"stage"`   // "infrastructure"
 	Step    string          `json:"step"`    // "terraform"
 	Timeout Duration        `json:"timeout"` // of the whole step
-	Digest  string          `json:"digest"`  // sha256 over input, config and tools: the journal's key
 	Input   json.RawMessage `json:"input"`
+
+	Deployment string          `json:"deployment"`
+	Digests    journal.Digests `json:"digests"` // hex sha256 each; an earlier result counts for the same only
+	// Locked tells that the run holds the deployment's lock: the step fails when it
+	// does not any more.
+	Locked bool `json:"locked,omitempty"`
 	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
 	// with CodeNotVerified.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`

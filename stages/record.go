@@ -27,7 +27,8 @@ const keepLimit = 2 * time.Minute
 var errKeepTime = fmt.Errorf("the container that writes did not end within %s", keepLimit)
 
 // conduct runs a graph with its hooks and returns the run's record, whatever the
-// outcome. There is no record when a hook lacks what it needs: nothing has started.
+// outcome. There is no record when a hook lacks what it needs, and when the lock
+// cannot be had: nothing was changed.
 func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pipeline) (*report.Run, error) {
 	own := boundHooks(c.opts.Config.HooksOf(workflow), p.Graph())
 	if err := c.checkHooks(ctx, own); err != nil {
@@ -43,18 +44,33 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	record.Plan(p.Graph())
 	// A run that is killed leaves this record beside those of its steps. Writing
 	// it takes a container, so it does not hold the first step up.
+	ctx, end := c.takeLock(ctx, workflow)
+	defer end(nil)
 	begun := make(chan error, 1)
 	begin := *record
-	go func() { begun <- c.write(ctx, &begin, nil) }()
+	go func() {
+		if err := c.lease.wait(ctx); err != nil {
+			begun <- nil // there is no run then
+			return
+		}
+		begun <- c.write(ctx, &begin, nil)
+	}()
 	observe := oneAtATime(c.opts.Observe)
 	hooks := &hookRunner{run: c.run, deployment: c.opts.Config.Name, workflow: workflow, exec: c.execHook, observe: observe}
 	if c.opts.Begin != nil {
 		c.opts.Begin(p.Graph())
 	}
+	around := append(slices.Clone(c.opts.Hooks), hooks.bind(own)...)
+	if slices.ContainsFunc(around, func(h pipeline.Hook) bool { return h.Step == "" && h.Before != nil }) {
+		around = slices.Insert(around, 0, c.lockHook())
+	}
 	results, err := p.Run(ctx, pipeline.Options{
 		Select: c.opts.Select, Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: observe,
-		Hooks: append(slices.Clone(c.opts.Hooks), hooks.bind(own)...), CleanupTimeout: hookPatience(own),
+		Hooks: around, CleanupTimeout: hookPatience(own),
 	})
+	if !c.lease.held() {
+		return nil, err
+	}
 	if e := <-begun; e != nil && ctx.Err() == nil {
 		err = errors.Join(err, e)
 	}
@@ -99,7 +115,8 @@ type Kept struct {
 }
 
 // keep writes the record of a run that has ended and, at the same time, stops
-// the cluster's service. It returns err, joined by what went wrong here.
+// the cluster's service; then it gives the lock up. It returns err, joined by what
+// went wrong here.
 func (c *Conductor) keep(ctx context.Context, record *report.Run, state *RuntimeState, err error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), keepLimit, errKeepTime)
 	defer cancel()
@@ -115,7 +132,7 @@ func (c *Conductor) keep(ctx context.Context, record *report.Run, state *Runtime
 	if stopErr := <-stopped; stopErr != nil {
 		writeErr = errors.Join(writeErr, stopErr)
 	}
-	return errors.Join(err, writeErr)
+	return errors.Join(err, writeErr, c.lease.release(ctx))
 }
 
 // write puts the record, and the runtime state unless that is nil, into the

@@ -42,6 +42,7 @@ func areas() []area {
 		{"Registry", []string{"REG"}},
 		{"Engine", []string{"ENG", "CTR"}},
 		{"Run and steps", []string{"RUN", "DEP", "STP"}},
+		{"Lock and state", []string{"LOK", "STO"}},
 		{"Hooks", []string{"HOK"}},
 		{"Infrastructure", []string{"INF", "LOC"}},
 		{"Kubernetes", []string{"KUB"}},

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/providers/local/steps"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
@@ -76,7 +77,7 @@ func (d *deployment) run(stage, name, digest string, in, out any) stages.Result 
 	d.t.Helper()
 	input, err := json.Marshal(in)
 	require.NoError(d.t, err)
-	req, err := json.Marshal(stages.Request{Run: "it", Stage: stage, Step: name, Digest: digest, Timeout: stages.Duration(8 * 60e9), Input: input})
+	req, err := json.Marshal(stages.Request{Run: "it", Stage: stage, Step: name, Deployment: "test", Digests: journal.Digests{Input: digest, Config: "c", Tools: "t"}, Timeout: stages.Duration(8 * 60e9), Input: input})
 	require.NoError(d.t, err)
 	dir := d.t.TempDir()
 	request, result := filepath.Join(dir, "request.json"), filepath.Join(dir, "result.json")

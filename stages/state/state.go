@@ -16,6 +16,7 @@ import (
 const (
 	runsDir    = "runs"
 	latestFile = "latest"  // in runs: id of the last run
+	lockDir    = "lock"    // see package pipeline/lock
 	secretsDir = "secrets" // never leaves the volume
 	runtime    = "state.yaml"
 )
@@ -116,8 +117,8 @@ func Runs(root string) ([]string, error) {
 	return ids, err
 }
 
-// Purge removes everything but the records of the runs: after a removal nothing
-// may be reused.
+// Purge removes everything but the records of the runs and the lock, which the
+// caller holds: after a removal nothing may be reused.
 func Purge(root string) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -125,7 +126,7 @@ func Purge(root string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if e.Name() != runsDir {
+		if e.Name() != runsDir && e.Name() != lockDir {
 			errs = append(errs, os.RemoveAll(filepath.Join(root, e.Name())))
 		}
 	}

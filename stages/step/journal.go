@@ -1,50 +1,83 @@
 package step
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
+	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 )
 
-func openJournal(state string) *journal.Journal {
-	return journal.Open(filepath.Join(state, "journal"))
+// books are what a step reads and writes about itself: the deployment's lock and
+// the journal, both in its store.
+type books struct {
+	store  *store.Store
+	ledger *journal.Ledger
+	req    stages.Request
 }
 
-// recall returns the output of an earlier success with req's digest, or why
-// there is none. A damaged record is as good as none.
-func recall(state string, req stages.Request) (out json.RawMessage, why string) {
-	e, err := openJournal(state).Read(req.Stage, req.Step)
+// openBooks opens the store in the state volume.
+func openBooks(ctx context.Context, state string, req stages.Request) (*books, error) {
+	dir, err := filepath.Abs(state)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &books{s, journal.On(s, req.Deployment), req}, nil
+}
+
+// locked fails unless the step's run holds the lock, where it must: another one
+// may have taken it away since the step was started.
+func (b *books) locked(ctx context.Context) error {
+	if !b.req.Locked {
+		return nil
+	}
+	r, err := lock.New(b.store, lock.Options{}).Current(ctx)
+	if err != nil {
+		return err
+	}
+	if r != nil && r.Holder.Run == b.req.Run {
+		return nil
+	}
+	who := "nobody has it"
+	if r != nil {
+		who = r.Holder.String() + " has it"
+	}
+	return &fault.Fault{
+		Code: lock.CodeLost, Class: fault.Locked, Op: "keep the deployment's lock",
+		Err: fmt.Errorf("run %s does not hold it any more: %s", b.req.Run, who),
+		Fix: "see that no other run works on the deployment (slipway runs), then run the same command again",
+	}
+}
+
+// reuse returns the output of an earlier success with the same digests that still
+// holds, or why there is none.
+func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessage, error) {
+	if code.verify == nil || b.req.Digests == (journal.Digests{}) {
+		return nil, errors.New("the step runs every time")
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	defer cancel()
+	var now json.RawMessage // what the step sees now, where it looks for itself
+	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
+		now, err = guarded(ctx, 0, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
+		return err
+	})
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, "the journal has none"
 	case err != nil:
-		return nil, err.Error()
-	case e.Status != string(stages.Succeeded):
-		return nil, "the step did not succeed last time"
-	case e.Digest != req.Digest:
-		return nil, "its input, configuration or tools were different"
+		return nil, err
+	case why != "":
+		return nil, errors.New(why)
 	}
-	return e.Output, ""
-}
-
-// remember keeps how req's step ended; f is nil when it succeeded.
-func remember(state string, req stages.Request, started time.Time, out json.RawMessage, f *fault.Fault) error {
-	j := openJournal(state)
-	e := journal.Entry{
-		Digest: req.Digest, Status: string(stages.Succeeded), Output: out,
-		Started: started, Finished: time.Now().UTC(), Run: req.Run, Attempt: 1, Fault: f,
-	}
-	if f != nil {
-		e.Status = string(stages.Failed)
-	}
-	if last, err := j.Read(req.Stage, req.Step); err == nil && last.Digest == req.Digest {
-		e.Attempt = last.Attempt + 1
-	}
-	return j.Write(req.Stage, req.Step, e)
+	env.Logger.Info("earlier result still holds")
+	return now, nil
 }

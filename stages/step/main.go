@@ -156,7 +156,14 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		defer cancel()
 	}
 	id := env.ID
-	out, why := reuse(ctx, code, req, env)
+	own, err := openBooks(ctx, env.StateDir, req)
+	if err == nil {
+		err = own.locked(ctx)
+	}
+	if err != nil {
+		return stages.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+	}
+	out, why := own.reuse(ctx, code, env)
 	if why == nil {
 		return stages.Reused, out, nil
 	}
@@ -167,9 +174,14 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 			Fix: "run it again: slipway install --from " + id,
 		}
 	}
-	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout), "digest", req.Digest)
-	started := time.Now().UTC()
-	out, err := guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
+	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
+		"input", req.Digests.Input, "config", req.Digests.Config, "tools", req.Digests.Tools)
+	attempt, err := own.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
+	if err != nil {
+		return stages.Failed, nil, badState("write the journal", err)
+	}
+	lasting := context.WithoutCancel(ctx) // how it ended is written in any case
+	out, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secret.holds(out) {
 		err = &fault.Fault{
 			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errors.New("the output holds a secret"),
@@ -182,40 +194,17 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		if msg := f.Err.Error(); env.secret.clean(msg) != msg {
 			f.Err = errors.New(env.secret.clean(msg))
 		}
-		if err := remember(env.StateDir, req, started, nil, f); err != nil {
+		if err := own.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal is behind", "error", err)
 		}
 		return stages.Failed, nil, f
 	}
-	if err := remember(env.StateDir, req, started, out, nil); err != nil {
+	if err := own.ledger.End(lasting, attempt, out, nil); err != nil {
 		return stages.Failed, nil, badState("write the journal", err)
 	}
 	env.Logger.Info("step succeeded", "step", id)
 	return stages.Succeeded, out, nil
 }
-
-// reuse returns the output of an earlier success with the same digest that still
-// holds, or why there is none.
-func reuse(ctx context.Context, code erased, req stages.Request, env *Env) (json.RawMessage, error) {
-	if code.verify == nil || req.Digest == "" {
-		return nil, errors.New("the step runs every time")
-	}
-	out, why := recall(env.StateDir, req)
-	if why != "" {
-		return nil, errors.New(why)
-	}
-	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
-	defer cancel()
-	out, err := guarded(ctx, 0, env, func() (json.RawMessage, error) { return code.verify(ctx, env, req.Input, out) })
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", notHeld, err)
-	}
-	env.Logger.Info("earlier result still holds", "digest", req.Digest)
-	return out, nil
-}
-
-// notHeld begins the reason of a result that was there and is not true any more.
-const notHeld = "the earlier result does not hold any more"
 
 // guarded calls f, turns a panic into an error, and leaves a call that does not
 // return within grace after ctx has ended to itself: the process ends soon.

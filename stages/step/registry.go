@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
@@ -47,7 +48,9 @@ type erased struct {
 // the composition root.
 func Register[In, Out any](r *Registry, stage, name string, s Step[In, Out]) {
 	id := stage + "/" + name
-	_ = openJournal("").File(stage, name) // panics on a name that makes no file name
+	if !journal.Name(stage) || !journal.Name(name) {
+		panic("step " + id + " has no name for a file")
+	}
 	if s.Run == nil {
 		panic("step " + id + " has no Run")
 	}

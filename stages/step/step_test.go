@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -27,6 +28,11 @@ type in struct {
 
 type out struct {
 	Length int `json:"length"`
+}
+
+// digests are those of a step's surroundings, named for the test.
+func digests(name string) journal.Digests {
+	return journal.Digests{Input: name, Config: "c", Tools: "t"}
 }
 
 // bench runs one step of the registry as the container does.
@@ -67,6 +73,9 @@ func (b *bench) run(r stages.Request) (int, stages.Result) {
 	b.t.Helper()
 	if r.Run == "" {
 		r.Run = "r1"
+	}
+	if r.Deployment == "" {
+		r.Deployment = "test"
 	}
 	if r.Stage == "" {
 		r.Stage, r.Step = "stage", "measure"
@@ -110,7 +119,7 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 		env.Redact("a password")
 		require.NoError(t, env.Keep("seen.txt", []byte("with a password in it")))
 	}
-	code, res := b.run(stages.Request{Digest: "d1"})
+	code, res := b.run(stages.Request{Digests: digests("d1")})
 	require.Zero(t, code)
 	require.Equal(t, stages.Succeeded, res.Status)
 	require.JSONEq(t, `{"length":4}`, string(res.Output))
@@ -137,21 +146,21 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 
 func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
 	b := newBench(t)
-	b.run(stages.Request{Digest: "d1"})
-	code, res := b.run(stages.Request{Digest: "d1", Run: "r2"})
+	b.run(stages.Request{Digests: digests("d1")})
+	code, res := b.run(stages.Request{Digests: digests("d1"), Run: "r2"})
 	require.Zero(t, code)
 	require.Equal(t, stages.Reused, res.Status)
 	require.JSONEq(t, `{"length":4}`, string(res.Output))
 	require.Equal(t, 1, b.calls)
 
 	b.stale = errors.New("somebody deleted it")
-	_, res = b.run(stages.Request{Digest: "d1"})
+	_, res = b.run(stages.Request{Digests: digests("d1")})
 	require.Equal(t, stages.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls, "Verify said that it does not hold")
 	require.Contains(t, b.log(), "somebody deleted it")
 
 	b.stale = nil
-	b.run(stages.Request{Digest: "d2"})
+	b.run(stages.Request{Digests: digests("d2")})
 	require.Equal(t, 3, b.calls, "another digest")
 	b.run(stages.Request{})
 	b.run(stages.Request{})
@@ -174,7 +183,7 @@ func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 		}
 		return out{Length: b.calls}, nil
 	}})
-	req := stages.Request{Stage: "stage", Step: "repeat", Digest: "d"}
+	req := stages.Request{Stage: "stage", Step: "repeat", Digests: digests("d")}
 	_, first := b.run(req)
 	require.Equal(t, stages.Succeeded, first.Status)
 	require.Zero(t, dry, "there was nothing to look at")
@@ -193,14 +202,14 @@ func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 
 func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	b := newBench(t)
-	only := stages.Request{Digest: "d", VerifyOnly: true}
+	only := stages.Request{Digests: digests("d"), VerifyOnly: true}
 	code, res := b.run(only)
 	require.Equal(t, int(fault.Step), code)
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
-	require.ErrorContains(t, res.Fault, "the journal has none")
+	require.ErrorContains(t, res.Fault, "the journal has no record of the step")
 	require.Zero(t, b.calls)
 
-	_, res = b.run(stages.Request{Digest: "d"})
+	_, res = b.run(stages.Request{Digests: digests("d")})
 	require.Equal(t, stages.Succeeded, res.Status)
 	_, res = b.run(only)
 	require.Equal(t, stages.Reused, res.Status)
@@ -210,14 +219,14 @@ func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	require.ErrorContains(t, res.Fault, "somebody removed it")
 	require.Equal(t, 1, b.calls)
 
-	_, res = b.run(stages.Request{Stage: "stage", Step: "always", Digest: "d", VerifyOnly: true})
+	_, res = b.run(stages.Request{Stage: "stage", Step: "always", Digests: digests("d"), VerifyOnly: true})
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
 }
 
 func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
 	b := newBench(t)
 	for range 2 {
-		_, res := b.run(stages.Request{Stage: "stage", Step: "always", Digest: "d1"})
+		_, res := b.run(stages.Request{Stage: "stage", Step: "always", Digests: digests("d1")})
 		require.Equal(t, stages.Succeeded, res.Status)
 	}
 	require.Equal(t, 2, b.calls)
@@ -225,9 +234,9 @@ func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
 
 func TestDamagedJournalIsNoResult(t *testing.T) {
 	b := newBench(t)
-	b.run(stages.Request{Digest: "d1"})
+	b.run(stages.Request{Digests: digests("d1")})
 	require.NoError(t, os.WriteFile(b.path("state", "journal", "stage.measure.json"), []byte(`{"ver`), 0o600))
-	_, res := b.run(stages.Request{Digest: "d1"})
+	_, res := b.run(stages.Request{Digests: digests("d1")})
 	require.Equal(t, stages.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls)
 }
@@ -235,7 +244,7 @@ func TestDamagedJournalIsNoResult(t *testing.T) {
 func TestFailureIsRunAgain(t *testing.T) {
 	b := newBench(t)
 	b.err = &fault.Fault{Code: "ABC-001", Class: fault.Step, Op: "do it", Fix: "do it better", Err: errors.New("broken")}
-	code, res := b.run(stages.Request{Digest: "d1"})
+	code, res := b.run(stages.Request{Digests: digests("d1")})
 	require.Equal(t, 4, code)
 	require.Equal(t, stages.Failed, res.Status)
 	require.Equal(t, fault.Code("ABC-001"), res.Fault.Code)
@@ -243,7 +252,7 @@ func TestFailureIsRunAgain(t *testing.T) {
 	require.Equal(t, "steps/stage.measure/log.txt", res.Fault.Log)
 
 	b.err = nil
-	code, res = b.run(stages.Request{Digest: "d1"})
+	code, res = b.run(stages.Request{Digests: digests("d1")})
 	require.Zero(t, code)
 	require.Equal(t, stages.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls)
@@ -293,7 +302,7 @@ func TestCancellationIsNoFailureOfTheStep(t *testing.T) {
 		<-ctx.Done()
 		b.err = ctx.Err()
 	}
-	raw := `{"run":"r1","stage":"stage","step":"measure","timeout":"1m","digest":"d","input":{"text":"four"}}`
+	raw := `{"run":"r1","stage":"stage","step":"measure","timeout":"1m","deployment":"test","digests":{"input":"d","config":"c","tools":"t"},"input":{"text":"four"}}`
 	require.NoError(t, os.WriteFile(b.path("request.json"), []byte(raw), 0o600))
 	code, res := b.main(ctx, "stage/measure")
 	require.Equal(t, 7, code)

@@ -1,0 +1,86 @@
+package containers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// codeHold: the container that takes the deployment's lock could not be run, or
+// it ended without a word.
+// Remedy: look at the engine's log, then run the same command again.
+// Class: step.
+const codeHold fault.Code = "CTR-006"
+
+// HoldPort is where a program that Hold runs listens once it holds the lock.
+const HoldPort = 6480
+
+// FaultLine begins the line of standard error in which such a program tells, as
+// JSON, the fault for which it does not hold the lock.
+const FaultLine = "slipway-fault: "
+
+// Hold is a service that holds the deployment's lock: it has it from Start to
+// Stop, or to the end of the Dagger session, which ends it too when the program
+// that opened the session is killed.
+type Hold struct{ service *dagger.Service }
+
+// Hold describes the service; args is the command line of a program that takes
+// the lock in the state volume, listens on HoldPort, and gives the lock up when
+// it gets SIGTERM.
+func (d *Deployment) Hold(args ...string) *Hold {
+	ctr := fresh(d.Toolchain(nil)).WithExposedPort(HoldPort)
+	return &Hold{ctr.AsService(dagger.ContainerAsServiceOpts{Args: args})}
+}
+
+// Start returns once the lock is held. The error is the fault that the program
+// told, such as that somebody else holds the lock.
+func (h *Hold) Start(ctx context.Context) error {
+	_, err := h.service.Start(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return notHeld(err)
+}
+
+// Stop gives the lock up.
+func (h *Hold) Stop(ctx context.Context) error {
+	if _, err := h.service.Stop(ctx); err != nil {
+		return fmt.Errorf("give the lock up: %w", err)
+	}
+	return nil
+}
+
+// ToldFault is the fault that a program told in a line that begins with FaultLine;
+// nil when text has none.
+func ToldFault(text string) *fault.Fault {
+	for line := range strings.Lines(text) {
+		_, rest, ok := strings.Cut(line, FaultLine)
+		if !ok {
+			continue
+		}
+		var f fault.Fault
+		if json.NewDecoder(strings.NewReader(rest)).Decode(&f) == nil {
+			return &f
+		}
+	}
+	return nil
+}
+
+// notHeld takes the fault that the program told out of the engine's error.
+func notHeld(err error) error {
+	if f := ToldFault(err.Error()); f != nil {
+		return f
+	}
+	return &fault.Fault{
+		Code: codeHold, Class: fault.Step, Op: "take the deployment's lock", Err: err,
+		Fix: "look at the engine's log, then run the same command again",
+	}
+}

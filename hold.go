@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+// How often a holder of the lock gives a sign of life, and for how long one is
+// good. The holder is a process beside the steps of its run, on a machine that
+// may be very busy.
+const (
+	lockBeat = 3 * time.Second
+	lockTTL  = 20 * time.Second
+)
+
+// openLock is the lock in the state volume.
+func openLock(ctx context.Context, root string, errw io.Writer) (*lock.Lock, error) {
+	dir, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("find the state volume: %w", err)
+	}
+	s, err := store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return lock.New(s, lock.Options{Beat: lockBeat, TTL: lockTTL, Waiting: func(r lock.Record, d time.Duration) {
+		fmt.Fprintf(errw, "slipway: infrastructure/lock: %s gave no sign of life; waiting up to %s for one\n", r.Holder, d.Round(time.Second))
+	}}), nil
+}
+
+// holdLock is `slipway state hold`: it takes the lock, listens on a port, and
+// gives the lock up when it is told to stop.
+func holdLock(ctx context.Context, io streams, root string, who lock.Holder) error {
+	l, err := openLock(ctx, root, io.err)
+	if err != nil {
+		return err
+	}
+	held, lease, err := l.Acquire(ctx, who)
+	if err != nil {
+		return err
+	}
+	err = listenWhile(held, io.stop)
+	return errors.Join(err, lease.Release(ctx))
+}
+
+// tellFault writes the fault that err holds for the conductor, which started this
+// program in a container.
+func tellFault(w io.Writer, err error) {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		return
+	}
+	if text, jsonErr := json.Marshal(f); jsonErr == nil {
+		fmt.Fprintf(w, "%s%s\n", containers.FaultLine, text)
+	}
+}
+
+// listenWhile listens on containers.HoldPort until stop is closed or ctx ends.
+func listenWhile(ctx context.Context, stop <-chan struct{}) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(containers.HoldPort)))
+	if err != nil {
+		return fmt.Errorf("tell that the lock is held: %w", err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			_ = conn.Close()
+		}
+	}()
+	select {
+	case <-stop:
+		err = nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	_ = listener.Close()
+	<-served
+	return err
+}

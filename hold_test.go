@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/progress"
+)
+
+// holder runs `slipway state hold` until stop is closed.
+func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan error, said *strings.Builder) {
+	t.Helper()
+	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
+	screen := progress.Open(said, progress.Options{})
+	go func() {
+		err := holdLock(t.Context(), streams{out: said, err: screen, stop: stop}, root, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"})
+		tellFault(screen, err)
+		ended <- err
+	}()
+	return stop, ended, said
+}
+
+func TestOneRunHoldsTheLock(t *testing.T) {
+	root := t.TempDir()
+	stop, first, _ := holder(t, root, "r1")
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(containers.HoldPort)))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond, "it listens once it has the lock")
+
+	_, second, said := holder(t, root, "r2")
+	err := <-second
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.ErrorContains(t, err, "u@h (install, run r1)")
+	told := containers.ToldFault(said.String())
+	require.NotNil(t, told, said.String())
+	require.Equal(t, lock.CodeHeld, told.Code)
+
+	close(stop)
+	require.NoError(t, <-first)
+	l, err := openLock(t.Context(), root, said)
+	require.NoError(t, err)
+	current, err := l.Current(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, current, "it gave the lock up")
+}
+
+func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
+	root := t.TempDir()
+	_, first, said := holder(t, root, "r1")
+	l, err := openLock(t.Context(), root, said)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		r, err := l.Current(t.Context())
+		return err == nil && r != nil
+	}, 10*time.Second, 10*time.Millisecond)
+	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	require.NoError(t, err)
+	select {
+	case err = <-first:
+	case <-time.After(4 * lockBeat):
+		t.Fatal("the holder goes on")
+	}
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	require.False(t, errors.Is(err, context.Canceled))
+}

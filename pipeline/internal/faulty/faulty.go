@@ -1,0 +1,154 @@
+// Package faulty makes the stores of tests misbehave as disks and networks do.
+package faulty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+// ErrInjected is the error that a faulty store makes up.
+var ErrInjected = errors.New("injected error")
+
+// Plan says how often operations go wrong: each is a probability from 0 to 1.
+type Plan struct {
+	Seed       uint64
+	Error      float64       // nothing is done, and the caller gets ErrInjected
+	LostAnswer float64       // it is done, and the caller gets ErrInjected
+	Torn       float64       // of writes: half of the value is written, and the caller gets ErrInjected
+	SilentTorn float64       // of writes: half of the value is written, and the caller hears of no error
+	Duplicate  float64       // of writes: the request arrives a second time, at once
+	Slow       float64       // it takes up to Delay; a caller that gives up in time is not served
+	Delay      time.Duration // of slow ones
+}
+
+// Store is a store with faults. Its plan may be changed at any time.
+type Store struct {
+	s *store.Store
+
+	mu     sync.Mutex
+	plan   Plan
+	rand   *rand.Rand
+	counts map[string]int
+}
+
+// New wraps s.
+func New(s *store.Store, plan Plan) *Store {
+	return &Store{s: s, plan: plan, rand: rand.New(rand.NewPCG(plan.Seed, plan.Seed)), counts: map[string]int{}}
+}
+
+// Set replaces the plan; its seed has no effect.
+func (f *Store) Set(plan Plan) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plan = plan
+}
+
+// Counts tells how often each fault occurred, by the name of its field in Plan.
+func (f *Store) Counts() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[string]int{}
+	for k, v := range f.counts {
+		out[k] = v
+	}
+	return out
+}
+
+// draw decides about one operation.
+func (f *Store) draw(write bool) (fault string, delay time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.plan
+	if f.rand.Float64() < p.Slow {
+		delay = time.Duration(f.rand.Float64() * float64(p.Delay))
+		f.counts["Slow"]++
+	}
+	x := f.rand.Float64()
+	type choice struct {
+		name  string
+		share float64
+	}
+	choices := []choice{{"Error", p.Error}, {"LostAnswer", p.LostAnswer}}
+	if write {
+		choices = append(choices, choice{"Torn", p.Torn}, choice{"SilentTorn", p.SilentTorn}, choice{"Duplicate", p.Duplicate})
+	}
+	for _, c := range choices {
+		if x < c.share {
+			f.counts[c.name]++
+			return c.name, delay
+		}
+		x -= c.share
+	}
+	return "", delay
+}
+
+func (f *Store) do(ctx context.Context, op string, data []byte, write bool, apply func([]byte) error) error {
+	fault, delay := f.draw(write)
+	if delay > 0 {
+		t := time.NewTimer(delay)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", op, context.Cause(ctx))
+		case <-t.C:
+		}
+	}
+	injected := fmt.Errorf("%s: %w", op, ErrInjected)
+	switch fault {
+	case "Error":
+		return injected
+	case "LostAnswer":
+		_ = apply(data) // whether it was done is what the caller does not learn
+		return injected
+	case "Torn":
+		_ = apply(data[:len(data)/2])
+		return injected
+	case "SilentTorn":
+		return apply(data[:len(data)/2])
+	case "Duplicate":
+		if err := apply(data); err != nil {
+			return err
+		}
+	}
+	return apply(data)
+}
+
+// Get reads; the wrapped store's is called without faults.
+func (f *Store) Get(ctx context.Context, key string) (data []byte, err error) {
+	err = f.do(ctx, "read "+key, nil, false, func([]byte) error {
+		data, err = f.s.Get(ctx, key)
+		return err
+	})
+	return data, err
+}
+
+// List lists.
+func (f *Store) List(ctx context.Context, prefix string) (keys []string, err error) {
+	err = f.do(ctx, "list "+prefix, nil, false, func([]byte) error {
+		keys, err = f.s.List(ctx, prefix)
+		return err
+	})
+	return keys, err
+}
+
+// Put writes.
+func (f *Store) Put(ctx context.Context, key string, data []byte) error {
+	return f.do(ctx, "write "+key, data, true, func(data []byte) error { return f.s.Put(ctx, key, data) })
+}
+
+// Create writes what is not there. Of a request that arrives twice, the second
+// answer is the one that arrives.
+func (f *Store) Create(ctx context.Context, key string, data []byte) error {
+	return f.do(ctx, "create "+key, data, true, func(data []byte) error { return f.s.Create(ctx, key, data) })
+}
+
+// Delete deletes.
+func (f *Store) Delete(ctx context.Context, key string) error {
+	return f.do(ctx, "delete "+key, nil, true, func([]byte) error { return f.s.Delete(ctx, key) })
+}

@@ -1,0 +1,430 @@
+package journal_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+const run1, run2 = "20260102-030405-a1b2c3", "20260103-030405-d4e5f6"
+
+var digests = journal.Digests{Input: "sha256:in", Config: "sha256:cfg", Tools: "sha256:tools"}
+
+func memory(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), "mem://", store.Options{})
+	require.NoError(t, err)
+	return s
+}
+
+func begin(t *testing.T, l *journal.Ledger, run, step string) journal.Attempt {
+	t.Helper()
+	a, err := l.Begin(t.Context(), run, "infrastructure", step, digests)
+	require.NoError(t, err)
+	return a
+}
+
+func holds(context.Context, json.RawMessage) error { return nil }
+
+func resume(t *testing.T, l *journal.Ledger, run, step string, d journal.Digests) (string, string) {
+	t.Helper()
+	out, why, err := l.Resume(t.Context(), run, "infrastructure", step, d, holds)
+	require.NoError(t, err)
+	return string(out), why
+}
+
+func TestLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		l := journal.On(s, "prod")
+		_, err := l.Last(t.Context(), "infrastructure", "terraform")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, why := resume(t, l, run1, "terraform", digests)
+		require.Equal(t, "the journal has no record of the step", why)
+
+		a := begin(t, l, run1, "terraform")
+		last, err := l.Last(t.Context(), "infrastructure", "terraform")
+		require.NoError(t, err)
+		require.Equal(t, a, last, "it is written before the work")
+		require.Equal(t, journal.Running, last.Status)
+		require.Equal(t, 1, last.Number)
+		require.Zero(t, last.Finished)
+
+		time.Sleep(time.Minute)
+		boom := &fault.Fault{Code: "INF-003", Class: fault.Step, Op: "apply", Fix: "again", Err: errors.New("boom")}
+		require.NoError(t, l.End(t.Context(), a, json.RawMessage(`"not kept"`), boom))
+		last, err = l.Last(t.Context(), "infrastructure", "terraform")
+		require.NoError(t, err)
+		require.Equal(t, journal.Failed, last.Status)
+		require.Equal(t, "boom", last.Fault.Err.Error())
+		require.Empty(t, last.Output)
+		require.Equal(t, time.Minute, last.Finished.Sub(last.Started))
+		_, why = resume(t, l, run1, "terraform", digests)
+		require.Equal(t, "attempt 1 of run "+run1+" failed with INF-003", why)
+
+		a = begin(t, l, run1, "terraform")
+		require.Equal(t, 2, a.Number)
+		require.NoError(t, l.End(t.Context(), a, json.RawMessage(`{"n":1,"s":"<&>"}`), nil))
+		out, why := resume(t, l, run2, "terraform", digests)
+		require.Empty(t, why)
+		require.JSONEq(t, `{"n":1,"s":"<&>"}`, out)
+
+		time.Sleep(time.Minute)
+		a = begin(t, l, run2, "cluster")
+		require.Equal(t, 1, a.Number)
+		attempts, err := l.Run(t.Context(), run1)
+		require.NoError(t, err)
+		require.Len(t, attempts, 2)
+		require.Equal(t, []journal.Status{journal.Failed, journal.Succeeded}, []journal.Status{attempts[0].Status, attempts[1].Status})
+		attempts, err = l.Run(t.Context(), run2)
+		require.NoError(t, err)
+		require.Len(t, attempts, 2)
+		require.Equal(t, journal.Reused, attempts[0].Status)
+		require.Equal(t, run1, attempts[0].From)
+		require.Equal(t, journal.Running, attempts[1].Status)
+		runs, err := l.Runs(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{run1, run2}, runs)
+		all, err := l.All(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 2)
+		require.Equal(t, "cluster", all[0].Step)
+		require.Equal(t, run1, all[1].Run, "one that was reused stays the last attempt")
+		_, err = l.Run(t.Context(), "../up")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		attempts, err = l.Run(t.Context(), "unknown")
+		require.NoError(t, err)
+		require.Empty(t, attempts)
+	})
+}
+
+// TestResume_onlyWhenAllHolds: digests, success and the postcondition, each by
+// itself, decide.
+func TestResume_onlyWhenAllHolds(t *testing.T) {
+	l := journal.On(memory(t), "prod")
+	a := begin(t, l, run1, "terraform")
+	require.NoError(t, l.End(t.Context(), a, json.RawMessage(`1`), nil))
+	at := "attempt 1 of run " + run1
+	for _, c := range []struct {
+		change func(*journal.Digests)
+		why    string
+	}{
+		{func(d *journal.Digests) { d.Input = "x" }, "since " + at + " another input is given"},
+		{func(d *journal.Digests) { d.Config = "x" }, "since " + at + " another configuration is given"},
+		{func(d *journal.Digests) { d.Tools = "x" }, "since " + at + " another tools is given"},
+		{func(d *journal.Digests) { d.Input, d.Tools = "x", "y" }, "since " + at + " another input and another tools is given"},
+		{func(d *journal.Digests) { d.Input = "" }, "a digest is missing"},
+		{func(d *journal.Digests) { *d = journal.Digests{} }, "a digest is missing"},
+	} {
+		d := digests
+		c.change(&d)
+		out, why := resume(t, l, run2, "terraform", d)
+		require.Equal(t, c.why, why)
+		require.Empty(t, out)
+	}
+	var saw string
+	out, why, err := l.Resume(t.Context(), run2, "infrastructure", "terraform", digests, func(_ context.Context, out json.RawMessage) error {
+		saw = string(out)
+		return errors.New("the cluster is gone")
+	})
+	require.NoError(t, err)
+	require.Empty(t, out)
+	require.Equal(t, "1", saw)
+	require.Equal(t, "what "+at+" did does not hold any more: the cluster is gone", why)
+	attempts, err := l.Run(t.Context(), run2)
+	require.NoError(t, err)
+	require.Empty(t, attempts)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stopped")
+	_, _, err = l.Resume(ctx, run2, "infrastructure", "terraform", digests, func(ctx context.Context, _ json.RawMessage) error {
+		cancel(stop)
+		return ctx.Err()
+	})
+	require.ErrorIs(t, err, stop)
+}
+
+// TestBegin_afterAnInterruption: a record that says running at the start is one of
+// an attempt that was interrupted, and is said and noted to be.
+func TestBegin_afterAnInterruption(t *testing.T) {
+	s := memory(t)
+	l := journal.On(s, "prod")
+	first := begin(t, l, run1, "terraform")
+	_, why := resume(t, l, run2, "terraform", digests)
+	require.Contains(t, why, "attempt 1 of run "+run1+" was interrupted: it started at "+first.Started.Format(time.RFC3339))
+	second := begin(t, l, run1, "terraform")
+	require.Equal(t, 2, second.Number)
+	third := begin(t, l, run2, "terraform")
+	require.Equal(t, 1, third.Number)
+	attempts, err := l.Run(t.Context(), run1)
+	require.NoError(t, err)
+	require.Len(t, attempts, 2)
+	for _, a := range attempts {
+		require.Equal(t, journal.Interrupted, a.Status)
+	}
+
+	// Killed between the two records of its end: the run's own is right, and
+	// the other one is not trusted.
+	running, err := s.Get(t.Context(), "journal/infrastructure.terraform.json")
+	require.NoError(t, err)
+	require.NoError(t, l.End(t.Context(), third, json.RawMessage(`3`), nil))
+	require.NoError(t, s.Put(t.Context(), "journal/infrastructure.terraform.json", running))
+	_, why = resume(t, l, run2, "terraform", digests)
+	require.Contains(t, why, "was interrupted")
+	require.Equal(t, 2, begin(t, l, run2, "terraform").Number)
+	attempts, err = l.Run(t.Context(), run2)
+	require.NoError(t, err)
+	require.Equal(t, journal.Succeeded, attempts[0].Status)
+	require.Equal(t, journal.Running, attempts[1].Status)
+}
+
+func TestLedger_tornAndForeign(t *testing.T) {
+	const key = "journal/infrastructure.terraform.json"
+	s := memory(t)
+	l := journal.On(s, "prod")
+	require.NoError(t, l.End(t.Context(), begin(t, l, run1, "terraform"), json.RawMessage(`{"n":1}`), nil))
+	whole, err := s.Get(t.Context(), key)
+	require.NoError(t, err)
+	unusable := func(data []byte, reason journal.Reason, says string) {
+		t.Helper()
+		require.NoError(t, s.Put(t.Context(), key, data))
+		_, err := l.Last(t.Context(), "infrastructure", "terraform")
+		e, ok := errors.AsType[*journal.RecordError](err)
+		require.True(t, ok, "%q: %v", data, err)
+		require.Equal(t, key, e.File)
+		if reason != "" {
+			require.Equal(t, reason, e.Reason)
+		}
+		require.ErrorContains(t, err, says)
+		out, why := resume(t, l, run2, "terraform", digests)
+		require.Empty(t, out)
+		require.Contains(t, why, key)
+		all, err := l.All(t.Context())
+		require.Empty(t, all)
+		require.ErrorContains(t, err, key)
+	}
+	for i := range whole {
+		unusable(whole[:i], journal.Torn, "is torn")
+		altered := append([]byte(nil), whole...)
+		altered[i] ^= 1
+		unusable(altered, "", key)
+	}
+	// Another step's, another deployment's, another program's.
+	require.NoError(t, l.End(t.Context(), begin(t, l, run1, "cluster"), nil, nil))
+	other, err := s.Get(t.Context(), "journal/infrastructure.cluster.json")
+	require.NoError(t, err)
+	require.NoError(t, s.Delete(t.Context(), "journal/infrastructure.cluster.json"))
+	unusable(other, journal.Foreign, `it is of step "infrastructure/cluster"`)
+	theirs := memory(t)
+	staging := journal.On(theirs, "staging")
+	require.NoError(t, staging.End(t.Context(), begin(t, staging, run1, "terraform"), nil, nil))
+	foreign, err := theirs.Get(t.Context(), key)
+	require.NoError(t, err)
+	unusable(foreign, journal.Foreign, `it is of deployment "staging"`)
+	unusable([]byte(`{"version":1,"sha256":"","record":{}}`+"\n"), journal.Foreign, "kind")
+
+	// The next attempt goes on from there.
+	a := begin(t, l, run1, "terraform")
+	require.Equal(t, 2, a.Number)
+	require.NoError(t, l.End(t.Context(), a, json.RawMessage(`2`), nil))
+	out, why := resume(t, l, run2, "terraform", digests)
+	require.Equal(t, "2", out, why)
+
+	// In a run's directory.
+	history := "runs/" + run1 + "/steps/infrastructure.terraform/attempt-1.json"
+	require.NoError(t, s.Put(t.Context(), history, whole[:20]))
+	attempts, err := l.Run(t.Context(), run1)
+	require.ErrorContains(t, err, history+" is torn")
+	require.Len(t, attempts, 2)
+	right, err := s.Get(t.Context(), strings.Replace(history, "-1", "-2", 1))
+	require.NoError(t, err)
+	require.NoError(t, s.Put(t.Context(), history, right))
+	_, err = l.Run(t.Context(), run1)
+	require.ErrorContains(t, err, history+" is foreign")
+}
+
+func TestLedger_names(t *testing.T) {
+	l := journal.On(memory(t), "prod")
+	for _, bad := range []string{"", "a.b", "../a", "A", "a/b", "-a"} {
+		_, err := l.Begin(t.Context(), run1, bad, "x", digests)
+		require.Error(t, err, bad)
+		_, err = l.Last(t.Context(), "x", bad)
+		require.Error(t, err, bad)
+		require.NotErrorIs(t, err, fs.ErrNotExist)
+	}
+	for _, bad := range []string{"", ".", "..", "a/b", "a.b", ".hidden"} {
+		_, err := l.Begin(t.Context(), bad, "a", "b", digests)
+		require.Error(t, err, bad)
+	}
+}
+
+// TestLedger_storeErrors: what the store says gets to the caller, and a record is
+// never taken for absent because it could not be read.
+func TestLedger_storeErrors(t *testing.T) {
+	s := memory(t)
+	bad := faulty.New(s, faulty.Plan{})
+	l := journal.On(bad, "prod")
+	a := begin(t, l, run1, "terraform")
+	bad.Set(faulty.Plan{Error: 1})
+	require.ErrorIs(t, l.End(t.Context(), a, nil, nil), faulty.ErrInjected)
+	_, err := l.Begin(t.Context(), run1, "infrastructure", "terraform", digests)
+	require.ErrorIs(t, err, faulty.ErrInjected)
+	_, _, err = l.Resume(t.Context(), run1, "infrastructure", "terraform", digests, holds)
+	require.ErrorIs(t, err, faulty.ErrInjected)
+	_, err = l.Last(t.Context(), "infrastructure", "terraform")
+	require.ErrorIs(t, err, faulty.ErrInjected)
+	_, err = l.All(t.Context())
+	require.ErrorIs(t, err, faulty.ErrInjected)
+	_, err = l.Runs(t.Context())
+	require.ErrorIs(t, err, faulty.ErrInjected)
+	_, err = l.Run(t.Context(), run1)
+	require.ErrorIs(t, err, faulty.ErrInjected)
+}
+
+// TestLedger_faults installs again and again on a store with faults. What is
+// reused was finished with the same input; each run that meets an error ends, and
+// some run finishes.
+func TestLedger_faults(t *testing.T) {
+	const steps, inputs = 6, 3
+	for name, plan := range map[string]faulty.Plan{
+		"errors":       {Error: 0.05},
+		"lost answers": {LostAnswer: 0.05},
+		"torn":         {Torn: 0.05},
+		"silent torn":  {SilentTorn: 0.1},
+		"duplicates":   {Duplicate: 0.5},
+		"slow":         {Slow: 0.5, Delay: 20 * time.Second},
+		"all":          {Error: 0.02, LostAnswer: 0.02, Torn: 0.02, SilentTorn: 0.05, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plan.Seed = 7
+				bad := faulty.New(memory(t), plan)
+				l := journal.On(bad, "prod")
+				dice := rand.New(rand.NewPCG(1, 2))
+				finished, reused := 0, 0
+				for n := range 200 {
+					run := fmt.Sprintf("run-%03d", n)
+					d := digests
+					d.Input = fmt.Sprint(dice.IntN(inputs))
+					var mu sync.Mutex
+					ok := true
+					var wg sync.WaitGroup
+					for i := range steps {
+						step, want := fmt.Sprint("step-", i), fmt.Sprintf(`"step %d of input %s"`, i, d.Input)
+						wg.Go(func() {
+							r, err := install(t, l, run, step, d, want)
+							mu.Lock()
+							defer mu.Unlock()
+							ok = ok && err == nil
+							if r {
+								reused++
+							}
+						})
+					}
+					wg.Wait()
+					if ok {
+						finished++
+					}
+				}
+				require.NotZero(t, finished, "runs that finished")
+				require.NotZero(t, reused, "steps that were reused")
+				require.NotEmpty(t, bad.Counts(), "faults that occurred")
+			})
+		})
+	}
+}
+
+// install does one step as a run does, and fails when what it reuses is not want.
+func install(t *testing.T, l *journal.Ledger, run, step string, d journal.Digests, want string) (reused bool, err error) {
+	out, why, err := l.Resume(t.Context(), run, "stage", step, d, holds)
+	if err == nil && why == "" {
+		if string(out) != want {
+			t.Errorf("%s reuses %s, want %s", step, out, want)
+		}
+		return true, nil
+	}
+	if err == nil {
+		var a journal.Attempt
+		if a, err = l.Begin(t.Context(), run, "stage", step, d); err == nil {
+			time.Sleep(time.Second)
+			err = l.End(t.Context(), a, json.RawMessage(want), nil)
+		}
+	}
+	if err != nil && !errors.Is(err, faulty.ErrInjected) {
+		t.Error(err)
+	}
+	return false, err
+}
+
+// TestLedger_killed kills a process that begins and ends steps without pause: all
+// records are whole, and what was ended stays so.
+func TestLedger_killed(t *testing.T) {
+	const variable = "SLIPWAY_TEST_LEDGER"
+	output, err := json.Marshal(strings.Repeat("x", 1<<16))
+	require.NoError(t, err)
+	if dir := os.Getenv(variable); dir != "" {
+		s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
+		require.NoError(t, err)
+		l := journal.On(s, "prod")
+		for n := 1; ; n++ {
+			a, err := l.Begin(t.Context(), fmt.Sprint("run-", os.Getpid()), "a", "b", digests)
+			if err == nil {
+				err = l.End(t.Context(), a, output, nil)
+			}
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Println("ended", a.Number, a.Run)
+		}
+	}
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
+	require.NoError(t, err)
+	l := journal.On(s, "prod")
+	for round := range 10 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestLedger_killed$")
+		cmd.Env = append(os.Environ(), variable+"="+dir)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		ended, run := 0, ""
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if _, err := fmt.Sscanf(lines.Text(), "ended %d %s", &ended, &run); err == nil && ended > round {
+				break
+			}
+		}
+		require.NoError(t, cmd.Process.Kill())
+		require.Error(t, cmd.Wait(), "it was killed")
+		last, err := l.Last(t.Context(), "a", "b")
+		require.NoError(t, err)
+		require.Equal(t, run, last.Run)
+		require.GreaterOrEqual(t, last.Number, ended)
+		attempts, err := l.Run(t.Context(), run)
+		require.NoError(t, err)
+		for i, a := range attempts {
+			require.Equal(t, i+1, a.Number)
+			if i < ended {
+				require.Equal(t, journal.Succeeded, a.Status)
+			}
+		}
+	}
+}

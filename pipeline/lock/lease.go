@@ -1,0 +1,246 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
+)
+
+// releaseLimit is how long Release may take; a third of it waits for a heartbeat.
+const releaseLimit = 15 * time.Second
+
+// Lease is the lock while it is held. It is safe for concurrent use.
+type Lease struct {
+	lock   *Lock
+	record Record // without the heartbeat's time
+	end    context.CancelCauseFunc
+	expire *time.Timer // ends the lease unless a heartbeat is written in time
+
+	stop    chan struct{} // closed: no more heartbeats
+	stopped chan struct{} // closed: there are none any more
+	give    func(context.Context) error
+
+	mu      sync.Mutex
+	lost    error // why
+	trouble error // of the last heartbeat
+}
+
+// lease starts the heartbeats of r, which was created after started.
+func (l *Lock) lease(ctx context.Context, r Record, started time.Time) (context.Context, *Lease) {
+	ctx, end := context.WithCancelCause(ctx)
+	le := &Lease{lock: l, record: r, end: end, stop: make(chan struct{}), stopped: make(chan struct{})}
+	le.expire = time.AfterFunc(r.ttl(), le.expired)
+	le.expire.Reset(time.Until(started.Add(r.ttl())))
+	beats, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var once sync.Once
+	var result error
+	le.give = func(ctx context.Context) error {
+		once.Do(func() { result = le.release(ctx, cancel) })
+		return result
+	}
+	go le.beat(beats)
+	return ctx, le
+}
+
+// Record is the lease's, as it was taken.
+func (l *Lease) Record() Record { return l.record }
+
+// beat renews the lease until it is lost or given up.
+func (l *Lease) beat(ctx context.Context) {
+	defer close(l.stopped)
+	every := l.record.every()
+	t := time.NewTimer(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-t.C:
+		}
+		started := time.Now()
+		err := l.renew(ctx)
+		l.mu.Lock()
+		gone := l.lost != nil
+		if l.trouble = err; err == nil && !gone {
+			l.expire.Reset(time.Until(started.Add(l.record.ttl())))
+		}
+		l.mu.Unlock()
+		switch {
+		case gone || isLost(err):
+			l.lose(err)
+			return
+		case err != nil:
+			t.Reset(every / 5)
+		default:
+			t.Reset(every)
+		}
+	}
+}
+
+// renew writes a heartbeat, if the lock is still there to be kept.
+func (l *Lease) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.record.ttl())
+	defer cancel()
+	if err := l.mine(ctx); err != nil {
+		return err
+	}
+	r := l.record
+	r.Beat = l.lock.opts.Clock().UTC()
+	data, err := r.seal()
+	if err != nil {
+		return err
+	}
+	if err := l.lock.store.Put(ctx, key(r.Generation), data); err != nil {
+		return err
+	}
+	return l.above(ctx)
+}
+
+// mine fails when the lease's record is not its own any more. One that is damaged
+// is written again.
+func (l *Lease) mine(ctx context.Context) error {
+	there, err := l.lock.read(ctx, l.record.Generation)
+	_, damaged := errors.AsType[*seal.Error](err)
+	switch {
+	case damaged:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return lost("its record %s was removed from the store", key(l.record.Generation))
+	case err != nil:
+		return err
+	case there.Token != l.record.Token:
+		return lost("its record %s is of %s", key(l.record.Generation), there.Holder)
+	}
+	return nil
+}
+
+// above fails when there is a higher generation, and says whose the next one is.
+func (l *Lease) above(ctx context.Context) error {
+	n, err := l.lock.highest(ctx)
+	if err != nil {
+		return err
+	}
+	if n == l.record.Generation {
+		return nil
+	}
+	if n < l.record.Generation {
+		return lost("its record %s was removed from the store", key(l.record.Generation))
+	}
+	next, err := l.lock.read(ctx, l.record.Generation+1)
+	if err != nil {
+		if next, err = l.lock.read(ctx, n); err != nil {
+			return lost("somebody else has taken it (%v)", err)
+		}
+	}
+	at := next.Acquired.Format(time.RFC3339)
+	if next.State == Forced {
+		return lost("%s took it away at %s: %s", next.Holder, at, next.Reason)
+	}
+	why := ""
+	if next.After != nil {
+		why = ", because " + next.After.Why
+	}
+	return lost("%s took it over at %s%s", next.Holder, at, why)
+}
+
+// expired ends the lease when no heartbeat was written in time: others may take
+// the lock from now on.
+func (l *Lease) expired() {
+	l.mu.Lock()
+	trouble := l.trouble
+	l.mu.Unlock()
+	why := ""
+	if trouble != nil {
+		why = fmt.Sprintf(": %v", trouble)
+	}
+	l.lose(lost("no heartbeat could be written within %s%s", l.record.ttl(), why))
+}
+
+// lose ends the lease; the first reason counts.
+func (l *Lease) lose(err error) {
+	l.mu.Lock()
+	if l.lost == nil {
+		l.lost = err
+	}
+	err = l.lost
+	l.mu.Unlock()
+	l.expire.Stop()
+	l.end(err)
+}
+
+func (l *Lease) gone() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// Check asks the store whether the lock is still held, as one does before what
+// must not be done twice. When it is not, the lease is lost.
+func (l *Lease) Check(ctx context.Context) error {
+	if err := l.gone(); err != nil {
+		return err
+	}
+	err := l.mine(ctx)
+	if err == nil {
+		err = l.above(ctx)
+	}
+	if isLost(err) {
+		l.lose(err)
+	}
+	if gone := l.gone(); gone != nil { // it may have expired meanwhile
+		return gone
+	}
+	return err
+}
+
+// Release gives the lock up and ends the lease's context. It does its work also
+// when ctx has ended, within 15 s. When the lock was lost before, that is the
+// error. A second call has the result of the first.
+func (l *Lease) Release(ctx context.Context) error { return l.give(ctx) }
+
+func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) error {
+	defer l.end(nil)
+	defer cancelBeats()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	defer cancel()
+	close(l.stop)
+	select { // a heartbeat on its way must not arrive after the release
+	case <-l.stopped:
+	case <-time.After(releaseLimit / 3):
+		cancelBeats()
+		<-l.stopped
+	}
+	var err error
+	for try := range 3 {
+		if err = l.mark(ctx); err == nil || isLost(err) || pause(ctx, time.Duration(try+1)*l.record.every()/10) != nil {
+			break
+		}
+	}
+	l.expire.Stop()
+	if gone := l.gone(); gone != nil {
+		return gone
+	}
+	if err != nil {
+		return notReleased(l.record, err)
+	}
+	return nil
+}
+
+// mark writes that the lock is released, if it is still there to be released.
+func (l *Lease) mark(ctx context.Context) error {
+	if err := l.Check(ctx); err != nil {
+		return err
+	}
+	r := l.record
+	r.State, r.Beat, r.Released = Released, l.lock.opts.Clock().UTC(), l.lock.opts.Clock().UTC()
+	data, err := r.seal()
+	if err != nil {
+		return err
+	}
+	return l.lock.store.Put(ctx, key(r.Generation), data)
+}

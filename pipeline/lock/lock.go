@@ -1,0 +1,181 @@
+// Package lock keeps two runs from working on one deployment. The lock is in the
+// deployment's store; all it needs of that is that a value can be created if
+// there is none.
+//
+// Each time the lock is taken it gets the next generation, and a record of its
+// own: lock/<generation>.json. The record of a generation is created once, so of
+// several that take the lock one wins. The highest generation is never removed.
+// A holder rewrites its record as a heartbeat, and loses the lock when there is a
+// higher generation. docs/state.md has the protocol.
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+// Store is what the lock needs of a store; store.Store is one.
+type Store interface {
+	reader
+	writer
+}
+
+type reader interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	List(ctx context.Context, prefix string) ([]string, error)
+}
+
+type writer interface {
+	Create(ctx context.Context, key string, data []byte) error
+	Put(ctx context.Context, key string, data []byte) error
+	Delete(ctx context.Context, key string) error
+}
+
+// Options are those of New. All contenders should have the same; what counts is
+// the holder's, which its record tells.
+type Options struct {
+	// Beat is the time between two heartbeats; 0 is 5 s.
+	Beat time.Duration
+	// TTL is how long a holder has the lock after a heartbeat; 0 is 30 s. It
+	// must be some beats long.
+	TTL time.Duration
+	// Clock tells the time that is written into records; nil is time.Now.
+	// Clocks of contenders may differ.
+	Clock func() time.Time
+	// Waiting is told when Acquire or Unlock watches for d whether a holder is
+	// alive; it may be nil.
+	Waiting func(holder Record, d time.Duration)
+}
+
+// Lock is the lock of the deployment that a store is of. It is safe for
+// concurrent use.
+type Lock struct {
+	store Store
+	opts  Options
+}
+
+// New returns the lock in s. It touches nothing.
+func New(s Store, opts Options) *Lock {
+	if opts.Beat == 0 {
+		opts.Beat = 5 * time.Second
+	}
+	if opts.TTL == 0 {
+		opts.TTL = 30 * time.Second
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	return &Lock{s, opts}
+}
+
+// Acquire takes the lock for who. It does not wait for a holder that is alive:
+// then the error is a fault of class Locked that holds a *HeldError. It waits
+// some beats when the holder seems dead, to see whether it is, and takes the lock
+// over.
+//
+// The context that it returns is derived from ctx and ends when the lock is lost,
+// with a fault as its cause; work under the lock runs with it. Ending ctx does not
+// give the lock up: Release does, which must be called.
+func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease, error) {
+	var from state
+	for {
+		after, err := l.vacant(ctx, &from)
+		if err != nil {
+			return nil, nil, err
+		}
+		started, now := time.Now(), l.opts.Clock().UTC()
+		r := Record{
+			Generation: from.generation + 1, State: Held, Holder: who, Token: rand.Text(), Acquired: now, Beat: now,
+			Every: l.opts.Beat.Milliseconds(), TTL: l.opts.TTL.Milliseconds(), After: after,
+		}
+		mine, err := l.create(ctx, r)
+		if err == nil && mine {
+			mine, err = l.settle(ctx, r)
+		}
+		if took := time.Since(started); err == nil && mine && took > r.ttl()/2 {
+			// The record is as old as a heartbeat that others take for the last.
+			err = lost("it took %s to take it, and a heartbeat is good for %s only", took.Round(time.Millisecond), r.ttl())
+		}
+		switch {
+		case err != nil:
+			l.abandon(ctx, r)
+			return nil, nil, err
+		case mine:
+			ctx, lease := l.lease(ctx, r, started)
+			return ctx, lease, nil
+		}
+	}
+}
+
+// settle tells whether r, which was just created, is the highest generation: a
+// contender that was held up creates one that others have passed and removed.
+func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
+	highest, err := l.highest(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case highest > r.Generation:
+		return false, l.store.Delete(ctx, key(r.Generation))
+	case highest < r.Generation:
+		return false, fmt.Errorf("lock record %s was written and is not listed", key(r.Generation))
+	}
+	return true, l.prune(ctx, r.Generation)
+}
+
+// create makes r's generation, and tells whether it is r's now. A store may say
+// that a record exists which it made itself for a request that it got twice.
+func (l *Lock) create(ctx context.Context, r Record) (bool, error) {
+	data, err := r.seal()
+	if err != nil {
+		return false, err
+	}
+	err = l.store.Create(ctx, key(r.Generation), data)
+	if err == nil {
+		return true, nil
+	}
+	there, readErr := l.read(ctx, r.Generation)
+	if readErr == nil && there.Token == r.Token {
+		return true, nil
+	}
+	if errors.Is(err, store.ErrExists) {
+		return false, nil
+	}
+	return false, err
+}
+
+// abandonLimit is how long giving up a lock that nobody got may take.
+const abandonLimit = 5 * time.Second
+
+// abandon marks r as released, if it is there, so that nobody waits for it. It
+// is not removed: the highest generation never is. What goes wrong here is told
+// to nobody, for r expires.
+func (l *Lock) abandon(ctx context.Context, r Record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonLimit)
+	defer cancel()
+	if there, err := l.read(ctx, r.Generation); err != nil || there.Token != r.Token {
+		return
+	}
+	r.State, r.Released = Released, l.opts.Clock().UTC()
+	if data, err := r.seal(); err == nil {
+		_ = l.store.Put(ctx, key(r.Generation), data)
+	}
+}
+
+// Current is the record of the one who holds the lock, or nil. It may have died.
+func (l *Lock) Current(ctx context.Context) (*Record, error) {
+	s, err := l.look(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.damage != nil:
+		return nil, s.damage
+	case s.free():
+		return nil, nil
+	}
+	return &s.record, nil
+}

@@ -1,0 +1,510 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/conformance"
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
+)
+
+var (
+	alice = lock.Holder{User: "alice", Host: "build-7", Run: "20260102-030405-a1b2c3", Workflow: "install"}
+	bob   = lock.Holder{User: "bob", Host: "laptop", Run: "20260102-040506-d4e5f6", Workflow: "destroy"}
+)
+
+func memory(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), "mem://", store.Options{})
+	require.NoError(t, err)
+	return s
+}
+
+func acquire(t *testing.T, l *lock.Lock, who lock.Holder) (context.Context, *lock.Lease) {
+	t.Helper()
+	ctx, lease, err := l.Acquire(t.Context(), who)
+	require.NoError(t, err)
+	return ctx, lease
+}
+
+func requireHeld(t *testing.T, err error, by lock.Holder) {
+	t.Helper()
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	held, ok := errors.AsType[*lock.HeldError](err)
+	require.True(t, ok)
+	require.Equal(t, by, held.Record.Holder)
+}
+
+func requireLost(t *testing.T, err error, says string) {
+	t.Helper()
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.ErrorContains(t, err, says)
+}
+
+func TestAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		l := lock.New(s, lock.Options{})
+		current, err := l.Current(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, current)
+
+		ctx, lease := acquire(t, l, alice)
+		time.Sleep(time.Hour + 2*time.Second) // heartbeats keep it
+		start := time.Now()
+		_, _, err = lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+		require.ErrorContains(t, err, "alice@build-7 (install, run 20260102-030405-a1b2c3) has had the lock since 2000-01-01T00:00:00Z; last sign of life 2s ago")
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, "slipway unlock --force --reason")
+		require.Equal(t, start, time.Now(), "it does not wait for one that is alive")
+		current, err = l.Current(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, alice, current.Holder)
+		require.NoError(t, lease.Check(ctx))
+
+		require.NoError(t, lease.Release(t.Context()))
+		require.NoError(t, lease.Release(t.Context()), "again")
+		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+		current, err = l.Current(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, current)
+
+		ctx, lease = acquire(t, lock.New(s, lock.Options{}), bob)
+		require.EqualValues(t, 2, lease.Record().Generation)
+		require.Nil(t, lease.Record().After)
+		require.NoError(t, ctx.Err())
+		require.NoError(t, lease.Release(ctx))
+		history, err := l.History(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, history)
+	})
+}
+
+// TestRelease_ofACancelledRun: a run that is stopped still gives the lock up.
+func TestRelease_ofACancelledRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		parent, cancel := context.WithCancel(t.Context())
+		ctx, lease, err := lock.New(s, lock.Options{}).Acquire(parent, alice)
+		require.NoError(t, err)
+		cancel()
+		time.Sleep(time.Minute) // cleaning up is done under the lock as well
+		_, _, err = lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+		require.NoError(t, lease.Release(ctx))
+		_, lease = acquire(t, lock.New(s, lock.Options{}), bob)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestAcquire_ofADeadHolder: one that was killed is taken over after expiry, and
+// only then.
+func TestAcquire_ofADeadHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		his := faulty.New(s, faulty.Plan{})
+		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
+		time.Sleep(12 * time.Second) // its last heartbeat is 2 s old
+		his.Set(faulty.Plan{Error: 1})
+		time.Sleep(27 * time.Second)
+		var waited time.Duration
+		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, d time.Duration) { waited += d }})
+		_, _, err := l.Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+		require.NoError(t, ctx.Err(), "it has its time yet")
+
+		time.Sleep(2 * time.Second)
+		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 30s: read lock/000000000001.json: injected error")
+		bobs, taken := acquire(t, l, bob)
+		require.Equal(t, 10*time.Second, waited, "it looked for two heartbeats")
+		require.Equal(t, alice, taken.Record().After.Holder)
+		require.Contains(t, taken.Record().After.Why, "it had expired")
+
+		his.Set(faulty.Plan{})
+		requireLost(t, lease.Release(t.Context()), "no heartbeat")
+		require.NoError(t, bobs.Err())
+		require.NoError(t, taken.Check(t.Context()), "the old holder does no harm")
+		history, err := l.History(t.Context())
+		require.NoError(t, err)
+		require.Len(t, history, 1)
+		require.Equal(t, bob, history[0].Holder)
+		require.Equal(t, alice, history[0].After.Holder)
+		require.NoError(t, taken.Release(t.Context()))
+	})
+}
+
+// TestRelease_unreachable: the error says that others have to wait.
+func TestRelease_unreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		his := faulty.New(s, faulty.Plan{})
+		_, lease := acquire(t, lock.New(his, lock.Options{}), alice)
+		his.Set(faulty.Plan{Slow: 1, Delay: time.Hour})
+		start := time.Now()
+		err := lease.Release(t.Context())
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeRelease})
+		require.Equal(t, err, lease.Release(t.Context()))
+		require.LessOrEqual(t, time.Since(start), 15*time.Second)
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, "after 30s")
+		_, _, err = lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+	})
+}
+
+// gate lets a test hold up operations.
+type gate struct {
+	lock.Store
+	before func(op, key string)
+}
+
+func (g *gate) Put(ctx context.Context, key string, data []byte) error {
+	g.before("put", key)
+	return g.Store.Put(ctx, key, data)
+}
+
+func (g *gate) Create(ctx context.Context, key string, data []byte) error {
+	g.before("create", key)
+	return g.Store.Create(ctx, key, data)
+}
+
+// TestCheck asks the store, and does not wait for the next heartbeat.
+func TestCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		his := faulty.New(s, faulty.Plan{})
+		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
+		require.NoError(t, lease.Check(ctx))
+		his.Set(faulty.Plan{Error: 1})
+		require.ErrorIs(t, lease.Check(ctx), faulty.ErrInjected)
+		require.NoError(t, ctx.Err(), "what cannot be asked is not lost")
+		his.Set(faulty.Plan{})
+		_, err := lock.New(s, lock.Options{}).Unlock(t.Context(), bob, "in haste", true)
+		require.NoError(t, err)
+		requireLost(t, lease.Check(ctx), "in haste")
+		requireLost(t, context.Cause(ctx), "in haste")
+		requireLost(t, lease.Check(ctx), "in haste")
+		requireLost(t, lease.Release(ctx), "in haste")
+	})
+}
+
+// TestAcquire_clocksDiffer: a wrong clock neither kills a holder that is alive
+// nor keeps a dead one.
+func TestAcquire_clocksDiffer(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"behind": -time.Hour, "far behind": -1000 * time.Hour, "ahead": time.Hour, "far ahead": 1000 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory(t)
+				his := faulty.New(s, faulty.Plan{})
+				_, lease := acquire(t, lock.New(his, lock.Options{Clock: func() time.Time { return time.Now().Add(skew) }}), alice)
+				for range 5 {
+					time.Sleep(7 * time.Second)
+					_, _, err := lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
+					requireHeld(t, err, alice)
+				}
+				time.Sleep(time.Second) // no heartbeat is due at this moment
+				his.Set(faulty.Plan{Error: 1})
+				killed := time.Now()
+				_, taken := acquire(t, lock.New(s, lock.Options{}), bob)
+				require.LessOrEqual(t, time.Since(killed), 40*time.Second)
+				require.Error(t, lease.Release(t.Context()))
+				require.NoError(t, taken.Release(t.Context()))
+			})
+		})
+	}
+}
+
+// TestAcquire_late: a contender that was held up between its look and its record
+// does not get a lock that others have taken, given up and forgotten meanwhile.
+func TestAcquire_late(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		late, goOn := make(chan string, 1), make(chan struct{})
+		slow := &gate{Store: s, before: func(op, key string) {
+			if op == "create" && late != nil {
+				late <- key
+				late = nil
+				<-goOn
+			}
+		}}
+		result := make(chan error, 1)
+		at := late
+		go func() {
+			_, _, err := lock.New(slow, lock.Options{}).Acquire(t.Context(), bob)
+			result <- err
+		}()
+		require.Equal(t, "lock/000000000001.json", <-at)
+		l := lock.New(s, lock.Options{})
+		for range 40 {
+			_, lease := acquire(t, l, alice)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		ctx, lease := acquire(t, l, alice)
+		keys, err := s.List(t.Context(), "lock/")
+		require.NoError(t, err)
+		require.Len(t, keys, 17, "old records are removed")
+		require.NotContains(t, keys, "lock/000000000001.json")
+		close(goOn)
+		requireHeld(t, <-result, alice)
+		keys, err = s.List(t.Context(), "lock/")
+		require.NoError(t, err)
+		require.NotContains(t, keys, "lock/000000000001.json", "it leaves nothing behind")
+		require.NoError(t, lease.Check(ctx))
+		require.NoError(t, lease.Release(ctx))
+	})
+}
+
+func TestUnlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		l := lock.New(s, lock.Options{})
+		for _, reason := range []string{"", " \n"} {
+			_, err := l.Unlock(t.Context(), bob, reason, true)
+			require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNoReason})
+			require.Equal(t, fault.Usage, fault.ClassOf(err))
+		}
+		_, err := l.Unlock(t.Context(), bob, "why not", true)
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
+
+		ctx, lease := acquire(t, l, alice)
+		_, err = l.Unlock(t.Context(), bob, "why not", false)
+		requireHeld(t, err, alice)
+		require.NoError(t, lease.Check(ctx))
+
+		at := time.Now().UTC()
+		record, err := l.Unlock(t.Context(), bob, " the machine burnt ", true)
+		require.NoError(t, err)
+		_, err = l.Unlock(t.Context(), bob, "again", true)
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
+		<-ctx.Done()
+		require.LessOrEqual(t, time.Since(at), 5*time.Second, "its next heartbeat tells it")
+		requireLost(t, context.Cause(ctx), "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T00:00:00Z: the machine burnt")
+		requireLost(t, lease.Release(t.Context()), "the machine burnt")
+
+		for range 40 { // the records are pruned, the history stays
+			_, lease := acquire(t, l, alice)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		history, err := l.History(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []lock.Record{record}, history)
+		require.Equal(t, lock.Forced, history[0].State)
+		require.Equal(t, bob, history[0].Holder)
+		require.Equal(t, at, history[0].Acquired)
+		require.Equal(t, "the machine burnt", history[0].Reason)
+		require.Equal(t, alice, history[0].After.Holder)
+	})
+}
+
+// TestUnlock_ofADeadHolder needs no force.
+func TestUnlock_ofADeadHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		his := faulty.New(s, faulty.Plan{})
+		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
+		his.Set(faulty.Plan{Error: 1})
+		start := time.Now()
+		<-ctx.Done()
+		require.Equal(t, 30*time.Second, time.Since(start))
+		time.Sleep(time.Second)
+		l := lock.New(s, lock.Options{})
+		_, err := l.Unlock(t.Context(), bob, "it is dead", false)
+		require.NoError(t, err)
+		history, err := l.History(t.Context())
+		require.NoError(t, err)
+		require.Len(t, history, 1)
+		require.Contains(t, history[0].After.Why, "it had expired")
+		require.Error(t, lease.Release(t.Context()))
+	})
+}
+
+// TestAcquire_damagedRecord: what cannot be read is not trusted, and not taken for
+// free either.
+func TestAcquire_damagedRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		l := lock.New(s, lock.Options{})
+		ctx, lease := acquire(t, l, alice)
+		whole, err := s.Get(t.Context(), "lock/000000000001.json")
+		require.NoError(t, err)
+		require.NoError(t, s.Put(t.Context(), "lock/000000000001.json", whole[:len(whole)/2]))
+		_, err = l.Current(t.Context())
+		e, ok := errors.AsType[*seal.Error](err)
+		require.True(t, ok)
+		require.Equal(t, seal.Torn, e.Reason)
+		require.ErrorContains(t, err, "lock/000000000001.json")
+		_, _, err = l.Acquire(t.Context(), bob)
+		requireHeld(t, err, alice) // who mended it with the next heartbeat
+		require.NoError(t, ctx.Err())
+		require.NoError(t, lease.Release(ctx))
+
+		require.NoError(t, s.Put(t.Context(), "lock/000000000007.json", []byte("not ours")))
+		start := time.Now()
+		_, lease = acquire(t, l, bob)
+		require.Equal(t, 30*time.Second, time.Since(start))
+		require.EqualValues(t, 8, lease.Record().Generation)
+		require.Contains(t, lease.Record().After.Why, "lock record lock/000000000007.json: it is torn")
+		require.NoError(t, lease.Release(t.Context()))
+
+		// The record of another generation, under the next name.
+		other, err := s.Get(t.Context(), "lock/000000000008.json")
+		require.NoError(t, err)
+		require.NoError(t, s.Put(t.Context(), "lock/000000000009.json", other))
+		_, lease = acquire(t, l, bob)
+		require.Contains(t, lease.Record().After.Why, "it is foreign: it is of generation 8")
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLease_recordRemoved: whoever empties the store takes the lock away.
+func TestLease_recordRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		l := lock.New(s, lock.Options{})
+		first, lease := acquire(t, l, alice)
+		require.NoError(t, s.Delete(t.Context(), "lock/000000000001.json"))
+		second, taken := acquire(t, l, bob)
+		<-first.Done()
+		requireLost(t, context.Cause(first), "lock/000000000001.json is of bob@laptop")
+		require.Error(t, lease.Release(t.Context()))
+		require.NoError(t, second.Err())
+		require.NoError(t, s.Delete(t.Context(), "lock/000000000001.json"))
+		<-second.Done()
+		requireLost(t, context.Cause(second), "was removed from the store")
+		require.Error(t, taken.Release(t.Context()))
+	})
+}
+
+// TestAcquire_lostAnswers: a request of which no answer arrived may have been
+// served.
+func TestAcquire_lostAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		for _, plan := range []faulty.Plan{{Duplicate: 1}, {LostAnswer: 1}} {
+			his := faulty.New(s, plan)
+			l := lock.New(&onlyCreate{his, s}, lock.Options{})
+			ctx, lease := acquire(t, l, alice)
+			require.NoError(t, lease.Check(ctx))
+			require.NoError(t, lease.Release(ctx))
+			require.NotEmpty(t, his.Counts())
+		}
+	})
+}
+
+// onlyCreate has faults when it creates, and nowhere else.
+type onlyCreate struct {
+	faulty *faulty.Store
+	lock.Store
+}
+
+func (o *onlyCreate) Create(ctx context.Context, key string, data []byte) error {
+	return o.faulty.Create(ctx, key, data)
+}
+
+// TestAcquire_cancelled: one that gives up while it takes the lock leaves it free.
+func TestAcquire_cancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		slow := &created{Store: s, after: cancel}
+		_, _, err := lock.New(slow, lock.Options{}).Acquire(ctx, alice)
+		require.ErrorIs(t, err, context.Canceled)
+		start := time.Now()
+		_, lease := acquire(t, lock.New(s, lock.Options{}), bob)
+		require.Equal(t, start, time.Now())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestAcquire_slow: who needs so long to take the lock that others may take it
+// for expired does not get it, and leaves it free.
+func TestAcquire_slow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		slow := &created{Store: s, after: func() { time.Sleep(16 * time.Second) }}
+		_, _, err := lock.New(slow, lock.Options{}).Acquire(t.Context(), alice)
+		requireLost(t, err, "it took 16s to take it")
+		current, err := lock.New(s, lock.Options{}).Current(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, current)
+		slow.after = func() { time.Sleep(14 * time.Second) }
+		ctx, lease, err := lock.New(slow, lock.Options{}).Acquire(t.Context(), alice)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, lease.Check(ctx))
+		require.NoError(t, lease.Release(ctx))
+	})
+}
+
+type created struct {
+	lock.Store
+	after func()
+}
+
+func (c *created) Create(ctx context.Context, key string, data []byte) error {
+	err := c.Store.Create(ctx, key, data)
+	c.after()
+	return err
+}
+
+func TestContend_memory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		conformance.Contend(t, conformance.Contest{
+			Store: func(int) lock.Store { return s }, Counter: s, Pause: 10 * time.Second, Work: 7 * time.Second,
+		})
+	})
+}
+
+func TestContend_directory(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), "file://"+filepath.Join(dir, "state"), store.Options{})
+	require.NoError(t, err)
+	conformance.Contend(t, conformance.Contest{
+		Store: func(int) lock.Store { return s }, Counter: s, Pause: 5 * time.Millisecond,
+		Options: lock.Options{TTL: 5 * time.Minute}, // no machine is that slow
+	})
+}
+
+// TestContend_faults: whatever the store does, no increment is lost.
+func TestContend_faults(t *testing.T) {
+	for name, plan := range map[string]faulty.Plan{
+		"errors":       {Error: 0.1},
+		"lost answers": {LostAnswer: 0.1},
+		"torn":         {Torn: 0.1},
+		"silent torn":  {SilentTorn: 0.1},
+		"duplicates":   {Duplicate: 0.5},
+		"slow":         {Slow: 0.5, Delay: 20 * time.Second},
+		"all":          {Error: 0.04, LostAnswer: 0.04, Torn: 0.04, SilentTorn: 0.04, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(2) {
+				synctest.Test(t, func(t *testing.T) {
+					s := memory(t)
+					plan.Seed = seed
+					bad := faulty.New(s, plan)
+					conformance.Contend(t, conformance.Contest{
+						Store: func(int) lock.Store { return bad }, Counter: s, Contenders: 20, Pause: 10 * time.Second, Work: 12 * time.Second,
+						Tolerated: func(err error) bool {
+							return errors.Is(err, faulty.ErrInjected) || errors.Is(err, &fault.Fault{Code: lock.CodeLost}) || errors.Is(err, &fault.Fault{Code: lock.CodeRelease})
+						},
+					})
+					require.NotEmpty(t, bad.Counts(), "faults that occurred")
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
+)
+
+// Keys, and what seals the records.
+const (
+	prefix  = "lock/"
+	archive = prefix + "history/"
+	kind    = "lock"
+	version = 1
+)
+
+// Holder is who holds the lock, or takes it away.
+type Holder struct {
+	User     string `json:"user"`
+	Host     string `json:"host"`
+	Run      string `json:"run,omitempty"`
+	Workflow string `json:"workflow,omitempty"` // "install"
+}
+
+func (h Holder) String() string {
+	s := h.User + "@" + h.Host
+	switch {
+	case h.Workflow != "" && h.Run != "":
+		s += " (" + h.Workflow + ", run " + h.Run + ")"
+	case h.Workflow != "" || h.Run != "":
+		s += " (" + h.Workflow + h.Run + ")"
+	}
+	return s
+}
+
+// State is what a record says of its generation.
+type State string
+
+// The states.
+const (
+	Held     State = "held"
+	Released State = "released"
+	Forced   State = "forced" // nobody holds it: somebody took it away from the holder before
+)
+
+// Record is one generation of the lock.
+type Record struct {
+	Generation int64     `json:"generation"`
+	State      State     `json:"state"`
+	Holder     Holder    `json:"holder"` // of a forced one: who took the lock away
+	Token      string    `json:"token"`  // made by the one who wrote the record
+	Acquired   time.Time `json:"acquired"`
+	Beat       time.Time `json:"beat"` // the last heartbeat, by the holder's clock
+	Released   time.Time `json:"released,omitzero"`
+	Every      int64     `json:"everyMilliseconds,omitempty"` // between heartbeats
+	TTL        int64     `json:"ttlMilliseconds,omitempty"`
+	Reason     string    `json:"reason,omitempty"` // of a forced one
+	After      *Broken   `json:"after,omitempty"`  // what was broken; nil when it was free
+}
+
+// Broken is a generation that did not end by its holder's will.
+type Broken struct {
+	Generation int64     `json:"generation"`
+	Holder     Holder    `json:"holder"` // none when its record was damaged
+	Acquired   time.Time `json:"acquired,omitzero"`
+	Beat       time.Time `json:"beat,omitzero"`
+	Why        string    `json:"why"`
+}
+
+func (r Record) seal() ([]byte, error) { return seal.Seal(kind, version, r) }
+
+// every and ttl are those of the holder, within reason.
+func (r Record) every() time.Duration { return within(r.Every) }
+func (r Record) ttl() time.Duration   { return within(r.TTL) }
+
+func within(milliseconds int64) time.Duration {
+	return min(max(time.Duration(milliseconds)*time.Millisecond, time.Millisecond), 10*time.Minute)
+}
+
+func key(generation int64) string { return fmt.Sprintf("%s%012d.json", prefix, generation) }
+
+var keyRE = regexp.MustCompile(`^` + prefix + `(\d{12})\.json$`)
+
+// generations are those that there are records of, lowest first.
+func (l *Lock) generations(ctx context.Context) ([]int64, error) {
+	keys, err := l.store.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var all []int64
+	for _, k := range keys {
+		if m := keyRE.FindStringSubmatch(k); m != nil {
+			n, err := strconv.ParseInt(m[1], 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("lock record %s: %w", k, err)
+			}
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// highest is the highest generation, 0 when the lock was never taken.
+func (l *Lock) highest(ctx context.Context) (int64, error) {
+	all, err := l.generations(ctx)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	return all[len(all)-1], nil
+}
+
+// read returns the record of a generation. One that is damaged is a *seal.Error.
+func (l *Lock) read(ctx context.Context, generation int64) (Record, error) {
+	data, err := l.store.Get(ctx, key(generation))
+	if err != nil {
+		return Record{}, err
+	}
+	return decode(data, generation)
+}
+
+func decode(data []byte, generation int64) (Record, error) {
+	var r Record
+	if err := seal.Open(data, kind, version, &r); err != nil {
+		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), err)
+	}
+	if r.Generation != generation {
+		return Record{}, fmt.Errorf("lock record %s: %w", key(generation),
+			&seal.Error{Reason: seal.Foreign, Err: fmt.Errorf("it is of generation %d", r.Generation)})
+	}
+	return r, nil
+}
+
+// ago is how long before now t was, for people.
+func ago(now, t time.Time) string {
+	d := now.Sub(t).Round(time.Second)
+	if d < 0 {
+		return strings.TrimPrefix(d.String(), "-") + " ahead of this machine's clock"
+	}
+	return d.String() + " ago"
+}

@@ -1,0 +1,126 @@
+package lock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
+)
+
+// state is the highest generation as it was found. The zero value is a lock that
+// was never taken.
+type state struct {
+	generation int64
+	raw        []byte
+	record     Record
+	damage     error // raw is no record
+}
+
+// looks is how often look begins again when the lock moves on under its eyes.
+const looks = 20
+
+// look finds the highest generation.
+func (l *Lock) look(ctx context.Context) (state, error) {
+	for range looks {
+		n, err := l.highest(ctx)
+		if err != nil || n == 0 {
+			return state{}, err
+		}
+		s := state{generation: n}
+		if s.raw, err = l.store.Get(ctx, key(n)); errors.Is(err, fs.ErrNotExist) {
+			continue // it was the highest, and is removed: there is a higher one
+		} else if err != nil {
+			return state{}, err
+		}
+		s.record, err = decode(s.raw, n)
+		if _, damaged := errors.AsType[*seal.Error](err); damaged {
+			s.damage = err
+		} else if err != nil {
+			return state{}, err
+		}
+		return s, nil
+	}
+	return state{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
+}
+
+// vacant waits until it is known that the lock may be taken after s, which it
+// sets. It returns what is broken by that, nil if nothing, or the fault that says
+// who holds the lock.
+func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
+	now, err := l.look(ctx)
+	for {
+		if err != nil {
+			return nil, err
+		}
+		*s = now
+		if s.free() {
+			return nil, nil
+		}
+		wait := l.patience(*s)
+		if wait == 0 {
+			return nil, l.held(s.record)
+		}
+		if l.opts.Waiting != nil {
+			l.opts.Waiting(s.record, wait)
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
+		now, err = l.look(ctx)
+		switch {
+		case err != nil:
+		case now.generation == s.generation && bytes.Equal(now.raw, s.raw):
+			return s.broken(s.silence(wait)), nil
+		case now.generation == s.generation && now.damage == nil && now.record.State == Held:
+			return nil, l.held(now.record) // it is alive, whatever its clock says
+		}
+	}
+}
+
+// patience is how long a record must stay as it is before its holder counts as
+// dead: not at all (0) when the holder is alive by all appearance. Its clock may
+// be wrong, so the age of a heartbeat alone proves nothing.
+func (l *Lock) patience(s state) time.Duration {
+	if s.damage != nil {
+		return l.opts.TTL
+	}
+	switch age := l.opts.Clock().Sub(s.record.Beat); {
+	case age > s.record.ttl():
+		return 2 * s.record.every()
+	case age < -s.record.ttl():
+		return s.record.ttl()
+	}
+	return 0
+}
+
+// free tells whether nobody holds the lock, by what its record says.
+func (s state) free() bool { return s.generation == 0 || s.damage == nil && s.record.State != Held }
+
+// silence says why the lock may be taken of s, which did not change while it was
+// watched.
+func (s state) silence(watched time.Duration) string {
+	if s.damage != nil {
+		return fmt.Sprintf("%v, and nobody mended it within %s", s.damage, watched)
+	}
+	return fmt.Sprintf("it had expired, and its holder gave no sign of life for another %s", watched)
+}
+
+// broken describes s, which is broken for a reason.
+func (s state) broken(why string) *Broken {
+	return &Broken{Generation: s.generation, Holder: s.record.Holder, Acquired: s.record.Acquired, Beat: s.record.Beat, Why: why}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of faults of a store.
+const (
+	// CodeUnreachable: the state store does not answer, or answers with an error.
+	// Remedy: look whether it can be reached from the machine that runs the Dagger
+	// engine, then run the same command again.
+	// Class: preflight, step or timeout.
+	CodeUnreachable fault.Code = "STO-001"
+	// CodeRefused: the state store does not accept the credentials.
+	// Remedy: give others, with the rights to list, read, write and delete.
+	// Class: preflight or step.
+	CodeRefused fault.Code = "STO-002"
+	// CodeDamaged: the state store holds what no store writes.
+	// Remedy: look at what the error names, and remove it.
+	// Class: preflight or step.
+	CodeDamaged fault.Code = "STO-003"
+	// CodeURL: the URL of a state store cannot be understood.
+	// Remedy: give `file:///directory` or another one that the error lists.
+	CodeURL fault.Code = "STO-004"
+	// CodeNoBucket: the bucket or directory of the state store does not exist.
+	// Remedy: make it, or correct the URL.
+	// Class: preflight or step.
+	CodeNoBucket fault.Code = "STO-005"
+	// CodeFull: the state store takes no more.
+	// Remedy: free space where it is.
+	// Class: preflight or step.
+	CodeFull fault.Code = "STO-006"
+)
+
+var (
+	errTooLarge = errors.New("a value has 64 MiB at most")
+	errNotFile  = errors.New("there is something that is not a plain file")
+)
+
+// Kind says what an error of a bucket means.
+type Kind int
+
+// The kinds of errors.
+const (
+	Other    Kind = iota // unreachable, or anything else
+	Absent               // there is no such object, in a bucket that is there
+	Exists               // there is an object already
+	Busy                 // somebody writes the same object at this moment
+	Refused              // the credentials are missing, wrong, or not enough
+	NoBucket             // the bucket is not there
+)
+
+// kindError gives an error of a bucket its kind.
+type kindError struct {
+	kind Kind
+	err  error
+}
+
+func (e *kindError) Error() string { return e.err.Error() }
+func (e *kindError) Unwrap() error { return e.err }
+
+// fail is the fault for err. Its cause is text without credentials: what SDKs
+// put into errors is not for the world.
+func (s *Store) fail(op string, err error) error {
+	f := &fault.Fault{Code: CodeUnreachable, Class: fault.Step, Op: op, Err: errors.New(redact(err.Error())),
+		Fix: "look whether " + s.location + " answers from this machine, then run the same command again"}
+	k, _ := errors.AsType[*kindError](err)
+	switch {
+	case errors.Is(err, errTooLarge), errors.Is(err, errNotFile), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+		f.Code, f.Fix = CodeDamaged, "find out what put it there and move it away; then run the same command again"
+	case k != nil && k.kind == Refused, errors.Is(err, fs.ErrPermission):
+		f.Code, f.Fix = CodeRefused, "give this machine credentials that may list, read, write and delete in "+s.location
+	case k != nil && k.kind == NoBucket:
+		f.Code, f.Fix = CodeNoBucket, "make "+s.location+", or correct the store's URL"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS):
+		f.Code, f.Fix = CodeFull, "free space in "+s.location+" or make it writable, then run the same command again"
+	case s.local:
+		f.Fix = "look at the directory " + s.location + " and its disk, then run the same command again"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSlow):
+		f.Class = fault.Timeout
+	}
+	return f
+}
+
+// preflight makes a fault one of the surroundings: nothing was changed yet.
+func preflight(err error) error {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok || f.Class == fault.Usage {
+		return err
+	}
+	c := *f
+	c.Class = fault.Preflight
+	return &c
+}

@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// unfinished begins the names of files that a writer has not finished. No key has
+// a part like it.
+const unfinished = ".tmp-"
+
+// abandoned is the age from which a file that nobody finished is removed.
+const abandoned = time.Hour
+
+// directory is a backend of plain files, each at the path that its key is. The
+// layout is that of gocloud.dev's fileblob without metadata. Its writer is not
+// used: it takes a look before it renames, where Create must be atomic, it does
+// not sync, and it shows unfinished files and hides unreadable directories in a
+// list.
+type directory struct {
+	root *os.Root
+	sync func(*os.File) error // (*os.File).Sync; tests look on
+}
+
+// openDirectory opens dir and makes it if it is not there.
+func openDirectory(dir string) (*directory, error) {
+	if err := makeAll(filepath.Clean(dir)); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &directory{root: root, sync: (*os.File).Sync}, nil
+}
+
+// makeAll makes dir and what it is in, so that it survives a crash.
+func makeAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	} else if err == nil {
+		return fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := makeAll(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	d, err := os.Open(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Close closes the directory.
+func (d *directory) Close() error { return d.root.Close() }
+
+func (d *directory) get(ctx context.Context, key string) (data []byte, err error) {
+	info, err := d.root.Lstat(key) // before opening: a pipe would block
+	switch {
+	case absent(err), err == nil && info.IsDir():
+		return nil, fs.ErrNotExist
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errNotFile
+	case info.Size() > MaxBytes:
+		return nil, fmt.Errorf("%d bytes: %w", info.Size(), errTooLarge)
+	}
+	f, err := d.root.Open(key)
+	if absent(err) {
+		return nil, fs.ErrNotExist
+	} else if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err == nil && len(data) > MaxBytes {
+		err = errTooLarge
+	}
+	return data, err
+}
+
+func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent bool) error {
+	dir := path.Dir(key)
+	if err := d.makeDirectories(dir); err != nil {
+		return err
+	}
+	if ifAbsent { // spares the write; Link below is what decides
+		if _, err := d.root.Lstat(key); err == nil {
+			return ErrExists
+		}
+	}
+	if err := d.sweep(dir); err != nil {
+		return err
+	}
+	tmp := path.Join(dir, unfinished+rand.Text())
+	if err := d.write(tmp, data); err != nil {
+		return errors.Join(err, d.discard(tmp))
+	}
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), d.discard(tmp))
+	}
+	if !ifAbsent {
+		if err := d.root.Rename(tmp, key); err != nil {
+			return errors.Join(err, d.discard(tmp))
+		}
+		return d.syncDir(dir)
+	}
+	err := d.root.Link(tmp, key)
+	if errors.Is(err, fs.ErrExist) {
+		err = ErrExists
+	}
+	if err := errors.Join(err, d.discard(tmp)); err != nil {
+		return err
+	}
+	return d.syncDir(dir)
+}
+
+// write makes a file whose content survives a crash.
+func (d *directory) write(name string, data []byte) error {
+	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = d.sync(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (d *directory) discard(name string) error {
+	if err := d.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// makeDirectories makes dir and what it is in, each so that it survives a crash.
+func (d *directory) makeDirectories(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if info, err := d.root.Lstat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := path.Dir(dir)
+	if err := d.makeDirectories(parent); err != nil {
+		return err
+	}
+	err := d.root.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		info, err := d.root.Lstat(dir)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return d.syncDir(parent)
+}
+
+// sweep removes the files that writers which were killed left in dir.
+func (d *directory) sweep(dir string) error {
+	entries, err := d.entries(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), unfinished) {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its writer has finished it
+		} else if err != nil {
+			return err
+		}
+		if time.Since(info.ModTime()) < abandoned {
+			continue
+		}
+		if err := d.discard(path.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *directory) remove(ctx context.Context, key string) error {
+	info, err := d.root.Lstat(key)
+	if absent(err) || err == nil && info.IsDir() {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := d.discard(key); err != nil {
+		return err
+	}
+	return d.syncDir(path.Dir(key))
+}
+
+func (d *directory) list(ctx context.Context, prefix string) ([]string, error) {
+	from := "."
+	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
+		from = prefix[:i]
+	}
+	return d.walk(ctx, from, prefix, nil)
+}
+
+// walk adds the files below dir that begin with prefix.
+func (d *directory) walk(ctx context.Context, dir, prefix string, keys []string) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	entries, err := d.entries(dir)
+	if absent(err) {
+		return keys, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		name := path.Join(dir, e.Name())
+		switch {
+		case e.IsDir() && (strings.HasPrefix(name+"/", prefix) || strings.HasPrefix(prefix, name+"/")):
+			if keys, err = d.walk(ctx, name, prefix, keys); err != nil {
+				return nil, err
+			}
+		case e.Type().IsRegular() && strings.HasPrefix(name, prefix):
+			keys = append(keys, name)
+		}
+	}
+	return keys, nil
+}
+
+func (d *directory) entries(dir string) ([]fs.DirEntry, error) {
+	f, err := d.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(-1)
+	return entries, errors.Join(err, f.Close())
+}
+
+func (d *directory) syncDir(dir string) error {
+	f, err := d.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.sync(f), f.Close())
+}
+
+// absent tells whether err says that there is no such file: also when a part of
+// its path is a file.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -1,0 +1,35 @@
+package store
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// The longest key, and the longest part of one between slashes.
+const (
+	maxKey  = 512
+	maxPart = 200
+)
+
+var (
+	keyRE  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.@=+-]*)*$`)
+	longRE = regexp.MustCompile(fmt.Sprintf(`[^/]{%d}`, maxPart+1))
+)
+
+// checkKey refuses what is no key in every kind of store alike. No part of a key
+// begins with a dot, so ".." is none, and names with a dot are free for files
+// that a writer has not finished.
+func checkKey(key string) error {
+	if len(key) > maxKey || !keyRE.MatchString(key) || longRE.MatchString(key) {
+		return fmt.Errorf("%.600q is no key of a store: it is made of letters, digits and _.@=+- in parts between slashes, none of which begins with a dot or is longer than %d", key, maxPart)
+	}
+	return nil
+}
+
+// checkSize refuses what is too large for a value.
+func checkSize(key string, data []byte) error {
+	if len(data) > MaxBytes {
+		return fmt.Errorf("%s: %d bytes: %w", key, len(data), errTooLarge)
+	}
+	return nil
+}

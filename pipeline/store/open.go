@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Opener opens the buckets of one kind and understands their errors.
+type Opener interface {
+	// OpenBucketURL opens the bucket that u names. It need not reach it.
+	blob.BucketURLOpener
+	// Kind says what an error of such a bucket means.
+	Kind(err error) Kind
+}
+
+// Options are those of Open.
+type Options struct {
+	// Openers are the kinds of buckets that can be opened, by the scheme of
+	// their URLs. The schemes file and mem are always there.
+	Openers map[string]Opener
+}
+
+// Open opens the store that a URL names:
+//
+//	file:///directory                   made if it is not there
+//	mem://                              a new one, for tests
+//	s3://bucket?region=…&prefix=a/b     and others of opts.Openers
+//
+// The parameter prefix is that of all keys. Whether a bucket answers is for Check
+// to find out. The error is a fault of class Usage when the URL is wrong.
+func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
+	u, prefix, err := parse(rawURL)
+	if err != nil {
+		return nil, badURL(rawURL, opts, err)
+	}
+	s := &Store{prefix: prefix, limit: answerLimit, location: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")}
+	switch opener, ok := opts.Openers[u.Scheme]; {
+	case u.Scheme == "file":
+		err = s.openDirectory(u, opts)
+	case u.Scheme == "mem":
+		s.local = true
+		s.b = &bucket{b: memblob.OpenBucket(nil), kind: memKind}
+	case !ok:
+		return nil, badURL(rawURL, opts, fmt.Errorf("there are no stores of kind %q", u.Scheme))
+	case u.Host == "" || strings.Trim(u.Path, "/") != "":
+		return nil, badURL(rawURL, opts, fmt.Errorf("want %s://bucket", u.Scheme))
+	default:
+		var b *blob.Bucket
+		if b, err = opener.OpenBucketURL(ctx, u); err == nil {
+			s.b = &bucket{b: b, kind: opener.Kind}
+		} else if opener.Kind(err) != Refused {
+			return nil, badURL(rawURL, opts, err)
+		} else {
+			err = &kindError{Refused, err}
+		}
+	}
+	if s.prefix != "" {
+		s.location += "/" + strings.TrimSuffix(s.prefix, "/")
+	}
+	if err != nil {
+		if _, coded := errors.AsType[*fault.Fault](err); coded {
+			return nil, err
+		}
+		return nil, preflight(s.fail("open "+s.location, err))
+	}
+	return s, nil
+}
+
+// parse splits a URL and takes its prefix out.
+func parse(raw string) (*url.URL, string, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		inner, _ := errors.AsType[*url.Error](err)
+		return nil, "", inner.Err // without the URL
+	}
+	if u.User != nil {
+		return nil, "", errors.New("credentials do not belong into it: set the variables of the environment that the provider documents")
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, "", err
+	}
+	for name, values := range q {
+		if len(values) != 1 {
+			return nil, "", fmt.Errorf("parameter %s is given twice", name)
+		}
+	}
+	prefix := strings.Trim(q.Get("prefix"), "/")
+	if prefix != "" {
+		if err := checkKey(prefix); err != nil {
+			return nil, "", err
+		}
+		prefix += "/"
+	}
+	q.Del("prefix")
+	u.RawQuery = q.Encode()
+	return u, prefix, nil
+}
+
+func (s *Store) openDirectory(u *url.URL, opts Options) error {
+	dir := filepath.FromSlash(u.Path)
+	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(dir) {
+		return badURL(u.String(), opts, errors.New("want file:///directory"))
+	}
+	s.local = true
+	b, err := openDirectory(dir)
+	s.b = b
+	return err
+}
+
+func badURL(raw string, opts Options, err error) error {
+	schemes := slices.Sorted(maps.Keys(opts.Openers))
+	fix := "give the store as file:///directory"
+	if len(schemes) > 0 {
+		fix += " or " + strings.Join(schemes, "://, ") + "://bucket?prefix=…"
+	}
+	// No more than the scheme: the rest may hold a credential.
+	scheme, _, _ := strings.Cut(raw, ":")
+	return &fault.Fault{Code: CodeURL, Class: fault.Usage, Op: fmt.Sprintf("understand the store's URL (%.20s:…)", scheme),
+		Err: errors.New(redact(err.Error())), Fix: fix + "; docs/state.md lists the parameters"}
+}

@@ -1,0 +1,82 @@
+// Package seal wraps records so that one that is incomplete, was altered or is
+// something else is noticed. It keeps nothing secret.
+package seal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Reason says why bytes hold no usable record.
+type Reason string
+
+// The reasons.
+const (
+	Torn    Reason = "torn"    // incomplete or altered
+	Foreign Reason = "foreign" // a record of something else, or of a program that writes other records
+)
+
+// Error says that bytes hold no usable record.
+type Error struct {
+	Reason Reason
+	Err    error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("it is %s: %v", e.Reason, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// envelope is what is stored. The checksum is over the bytes of Record.
+type envelope struct {
+	Kind    string          `json:"kind"`
+	Version int             `json:"version"`
+	SHA256  string          `json:"sha256"`
+	Record  json.RawMessage `json:"record"`
+}
+
+// Seal encodes a record of a kind, in the version of its format.
+func Seal(kind string, version int, record any) ([]byte, error) {
+	body, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("encode a record of kind %s: %w", kind, err)
+	}
+	sum := sha256.Sum256(body)
+	data, err := json.Marshal(envelope{kind, version, hex.EncodeToString(sum[:]), body})
+	if err != nil {
+		return nil, fmt.Errorf("encode a record of kind %s: %w", kind, err)
+	}
+	return append(data, '\n'), nil
+}
+
+// Open decodes what Seal made of a record of the same kind and version. The error
+// is an *Error, and record must not be used.
+func Open(data []byte, kind string, version int, record any) error {
+	var env envelope
+	if err := json.Unmarshal(data, &env); err != nil {
+		return &Error{Torn, err}
+	}
+	switch {
+	case !bytes.HasSuffix(data, []byte("\n")):
+		return &Error{Torn, errors.New("its end is missing")}
+	case env.Kind != kind:
+		return &Error{Foreign, fmt.Errorf("it is of kind %q, want %q", env.Kind, kind)}
+	case env.Version != version:
+		return &Error{Foreign, fmt.Errorf("it has version %d, want %d", env.Version, version)}
+	}
+	sum := sha256.Sum256(env.Record)
+	if got := hex.EncodeToString(sum[:]); got != env.SHA256 {
+		return &Error{Torn, fmt.Errorf("its sha256 is %s, want %q", got, env.SHA256)}
+	}
+	if again, err := json.Marshal(env); err != nil || !bytes.Equal(append(again, '\n'), data) {
+		return &Error{Torn, errors.New("there is more in it than was written")}
+	}
+	if err := json.Unmarshal(env.Record, record); err != nil {
+		return &Error{Foreign, err}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package seal_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
+)
+
+type record struct {
+	Name string `json:"name"`
+	N    int    `json:"n,omitempty"`
+}
+
+func sealed(t *testing.T) []byte {
+	t.Helper()
+	data, err := seal.Seal("test", 3, record{"<a&b>", 1})
+	require.NoError(t, err)
+	return data
+}
+
+func reason(t *testing.T, err error) seal.Reason {
+	t.Helper()
+	e, ok := errors.AsType[*seal.Error](err)
+	require.True(t, ok, "%v", err)
+	return e.Reason
+}
+
+func TestOpen(t *testing.T) {
+	var got record
+	require.NoError(t, seal.Open(sealed(t), "test", 3, &got))
+	require.Equal(t, record{"<a&b>", 1}, got)
+	require.Equal(t, seal.Foreign, reason(t, seal.Open(sealed(t), "other", 3, &got)))
+	require.Equal(t, seal.Foreign, reason(t, seal.Open(sealed(t), "test", 2, &got)))
+	require.Equal(t, seal.Foreign, reason(t, seal.Open(sealed(t), "test", 3, new(int))))
+	require.Equal(t, seal.Foreign, reason(t, seal.Open([]byte("{}\n"), "test", 3, &got)))
+	_, err := seal.Seal("test", 1, func() {})
+	require.Error(t, err)
+}
+
+func TestOpen_tornAnywhere(t *testing.T) {
+	whole := sealed(t)
+	var got record
+	for n := range whole {
+		require.Equal(t, seal.Torn, reason(t, seal.Open(whole[:n], "test", 3, &got)), "first %d bytes", n)
+	}
+	require.Equal(t, seal.Torn, reason(t, seal.Open(append(whole, whole...), "test", 3, &got)), "twice")
+	require.Equal(t, seal.Torn, reason(t, seal.Open(append(whole, '\n'), "test", 3, &got)))
+}
+
+func TestOpen_alteredAnywhere(t *testing.T) {
+	whole := sealed(t)
+	for i := range whole {
+		for bit := range 8 {
+			altered := append([]byte(nil), whole...)
+			altered[i] ^= 1 << bit
+			var got record
+			require.NotEmpty(t, reason(t, seal.Open(altered, "test", 3, &got)), "%q", altered)
+		}
+	}
+}

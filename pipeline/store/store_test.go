@@ -1,0 +1,126 @@
+package store_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+
+	"context"
+	"errors"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/conformance"
+)
+
+func open(t *testing.T, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), url, store.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestConformance_directory(t *testing.T) {
+	conformance.Run(t, conformance.Suite{
+		Open:  func(t *testing.T) *store.Store { return open(t, "file://"+filepath.Join(t.TempDir(), "made", "here")) },
+		Again: func(t *testing.T, first *store.Store) *store.Store { return open(t, first.Location()) },
+		Many:  300,
+	})
+}
+
+func TestConformance_directoryWithPrefix(t *testing.T) {
+	conformance.Run(t, conformance.Suite{
+		Open: func(t *testing.T) *store.Store { return open(t, "file://"+t.TempDir()+"?prefix=a/b/") },
+		Many: 50,
+	})
+}
+
+func TestConformance_memory(t *testing.T) {
+	conformance.Run(t, conformance.Suite{Open: func(t *testing.T) *store.Store { return open(t, "mem://") }})
+}
+
+// TestDirectory_layout: a directory is what fileblob makes of the same keys, so
+// that other tools of gocloud.dev read it.
+func TestDirectory_layout(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, "file://"+dir)
+	require.NoError(t, s.Put(t.Context(), "a/b@c=d+e.json", []byte("ours")))
+	other, err := fileblob.OpenBucket(dir, &fileblob.Options{Metadata: fileblob.MetadataDontWrite, NoTempDir: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
+	got, err := other.ReadAll(t.Context(), "a/b@c=d+e.json")
+	require.NoError(t, err)
+	require.Equal(t, "ours", string(got))
+	require.NoError(t, other.WriteAll(t.Context(), "a/theirs", []byte("theirs"), nil))
+	got, err = s.Get(t.Context(), "a/theirs")
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(got))
+	info, err := os.Stat(filepath.Join(dir, "a/b@c=d+e.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// refusing is a kind of bucket whose errors hold what must not get out.
+type refusing struct{ err error }
+
+func (r refusing) OpenBucketURL(context.Context, *url.URL) (*blob.Bucket, error) { return nil, r.err }
+func (refusing) Kind(error) store.Kind                                           { return store.Refused }
+
+func TestOpen_badURLs(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "verysecretvalue")
+	opts := store.Options{Openers: map[string]store.Opener{"s3": refusing{errors.New("x")}}}
+	for bad, says := range map[string]string{
+		"":                         `no stores of kind ""`,
+		"relative/path":            `no stores of kind ""`,
+		"gs://bucket":              `no stores of kind "gs"`,
+		"file://host/dir":          "want file:///directory",
+		"file:relative":            "want file:///directory",
+		"file:///dir?create_dir=1": "want file:///directory",
+		"s3://":                    "want s3://bucket",
+		"s3://bucket/key":          "want s3://bucket",
+		"s3://AKIAABCDEFGHIJKLMNOP:verysecretvalue@bucket": "credentials do not belong into it",
+		"s3://bucket?prefix=../up":                         "is no key",
+		"s3://bucket?prefix=a&prefix=b":                    "given twice",
+		"s3://verysecretvalue:%zz":                         "invalid",
+		"s3://bucket?a;verysecretvalue":                    "semicolon",
+	} {
+		_, err := store.Open(t.Context(), bad, opts)
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)
+		require.Equal(t, fault.Usage, fault.ClassOf(err), bad)
+		require.ErrorContains(t, err, says, bad)
+		require.NotContains(t, err.Error(), "verysecretvalue", bad)
+		require.NotContains(t, err.Error(), "AKIA", bad)
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, "s3://bucket")
+	}
+}
+
+func TestOpen_refused(t *testing.T) {
+	t.Setenv("AZURE_STORAGE_KEY", "verysecretvalue")
+	cause := errors.New(`GET https://user:pw123@host/x?sv=1&sig=abc%2Fdef&se=2 "AccountKey=k3y;x" Authorization: Bearer tok.en X-Amz-Signature=feed verysecretvalue AKIAABCDEFGHIJKLMNOP`)
+	_, err := store.Open(t.Context(), "s3://bucket?prefix=a", store.Options{Openers: map[string]store.Opener{"s3": refusing{cause}}})
+	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	require.NotErrorIs(t, err, cause, "the SDK's error does not get out")
+	require.ErrorContains(t, err, "open s3://bucket/a")
+	require.ErrorContains(t, err, "sv=1")
+	for _, secret := range []string{"pw123", "abc", "k3y", "tok.en", "feed", "verysecretvalue", "AKIA"} {
+		require.NotContains(t, err.Error(), secret)
+	}
+}
+
+func TestLocation(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, "file://"+dir+"?prefix=a")
+	require.True(t, s.Local())
+	require.Equal(t, "file://"+dir+"/a", s.Location())
+	sub, err := s.Sub("b/c")
+	require.NoError(t, err)
+	require.Equal(t, "file://"+dir+"/a/b/c", sub.Location())
+}
