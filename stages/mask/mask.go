@@ -1,0 +1,71 @@
+// Package mask hides what looks like a secret in text that others wrote, such as
+// the log of a container: there, unlike in what Slipway handles itself, nobody
+// knows which words are secret.
+package mask
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// hidden stands for a secret.
+const hidden = "***"
+
+// The forms of secrets that tell themselves.
+var (
+	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
+	urlAccount = regexp.MustCompile(`(://)[^/\s:@]*:[^/\s@]+@`)
+	authHeader = regexp.MustCompile(`(?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{8,}`)
+	knownToken = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|\b(AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}`)
+)
+
+// keyed is "password=" and the like: the key, what is between, and the value, a
+// word or a quoted text.
+var keyed = regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]*)` +
+	`(\\?["']?\s*[:=]\s*)` +
+	`(\\?"[^"]*"|'[^']*'|[^\s,;&"'}\])]+)`)
+
+// Text is s without what looks like a secret: passwords in URLs and behind the
+// usual keys, private keys in PEM, bearer tokens, tokens and keys of known forms.
+func Text(s string) string {
+	s = privateKey.ReplaceAllString(s, hidden)
+	s = urlAccount.ReplaceAllString(s, "${1}"+hidden+"@")
+	s = knownToken.ReplaceAllString(s, hidden)
+	// The other two are slow, and most texts have none of their words.
+	lower := strings.ToLower(s)
+	has := func(word string) bool { return strings.Contains(lower, word) }
+	if has("bearer") || has("basic") {
+		s = authHeader.ReplaceAllString(s, "${1} "+hidden)
+	}
+	if !slices.ContainsFunc([]string{"pass", "pwd", "secret", "token", "key", "credential"}, has) {
+		return s
+	}
+	return keyed.ReplaceAllStringFunc(s, func(found string) string {
+		p := keyed.FindStringSubmatch(found)
+		if harmless(p[1], p[2], p[3]) {
+			return found
+		}
+		return p[1] + p[2] + hidden
+	})
+}
+
+// harmless tells whether what follows a key is no secret: the name of one, or
+// the next word of a sentence, as in "invalid token: expired".
+func harmless(key, between, value string) bool {
+	key = strings.ToLower(key)
+	for _, end := range []string{"name", "namespace", "ref", "class", "file", "path", "type"} {
+		if strings.HasSuffix(key, end) {
+			return true
+		}
+	}
+	if strings.Contains(between, "=") || strings.HasPrefix(value, `"`) || strings.HasPrefix(value, `'`) || strings.HasPrefix(value, `\`) {
+		return false
+	}
+	for _, word := range []string{"password", "passwd", "pwd", "passphrase"} {
+		if strings.Contains(key, word) {
+			return false
+		}
+	}
+	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyz.") == ""
+}
