@@ -3,229 +3,194 @@ package kube
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/slipway-sh/slipway/stages/mask"
 )
 
-// causeLogLines is how many lines of a container's log a cause quotes.
-const causeLogLines = 5
-
-// PodCause says in one line why the pods of selector in namespace are not
-// ready: an image that cannot be pulled, a container that keeps ending and the
-// last lines it wrote, no node to run on, a volume that cannot be mounted, or
-// that there is no pod and why. "" when nothing is wrong or cannot be found out.
+// PodCause says in one sentence why the pods of selector in namespace are not
+// ready: "image docker.io/x:1 not found, pod web-0, since 14:02 UTC". "" when
+// nothing is wrong or cannot be found out.
 func (c *Client) PodCause(ctx context.Context, namespace, selector string) string {
 	pods, err := c.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return ""
 	}
+	// Without them a cause can still be read off most pods.
+	var events []corev1.Event
+	if list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{}); err == nil {
+		events = list.Items
+	}
 	if len(pods.Items) == 0 {
-		if e := c.lastEvent(ctx, namespace, fields.Set{"reason": "FailedCreate"}); e != "" {
-			return "there is no pod: " + e
+		return noPod(events)
+	}
+	var worst *corev1.Pod
+	var trouble Trouble
+	for _, p := range CurrentPods(pods.Items) {
+		if t, ok := PodTrouble(&p, events); ok && (worst == nil || t.Kind.Order() < trouble.Kind.Order()) {
+			worst, trouble = &p, t
 		}
+	}
+	if worst == nil {
+		return ""
+	}
+	return c.sentence(ctx, worst, trouble)
+}
+
+// causeOf is PodCause of one pod.
+func (c *Client) causeOf(ctx context.Context, p *corev1.Pod) string {
+	var events []corev1.Event
+	if list, err := c.Kubernetes.CoreV1().Events(p.Namespace).List(ctx, metav1.ListOptions{}); err == nil {
+		events = list.Items
+	}
+	t, ok := PodTrouble(p, events)
+	if !ok {
+		return ""
+	}
+	return c.sentence(ctx, p, t)
+}
+
+func (c *Client) sentence(ctx context.Context, p *corev1.Pod, t Trouble) string {
+	wrote := ""
+	if t.Kind == TroubleCrash {
+		// Without it there is still the exit code.
+		lines, _ := c.LastLines(ctx, p, t, tellingLines)
+		wrote = TellingLine(lines)
+	}
+	return mask.Text(Sentence(Wrote(t.Text, wrote), "pod "+p.Name, t.Since, time.Now()))
+}
+
+// noPod says why there is no pod.
+func noPod(events []corev1.Event) string {
+	events = slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return e.Reason != "FailedCreate" })
+	if len(events) == 0 {
 		return "there is no pod"
 	}
-	// The newest pod is the one of the current template.
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
-		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
+	return mask.Text(Sentence("there is no pod: "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
+}
+
+// Sentence is the form in which every cause is told: "text, object, since 14:02
+// UTC". What is not known is left out; what began on another day has its date.
+func Sentence(text, object string, since, now time.Time) string {
+	if object != "" {
+		text += ", " + object
+	}
+	if since.IsZero() {
+		return text
+	}
+	since, now = since.UTC(), now.UTC()
+	form := "15:04"
+	if since.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		form = "2006-01-02 15:04"
+	}
+	return text + ", since " + since.Format(form) + " UTC"
+}
+
+// Wrote completes text by a line of a container's log; "" is none.
+func Wrote(text, line string) string {
+	if line == "" {
+		return text
+	}
+	return text + `, it wrote "` + short(line, 200) + `"`
+}
+
+// tellingLines is how many lines of a log are looked at for a telling one.
+const tellingLines = 20
+
+// loud is what the lines of a log have that say why a program ends; quiet is
+// what follows them in a stack trace.
+var (
+	loud  = regexp.MustCompile(`(?i)panic|fatal|error|exception|fail|cannot|can't|could not|unable|refused|denied|no such|not found|missing|invalid|unknown|timeout|timed out|required`)
+	quiet = regexp.MustCompile(`^(\s+(at|File) |\s+/|goroutine \d+|\[signal |exit status \d+|\S+\(.*\)$|Traceback )`)
+)
+
+// TellingLine is the line of a log's end that tells most: the last one that
+// speaks of an error, else the last one. "" when there is none.
+func TellingLine(lines []string) string {
+	last := ""
+	for _, line := range slices.Backward(lines) {
+		if strings.TrimSpace(line) == "" || quiet.MatchString(line) {
+			continue
+		}
+		last = cmp.Or(last, flat(line))
+		if loud.MatchString(line) {
+			return flat(line)
+		}
+	}
+	return last
+}
+
+// CurrentPods are the pods that count, newest first: of each workload, those of
+// the template that its newest pod has, and none that has failed for good and
+// been replaced.
+func CurrentPods(pods []corev1.Pod) []corev1.Pod {
+	type workload struct{ namespace, kind, name string }
+	of := func(p *corev1.Pod) workload {
+		kind, name := Owner(p)
+		return workload{p.Namespace, kind, name}
+	}
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	for i := range pods.Items {
-		if cause := c.causeOf(ctx, &pods.Items[i]); cause != "" {
-			return cause
+	newest := map[workload]*corev1.Pod{}
+	var out []corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		n := newest[of(p)]
+		if n == nil {
+			newest[of(p)] = p
+		} else if template(p) != template(n) || p.Status.Phase == corev1.PodFailed {
+			continue
 		}
+		out = append(out, *p)
 	}
-	return ""
+	return out
 }
 
-// causeOf says why p is not ready, "" when it is, or has succeeded.
-func (c *Client) causeOf(ctx context.Context, p *corev1.Pod) string {
-	if p.Status.Phase == corev1.PodSucceeded || podReady(p) {
-		return ""
+// Owner is the workload that p is of, "Deployment" and "web"; p itself when
+// nobody controls it.
+func Owner(p *corev1.Pod) (kind, name string) {
+	o := metav1.GetControllerOf(p)
+	if o == nil {
+		return "Pod", p.Name
 	}
-	cause := podCause(p)
-	if container, previous := crashed(p); container != "" {
-		if lines := c.lastLines(ctx, p, container, previous); lines != "" {
-			cause += "; it wrote: " + lines
+	if hash := p.Labels["pod-template-hash"]; o.Kind == "ReplicaSet" && hash != "" {
+		if deployment, ok := strings.CutSuffix(o.Name, "-"+hash); ok {
+			return "Deployment", deployment
 		}
 	}
-	if cause == "" || waitsOnNode(p) {
-		// What holds up a pod before its containers start is in events only.
-		if e := c.lastEvent(ctx, p.Namespace, podEvents(p, fields.Set{"type": corev1.EventTypeWarning})); e != "" {
-			cause = e
-		} else if cause == "" && waitsOnNode(p) {
-			cause = c.lastEvent(ctx, p.Namespace, podEvents(p, fields.Set{"reason": "Pulling"})) // may just be slow
-		}
-	}
-	if cause == "" {
-		return ""
-	}
-	return "pod " + p.Name + ": " + cause
+	return o.Kind, o.Name
 }
 
-// podCause reads the cause off the pod alone.
-func podCause(p *corev1.Pod) string {
-	for _, cond := range p.Status.Conditions {
-		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
-			return strings.TrimSpace(cond.Reason + " " + cond.Message)
-		}
-	}
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if w := s.State.Waiting; w != nil && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
-			cause := fmt.Sprintf("container %s: %s", s.Name, w.Reason)
-			if w.Message != "" && w.Reason != "CrashLoopBackOff" { // whose message is only how long it backs off
-				cause += " " + w.Message
-			}
-			if t := s.LastTerminationState.Terminated; t != nil {
-				cause += ", " + ended(t)
-			}
-			return cause
-		}
-		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return fmt.Sprintf("container %s %s", s.Name, ended(t))
-		}
-		if r := s.State.Running; r != nil && !s.Ready {
-			if t := s.LastTerminationState.Terminated; t != nil && t.ExitCode != 0 {
-				return fmt.Sprintf("container %s was started again %d times, %s", s.Name, s.RestartCount, ended(t))
-			}
-		}
-	}
-	if p.Status.Reason != "" {
-		return strings.TrimSpace(p.Status.Reason + " " + p.Status.Message)
-	}
-	return ""
+// template identifies the template that p was made from.
+func template(p *corev1.Pod) string {
+	return cmp.Or(p.Labels["pod-template-hash"], p.Labels["controller-revision-hash"])
 }
 
-func ended(t *corev1.ContainerStateTerminated) string {
-	s := fmt.Sprintf("ended with exit code %d", t.ExitCode)
-	if t.Reason != "" && t.Reason != "Error" {
-		s += " (" + t.Reason + ")"
+// FirstSeen is when an event happened first.
+func FirstSeen(e corev1.Event) time.Time {
+	if !e.FirstTimestamp.IsZero() {
+		return e.FirstTimestamp.Time
 	}
-	if msg := strings.TrimSpace(t.Message); msg != "" {
-		s += ": " + msg
-	}
-	return s
+	return e.EventTime.Time
 }
 
-// crashed is the name of the first container that ended with an error, and
-// whether the run that ended is the one before the current one; "" if none did.
-func crashed(p *corev1.Pod) (container string, previous bool) {
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return s.Name, false
-		}
-		if t := s.LastTerminationState.Terminated; t != nil && t.ExitCode != 0 && !s.Ready {
-			// While it waits for its next run, the last one is the current one.
-			return s.Name, s.State.Running != nil
-		}
-	}
-	return "", false
-}
-
-// waitsOnNode tells whether no container of p has been started yet.
-func waitsOnNode(p *corev1.Pod) bool {
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if w := s.State.Waiting; w == nil || w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return false
-		}
-	}
-	return p.Spec.NodeName != ""
-}
-
-// lastLines are the last lines a container wrote before it ended, in one line.
-func (c *Client) lastLines(ctx context.Context, p *corev1.Pod, container string, previous bool) string {
-	for _, run := range []bool{previous, !previous} {
-		text, err := c.Logs(ctx, p.Namespace, p.Name, LogOptions{Container: container, Lines: causeLogLines, Previous: run})
-		if err != nil || strings.HasPrefix(text, "unable to retrieve container logs") {
-			continue // the kubelet has removed that run already
-		}
-		var lines []string
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); line != "" {
-				lines = append(lines, line)
-			}
-		}
-		if len(lines) > 0 {
-			return strings.Join(lines, " | ")
-		}
-	}
-	return ""
-}
-
-// LogOptions tell what of a pod's log is read.
-type LogOptions struct {
-	Container string // "" is the only one
-	Lines     int64  // from the end; 0 means all
-	Previous  bool   // of the container's run before the current one
-}
-
-// maxLog is how many bytes of a log Logs returns at most.
-const maxLog = 1 << 20
-
-// Logs returns what a pod wrote so far, 1 MiB at most.
-func (c *Client) Logs(ctx context.Context, namespace, pod string, opts LogOptions) (string, error) {
-	limit := int64(maxLog)
-	o := &corev1.PodLogOptions{Container: opts.Container, Previous: opts.Previous, LimitBytes: &limit}
-	if opts.Lines > 0 {
-		o.TailLines = &opts.Lines
-	}
-	var text []byte
-	err := c.Retry(ctx, fmt.Sprintf("read the log of pod %s/%s", namespace, pod), func(ctx context.Context) error {
-		stream, err := c.Kubernetes.CoreV1().Pods(namespace).GetLogs(pod, o).Stream(ctx)
-		if err != nil {
-			return err
-		}
-		text, err = io.ReadAll(stream)
-		_ = stream.Close()
-		return err
-	})
-	return string(text), err
-}
-
-// podEvents selects those events about a pod that match more.
-func podEvents(p *corev1.Pod, more fields.Set) fields.Set {
-	s := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": p.Name}
-	maps.Copy(s, more)
-	return s
-}
-
-// lastEvent is the newest event of a selection that says more than its reason,
-// as "reason message".
-func (c *Client) lastEvent(ctx context.Context, namespace string, selector fields.Set) string {
-	list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector.String()})
-	if err != nil {
-		return ""
-	}
-	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
-		return strings.Contains(e.Message, "Error: ErrImagePull") || strings.Contains(e.Message, "Error: ImagePullBackOff")
-	})
-	if len(events) == 0 {
-		return ""
-	}
-	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return cmp.Compare(seenAt(a), seenAt(b)) })
-	msg := e.Message
-	if _, rest, ok := strings.Cut(msg, "}: "); ok && strings.HasPrefix(msg, "spec.") {
-		msg = rest // without the path of the container
-	}
-	return strings.TrimSpace(e.Reason + " " + strings.TrimSpace(msg))
-}
-
-// seenAt is when an event happened last, in nanoseconds.
-func seenAt(e corev1.Event) int64 {
+// LastSeen is when an event happened last.
+func LastSeen(e corev1.Event) time.Time {
 	at := e.LastTimestamp.Time
-	for _, t := range []metav1.MicroTime{e.EventTime} {
-		if t.After(at) {
-			at = t.Time
-		}
+	if e.EventTime.After(at) {
+		at = e.EventTime.Time
 	}
 	if e.Series != nil && e.Series.LastObservedTime.After(at) {
 		at = e.Series.LastObservedTime.Time
 	}
-	return at.UnixNano()
+	return at
 }

@@ -149,7 +149,8 @@ func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error 
 		case corev1.PodFailed:
 			return false, "", failed(errors.New(strings.TrimSpace("it failed " + p.Status.Reason + " " + p.Status.Message)))
 		}
-		return false, orElse(podCause(p), "phase "+string(p.Status.Phase)), nil
+		trouble, _ := PodTrouble(p, nil)
+		return false, orElse(trouble.Text, "phase "+string(p.Status.Phase)), nil
 	})
 	if err == nil {
 		return nil
