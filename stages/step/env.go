@@ -92,6 +92,10 @@ func (e *Env) lastSaid() string {
 // Redact makes every writer of e replace secret by "***" from now on.
 func (e *Env) Redact(secret string) { e.secret.add(secret) }
 
+// Clean is text with every secret that e redacts replaced by "***": for what goes
+// into a step's output.
+func (e *Env) Clean(text string) string { return e.secret.clean(text) }
+
 func (e *Env) flush() {
 	for _, w := range []*lineWriter{e.tools, e.log, e.screen} {
 		w.flush()
