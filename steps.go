@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	localsteps "github.com/slipway-sh/slipway/providers/local/steps"
+	"github.com/slipway-sh/slipway/stages/diagnosis"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
 	"github.com/slipway-sh/slipway/stages/postorchestrator"
@@ -33,6 +34,7 @@ func runStep(args []string, out, errw io.Writer) int {
 	preorchestrator.Register(&reg)
 	orchestrator.Register(&reg)
 	postorchestrator.Register(&reg)
+	diagnosis.Register(&reg)
 	return step.Main(context.Background(), &reg, args, out, errw) //nolint:forbidigo // the composition root
 }
 

@@ -64,6 +64,7 @@ type Application struct {
 type Condition struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
+	Since   string `json:"lastTransitionTime"` // RFC 3339
 }
 
 // Operation is the last or the current sync.

@@ -4,86 +4,159 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxCause is how many characters of a message go into a cause.
 const maxCause = 400
 
-// Explain tells in one sentence why a is not Synced and Healthy. pods is what
-// its pods say, empty when they say nothing; it is the most concrete cause there
-// can be, unless Argo CD could not even read the desired state.
-func (a Application) Explain(pods string) string {
-	if c := a.condition(func(t string) bool { return strings.HasSuffix(t, "Error") && t != "SyncError" }); c != "" {
-		return c
+// ProblemKind is a sort of thing that keeps an Application from being Synced and
+// Healthy.
+type ProblemKind string
+
+// The kinds, in the order in which Problems gives them.
+const (
+	Unreadable ProblemKind = "unreadable" // the desired state cannot be read or compared
+	NotApplied ProblemKind = "notApplied" // the API server took an object not
+	HookFailed ProblemKind = "hookFailed"
+	SyncFailed ProblemKind = "syncFailed" // as a whole
+	Unhealthy  ProblemKind = "unhealthy"  // an object is
+	HookRuns   ProblemKind = "hookRuns"
+	Waits      ProblemKind = "waits" // it syncs, or nothing more is known
+	Differs    ProblemKind = "differs"
+)
+
+// Problem is one thing that keeps an Application from being Synced and Healthy.
+type Problem struct {
+	Kind   ProblemKind
+	Object Resource  // that it is about; the zero value: the Application itself
+	Text   string    // one line, without the object
+	Since  time.Time // zero when it is not known
+	Failed bool      // something went wrong, rather than is slow
+}
+
+// String is p in one line, with its object.
+func (p Problem) String() string {
+	name := p.Object.Kind + " " + p.Object.Name
+	switch p.Kind {
+	case NotApplied:
+		return name + " was not applied: " + p.Text
+	case HookFailed:
+		return "hook " + name + " failed" + colon(p.Text)
+	case HookRuns:
+		return "hook " + name + " has not finished" + colon(p.Text)
+	case Unhealthy:
+		return name + " is " + p.Object.Health + colon(p.Text)
 	}
-	if pods != "" {
-		return clean(pods)
+	return p.Text
+}
+
+// Problems are what keeps a from being Synced and Healthy, the most telling
+// first. They are what Argo CD knows: a pod that does not start is more concrete
+// than an object that is not healthy.
+func (a Application) Problems() []Problem {
+	var out []Problem
+	for _, c := range a.Conditions {
+		if strings.HasSuffix(c.Type, "Error") && c.Type != "SyncError" {
+			out = append(out, Problem{Kind: Unreadable, Text: clean(c.Message), Since: parse(c.Since), Failed: true})
+		}
 	}
-	for _, r := range a.Operation.Failed {
-		return fmt.Sprintf("%s %s was not applied: %s", r.Kind, r.Name, orElse(clean(r.Message), "no message"))
-	}
-	if a.GivenUp() {
-		return fmt.Sprintf("sync %s: %s", strings.ToLower(a.Operation.Phase), orElse(clean(a.Operation.Message), "no message"))
-	}
+	out = append(out, a.operationProblems()...)
 	for _, health := range []string{"Degraded", "Missing", "Suspended", "Unknown", "Progressing"} {
 		for _, r := range a.Resources {
 			if r.Health == health {
-				return fmt.Sprintf("%s %s is %s%s", r.Kind, r.Name, r.Health, colon(clean(r.Message)))
+				out = append(out, Problem{Kind: Unhealthy, Object: r, Text: clean(r.Message), Failed: health == "Degraded"})
 			}
 		}
 	}
 	for _, r := range a.Operation.Running {
-		return fmt.Sprintf("hook %s %s has not finished%s", r.Kind, r.Name, colon(clean(r.Message)))
+		out = append(out, Problem{Kind: HookRuns, Object: r.resource(), Text: clean(r.Message), Since: parse(a.Operation.Started)})
 	}
-	if c := a.condition(func(t string) bool { return t == "SyncError" }); c != "" {
-		return c
+	for _, c := range a.Conditions {
+		if c.Type == "SyncError" {
+			out = append(out, Problem{Kind: SyncFailed, Text: clean(c.Message), Since: parse(c.Since), Failed: true})
+		}
 	}
 	if a.Operation.Phase == "Running" && a.Operation.Message != "" {
-		return clean(a.Operation.Message)
+		out = append(out, Problem{Kind: Waits, Text: clean(a.Operation.Message), Since: parse(a.Operation.Started)})
 	}
 	for _, r := range a.Resources {
 		if r.Status == "OutOfSync" {
-			return fmt.Sprintf("%s %s differs from the branch", r.Kind, r.Name)
+			out = append(out, Problem{Kind: Differs, Object: r, Text: fmt.Sprintf("%s %s differs from the branch", r.Kind, r.Name)})
 		}
 	}
-	if a.HealthText != "" {
-		return clean(a.HealthText)
+	if a.HealthText != "" && a.Health != "Healthy" {
+		out = append(out, Problem{Kind: Waits, Text: clean(a.HealthText), Failed: a.Health == "Degraded"})
 	}
+	if len(out) == 0 && a.Waiting("") != "" {
+		out = append(out, Problem{Kind: Waits, Text: a.state(), Failed: a.Health == "Degraded"})
+	}
+	return out
+}
+
+// operationProblems are those of the last sync.
+func (a Application) operationProblems() []Problem {
+	var out []Problem
+	since := parse(a.Operation.Started)
+	for _, hooks := range []bool{false, true} {
+		for _, r := range a.Operation.Failed {
+			if r.Hook != hooks {
+				continue
+			}
+			p := Problem{Kind: NotApplied, Object: r.resource(), Text: orElse(clean(r.Message), "no message"), Since: since, Failed: true}
+			if r.Hook {
+				p.Kind, p.Text = HookFailed, clean(r.Message)
+			}
+			out = append(out, p)
+		}
+	}
+	if a.GivenUp() {
+		text := fmt.Sprintf("sync %s: %s", strings.ToLower(a.Operation.Phase), orElse(clean(a.Operation.Message), "no message"))
+		out = append(out, Problem{Kind: SyncFailed, Text: text, Since: since, Failed: true})
+	}
+	return out
+}
+
+func (r Result) resource() Resource {
+	return Resource{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// parse reads a time of Argo CD; zero when there is none.
+func parse(at string) time.Time {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Explain tells in one line why a is not Synced and Healthy, as far as Argo CD
+// knows.
+func (a Application) Explain() string {
+	for _, p := range a.Problems() {
+		return p.String()
+	}
+	return a.state()
+}
+
+func (a Application) state() string {
 	return fmt.Sprintf("sync %s, health %s", orElse(a.Sync, "not known"), orElse(a.Health, "not known"))
 }
 
 // Failed tells whether something about a went wrong, rather than is slow.
 func (a Application) Failed() bool {
-	return a.GivenUp() || len(a.Operation.Failed) > 0 || a.Health == "Degraded" ||
-		slices.ContainsFunc(a.Conditions, func(c Condition) bool { return strings.HasSuffix(c.Type, "Error") })
+	return a.Health == "Degraded" || slices.ContainsFunc(a.Problems(), func(p Problem) bool { return p.Failed })
 }
 
-// Workloads are the objects of a whose pods may tell why it is not Healthy:
-// those that are not Healthy themselves and hooks that run or failed.
-func (a Application) Workloads() []Resource {
-	var out []Resource
-	add := func(r Resource) {
-		switch r.Kind {
-		case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod":
-			if r.Namespace == "" {
-				r.Namespace = a.Destination
-			}
-			if !slices.ContainsFunc(out, func(o Resource) bool {
-				return o.Kind == r.Kind && o.Namespace == r.Namespace && o.Name == r.Name
-			}) {
-				out = append(out, r)
-			}
-		}
+// Owns tells whether the object of that kind and name in namespace is a's: one
+// of its resources or of the hooks of its last sync.
+func (a Application) Owns(kind, namespace, name string) bool {
+	is := func(k, ns, n string) bool {
+		return k == kind && n == name && orElse(ns, a.Destination) == namespace
 	}
-	for _, r := range slices.Concat(a.Operation.Failed, a.Operation.Running) {
-		add(Resource{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-	}
-	for _, r := range a.Resources {
-		if r.Health != "Healthy" {
-			add(r)
-		}
-	}
-	return out
+	return slices.ContainsFunc(a.Resources, func(r Resource) bool { return is(r.Kind, r.Namespace, r.Name) }) ||
+		slices.ContainsFunc(a.Operation.Failed, func(r Result) bool { return is(r.Kind, r.Namespace, r.Name) }) ||
+		slices.ContainsFunc(a.Operation.Running, func(r Result) bool { return is(r.Kind, r.Namespace, r.Name) })
 }
 
 // Children are the names of the Applications among a's resources, as "name".
@@ -96,15 +169,6 @@ func (a Application) Children() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func (a Application) condition(match func(string) bool) string {
-	for _, c := range a.Conditions {
-		if match(c.Type) {
-			return clean(c.Message)
-		}
-	}
-	return ""
 }
 
 // clean makes one short line of a message and drops the frame that remote calls

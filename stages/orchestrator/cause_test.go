@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,27 +19,25 @@ import (
 
 func newWaiter(objs ...runtime.Object) *waiter {
 	return &waiter{
-		client:  &kube.Client{Kubernetes: fake.NewClientset(objs...)},
+		client:  &kube.Client{Kubernetes: fake.NewClientset(append(objs, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})...)},
 		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{}, io.Discard, io.Discard),
 		tracker: &argo.Tracker{Root: RootApp, Revision: "aaaaaaaaaaaa", Expected: []string{"web"}, Deadline: time.Minute},
 	}
 }
 
-// broken is a Deployment whose pod waits for something.
-func broken(image, reason, message string) []runtime.Object {
-	selector := map[string]string{"app": "web"}
-	return []runtime.Object{
-		&appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "apps"},
-			Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: selector}},
+// broken is the pod of a Deployment that waits for something.
+func broken(image, reason, message string) *corev1.Pod {
+	controller := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-5f6d-x2x4z", Namespace: "apps", Labels: map[string]string{"pod-template-hash": "5f6d"},
+			CreationTimestamp: metav1.NewTime(time.Now().UTC().Truncate(24 * time.Hour)),
+			OwnerReferences:   []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-5f6d", Controller: &controller}},
 		},
-		&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "apps", Labels: selector},
-			Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "web", Image: image + "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
-			}}},
-		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "web", Image: image + "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		}}},
 	}
 }
 
@@ -51,54 +48,48 @@ func webApp() argo.Application {
 	}
 }
 
-func TestABrokenImageHasItsOwnSentence(t *testing.T) {
-	tests := []struct{ image, message, why string }{
-		{"slipway.local/nope", "lookup slipway.local: Temporary failure in name resolution", "not found"},
-		{"r/nope", `Back-off pulling image "x": ErrImagePull: dial tcp: lookup r: no such host`, "not found"},
-		{"r/nope", "rpc error: code = NotFound desc = failed to pull", "not found"},
-		{"r/nope", "pull access denied", "refused by its registry"},
-		{"r/nope", "failed to pull: connect: no route to it", "cannot be pulled: no route to it"},
-	}
-	for _, tt := range tests {
-		w := newWaiter(broken(tt.image, "ErrImagePull", tt.message)...)
-		a := webApp()
-		err := w.late(t.Context(), argo.Verdict{Late: &a})
-		require.EqualError(t, err, "bring the app web to aaaaaaaaaa within 1m0s: app web: image "+tt.image+"@sha256:0123456789ab… "+tt.why+
-			" (pod web-0, ErrImagePull) (sync Synced, health Progressing)")
-		f := new(fault.Fault)
-		require.ErrorAs(t, err, &f)
-		require.Equal(t, CodeFailed, f.Code)
-		require.Equal(t, fault.Step, f.Class)
-	}
+// lateWeb is the fault of an app that was not done in time.
+func lateWeb(t *testing.T, v argo.Verdict, a argo.Application, objs ...runtime.Object) *fault.Fault {
+	t.Helper()
+	v.Late = &a
+	err := newWaiter(objs...).late(t.Context(), v, []argo.Application{a})
+	f := new(fault.Fault)
+	require.ErrorAs(t, err, &f)
+	return f
 }
 
-func TestACrashIsTheCause(t *testing.T) {
-	w := newWaiter(broken("r/nope", "CreateContainerConfigError", `secret "database-reader" not found`)...)
-	sentence, known := w.cause(t.Context(), webApp())
-	require.True(t, known)
-	require.Contains(t, sentence, "pod web-0")
-	require.Contains(t, sentence, `secret "database-reader" not found`)
+func TestABrokenImageIsTheCause(t *testing.T) {
+	f := lateWeb(t, argo.Verdict{}, webApp(), broken("slipway.local/nope", "ErrImagePull", "lookup slipway.local: Temporary failure in name resolution"))
+	require.EqualError(t, f, "bring the app web to aaaaaaaaaa within 1m0s: app web: image slipway.local/nope@sha256:0123456789ab… not found"+
+		", pod web-5f6d-x2x4z, since 00:00 UTC (sync Synced, health Progressing)")
+	require.Equal(t, CodeFailed, f.Code)
+	require.Equal(t, fault.Step, f.Class)
+}
+
+func TestAMissingSecretIsTheCause(t *testing.T) {
+	f := lateWeb(t, argo.Verdict{}, webApp(), broken("r/web", "CreateContainerConfigError", `secret "database-reader" not found`))
+	require.Equal(t, CodeFailed, f.Code)
+	require.ErrorContains(t, f, `app web: container web cannot be started: secret "database-reader" not found, pod web-5f6d-x2x4z`)
 }
 
 func TestASlowAppIsATimeout(t *testing.T) {
 	a := webApp()
 	a.Resources[0].Kind, a.Resources[0].Name = "Ingress", "web"
-	err := newWaiter().late(t.Context(), argo.Verdict{Late: &a, Absent: []string{"late"}})
-	f := new(fault.Fault)
-	require.ErrorAs(t, err, &f)
+	f := lateWeb(t, argo.Verdict{Absent: []string{"late"}}, a)
 	require.Equal(t, CodeLate, f.Code)
 	require.Equal(t, fault.Timeout, f.Class)
-	require.ErrorContains(t, err, "app web: Ingress web is Progressing: 0 of 1")
-	require.ErrorContains(t, err, "never appeared: late")
+	require.ErrorContains(t, f, "app web: Ingress web is Progressing: 0 of 1")
+	require.ErrorContains(t, f, "never appeared: late")
+
+	f = lateWeb(t, argo.Verdict{}, webApp(), broken("r/web", "ContainerCreating", ""))
+	require.Equal(t, CodeLate, f.Code, "nothing failed yet")
+	require.ErrorContains(t, f, "app web: container web is not started yet, pod web-5f6d-x2x4z")
 }
 
 func TestAnAppThatArgoDoesNotLookAtIsArgosFault(t *testing.T) {
-	a := webApp()
-	err := newWaiter().late(t.Context(), argo.Verdict{Late: &a, Stale: true})
-	f := new(fault.Fault)
-	require.ErrorAs(t, err, &f)
+	f := lateWeb(t, argo.Verdict{Stale: true}, webApp())
 	require.Equal(t, CodeStale, f.Code)
-	require.ErrorContains(t, err, "there is no pod")
+	require.ErrorContains(t, f, "there is no pod")
 }
 
 func TestAWrongSetNamesWhatIsWrong(t *testing.T) {

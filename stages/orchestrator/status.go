@@ -5,6 +5,7 @@ import (
 
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/diagnosis"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -20,15 +21,18 @@ func runStatus(ctx context.Context, env *step.Env, _ stages.PlatformInput) (stag
 	if err != nil {
 		return stages.Apps{}, err
 	}
-	w := &waiter{client: c, env: env}
 	out := stages.Apps{Apps: []stages.App{}}
+	var facts *diagnosis.Facts // read when they are needed
 	for _, a := range all {
-		app := appOf(a)
-		if a.Waiting("") != "" {
-			app.Cause, _ = w.cause(ctx, a)
-		}
 		if isRoot(a) {
 			continue
+		}
+		app := appOf(a)
+		if a.Waiting("") != "" {
+			if facts == nil {
+				facts = look(ctx, c, env, all, "")
+			}
+			app.Cause, _ = facts.App(a.Name)
 		}
 		out.Apps = append(out.Apps, app)
 	}

@@ -27,7 +27,7 @@ const (
 	defaultDeadline = 10 * time.Minute
 	lookEvery       = 250 * time.Millisecond
 	tellEvery       = 10 * time.Second
-	diagnose        = 20 * time.Second // for finding a cause, also after the time is up
+	lookLimit       = 20 * time.Second // at Argo CD's pods, also after the time is up
 )
 
 func runSync(ctx context.Context, env *step.Env, in stages.AppsInput) (stages.Apps, error) {
@@ -123,7 +123,7 @@ func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
 			w.keep()
 			return stages.Apps{}, wrongSet(v)
 		case v.Late != nil:
-			return stages.Apps{}, w.late(ctx, v)
+			return stages.Apps{}, w.late(ctx, v, all)
 		}
 		if err := w.act(ctx, v.Actions); err != nil {
 			return stages.Apps{}, w.outOfTime(ctx, begun, line, err)
@@ -220,8 +220,8 @@ func badSet(err error) error {
 	}
 }
 
-// late is the fault for an Application whose deadline has passed.
-func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
+// late is the fault for an Application, one of all, whose deadline has passed.
+func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Application) error {
 	a := *v.Late
 	defer w.keep()
 	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
@@ -233,11 +233,10 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
 	}
-	cause, known := w.cause(ctx, a)
+	facts := look(ctx, w.client, w.env, all, a.Name)
+	cause, known := facts.App(a.Name)
 	for i := range w.seen.Apps {
-		if w.seen.Apps[i].Name == a.Name {
-			w.seen.Apps[i].Cause = cause
-		}
+		w.seen.Apps[i].Cause, _ = facts.App(w.seen.Apps[i].Name)
 	}
 	f := &fault.Fault{
 		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it, correct it, then run again: " + inspect,
@@ -256,7 +255,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict) error {
 // controller tells what keeps Argo CD's controller from its work, with a
 // leading colon; empty when its pods are well.
 func (w *waiter) controller(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnose)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()
 	for _, name := range []string{"argocd-application-controller", "argocd-repo-server", "argocd-redis"} {
 		if why := w.client.PodCause(ctx, argo.Namespace, "app.kubernetes.io/name="+name); why != "" {

@@ -149,7 +149,7 @@ func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (a
 		}
 		why := app.Waiting(in.Push.Revision)
 		if why != "" {
-			why += ": " + app.Explain("")
+			why += ": " + app.Explain()
 		}
 		return why == "", why, nil
 	})

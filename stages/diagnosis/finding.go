@@ -1,0 +1,202 @@
+package diagnosis
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/gitserver"
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+// The kinds of findings that are no kube.TroubleKind and no argo.ProblemKind.
+const (
+	kindAPI     = "api"     // the API does not answer
+	kindNode    = "node"    // a node is not ready or short of something
+	kindClaim   = "claim"   // a claim has no volume
+	kindRefused = "refused" // pods cannot be made
+	kindJob     = "job"     // a Job failed
+	kindBinding = "binding" // a claim that may just be slow
+)
+
+// kinds are all kinds, the more telling first: of two findings of an app, the
+// earlier one is its cause. What went wrong comes before what is only slow
+// whatever its kind.
+func kinds() []string {
+	troubles := func(from, to kube.TroubleKind) []string {
+		var out []string
+		for _, k := range kube.TroubleKinds()[from.Order() : to.Order()+1] {
+			out = append(out, string(k))
+		}
+		return out
+	}
+	return slices.Concat(
+		[]string{kindAPI, string(argo.Unreadable), string(argo.NotApplied)},
+		troubles(kube.TroubleImage, kube.TroubleNetwork),
+		[]string{kindClaim, kindRefused},
+		troubles(kube.TroubleVolume, kube.TroubleProbe),
+		[]string{string(argo.HookFailed), kindJob, string(argo.SyncFailed), kindNode, string(argo.Unhealthy)},
+		troubles(kube.TroubleUnready, kube.TroubleStarting),
+		[]string{kindBinding, string(argo.HookRuns), string(argo.Waits), string(argo.Differs)},
+	)
+}
+
+// object is one of the cluster.
+type object struct{ kind, namespace, name string }
+
+// String is "pod apps/web-0".
+func (o object) String() string {
+	switch {
+	case o.name == "":
+		return ""
+	case o.namespace == "":
+		return lower(o.kind) + " " + o.name
+	}
+	return lower(o.kind) + " " + o.namespace + "/" + o.name
+}
+
+// lower writes a kind as in a sentence: "persistentVolumeClaim" is nobody's word.
+func lower(kind string) string {
+	if kind == "PersistentVolumeClaim" {
+		return "claim"
+	}
+	return strings.ToLower(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
+}
+
+// finding is one thing that is not well.
+type finding struct {
+	kind   string
+	app    string
+	wave   int
+	object object
+	silent bool   // the text names the object
+	text   string // one line
+	since  time.Time
+	failed bool
+	count  int
+
+	pod     *corev1.Pod // of a trouble
+	trouble kube.Trouble
+	owner   object        // the workload of the pod, or whose pods cannot be made
+	child   string        // the app that an app waits for
+	service *kube.Refusal // of a webhook that does not answer
+	root    *finding      // what it comes from
+	through string        // how, in a clause; may be empty
+	log     []string
+}
+
+// findings reads everything that is not well off the facts, in no order and
+// without what comes from what.
+func (f *Facts) findings() []*finding {
+	if f.Down != "" {
+		return []*finding{{kind: kindAPI, text: short(f.Scope.clean(f.Down), 2*maxText), failed: true}}
+	}
+	out := slices.Concat(f.nodeFindings(), f.claimFindings(), f.podFindings(), f.refusedFindings(), f.jobFindings(), f.appFindings())
+	hooks := map[object]bool{} // that failed: Argo CD says it of them
+	for _, x := range out {
+		hooks[x.object] = hooks[x.object] || x.kind == string(argo.HookFailed)
+	}
+	out = slices.DeleteFunc(out, func(x *finding) bool { return x.kind == kindJob && hooks[x.object] })
+	for _, x := range out {
+		if x.app == "" {
+			x.app = f.appOf(x.owner)
+		}
+		if x.app == "" {
+			x.app = f.appOf(x.object)
+		}
+		if i := f.app(x.app); i != nil {
+			x.wave = i.Wave
+		}
+		x.text = short(f.Scope.clean(x.text), maxText)
+	}
+	return collapse(out)
+}
+
+// collapse makes one of the findings that say the same of one workload: of its
+// pods, or of itself.
+func collapse(all []*finding) []*finding {
+	type same struct {
+		kind, text string
+		owner      object
+	}
+	seen := map[same]*finding{}
+	var out []*finding
+	for _, x := range all {
+		key := same{x.kind, x.text, x.owner}
+		if x.pod != nil {
+			key.text = "" // only one of them has had its log read
+		}
+		if first := seen[key]; first != nil && x.owner.name != "" {
+			first.count++
+			if !x.since.IsZero() && x.since.Before(first.since) {
+				first.since = x.since
+			}
+			continue
+		}
+		x.count = 1
+		seen[key] = x
+		out = append(out, x)
+	}
+	return out
+}
+
+// app is the Application of that name in the facts.
+func (f *Facts) app(name string) *argo.Application {
+	for i := range f.Apps {
+		if f.Apps[i].Name == name && name != "" {
+			return &f.Apps[i]
+		}
+	}
+	return nil
+}
+
+// appOf is the name of the Application that an object is of: the one that owns
+// it, else the only one that goes into its namespace. Empty when there is none.
+func (f *Facts) appOf(o object) string {
+	if o.name == "" {
+		return ""
+	}
+	for _, a := range f.Apps {
+		if a.Owns(o.kind, o.namespace, o.name) {
+			return a.Name
+		}
+	}
+	if o.namespace == "" || ours(o.namespace) {
+		return ""
+	}
+	only := ""
+	for _, a := range f.Apps {
+		if a.Destination != o.namespace {
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = a.Name
+	}
+	return only
+}
+
+// ours tells whether a namespace is of Kubernetes, or of what Slipway needs or
+// installs before the apps: its own start with its name.
+func ours(namespace string) bool {
+	switch namespace {
+	case "kube-system", argo.Namespace, gitserver.Namespace:
+		return true
+	}
+	return strings.HasPrefix(namespace, kube.FieldManager+"-")
+}
+
+// within tells whether a namespace is looked at.
+func (f *Facts) within(namespace string) bool {
+	if len(f.Scope.Namespaces) == 0 || slices.Contains(f.Scope.Namespaces, namespace) || ours(namespace) {
+		return true
+	}
+	return slices.ContainsFunc(f.Apps, func(a argo.Application) bool {
+		return a.Destination == namespace || a.Namespace == namespace ||
+			slices.ContainsFunc(a.Resources, func(r argo.Resource) bool { return r.Namespace == namespace })
+	})
+}

@@ -1,0 +1,282 @@
+package diagnosis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/kube"
+)
+
+// Facts are what was read of a cluster. A list that is nil could not be read,
+// one that is empty is empty. They are not to be changed once a conclusion was
+// drawn; not safe for concurrent use.
+type Facts struct {
+	Scope   Scope
+	Now     time.Time
+	Apps    []argo.Application
+	Pods    []corev1.Pod
+	Nodes   []corev1.Node
+	Claims  []corev1.PersistentVolumeClaim
+	Classes []storagev1.StorageClass
+	Jobs    []batchv1.Job
+	Events  []corev1.Event
+	// Logs are the last lines of containers that are in trouble, by
+	// "namespace/pod".
+	Logs map[string][]string
+	// Down says why nothing could be read at all; empty otherwise.
+	Down string
+	Gaps []string // what could not be read, each with its reason
+
+	sorted []*finding // nil until ranked
+	newest map[object]time.Time
+}
+
+// A page of a list, and how many are read: a cluster of another size is looked
+// at in part.
+const (
+	pageSize = 500
+	maxPages = 10
+)
+
+// maxLogs is how many containers' logs are read, and logLines how many lines of
+// each.
+const (
+	maxLogs  = 5
+	logLines = 20
+)
+
+// Gather reads the facts, every part by itself, within twenty seconds, also when
+// ctx lasts longer.
+func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
+	f := &Facts{Scope: scope, Now: time.Now().UTC(), Apps: scope.Apps, Logs: map[string][]string{}}
+	f.lists(ctx, client)
+	if f.Down != "" {
+		if scope.Health != "" {
+			f.Down += "; " + askNode(ctx, scope.Health)
+		}
+		return f
+	}
+	f.details(ctx, client)
+	return f
+}
+
+// part is one list that is read.
+type part struct {
+	name string
+	read func(ctx context.Context) (more bool, err error)
+}
+
+// lists reads the lists, at the same time.
+func (f *Facts) lists(ctx context.Context, client *kube.Client) {
+	ctx, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	parts := f.parts(client)
+	errs, more := make([]error, len(parts)), make([]bool, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { more[i], errs[i] = p.read(ctx) })
+	}
+	wg.Wait()
+	answered := false
+	for i, p := range parts {
+		switch {
+		case errs[i] != nil:
+			f.gap(p.name, errs[i])
+		case more[i]:
+			f.Gaps = append(f.Gaps, fmt.Sprintf("%s: there are more than %d", p.name, pageSize*maxPages))
+		}
+		// An API that refuses one thing may have answered; one that is away has not.
+		answered = answered || !kube.Transient(errs[i])
+	}
+	if !answered {
+		at := "the API server"
+		if client.Config != nil {
+			at += " at " + client.Endpoint()
+		}
+		f.Down, f.Gaps = at+" does not answer: "+reason(errs[0]), []string{"the cluster"}
+	}
+}
+
+func (f *Facts) gap(what string, err error) {
+	f.Gaps = append(f.Gaps, f.Scope.clean(what+": "+reason(err)))
+}
+
+// reason is err without the request that it belongs to.
+func reason(err error) string {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	return kube.OneLine(err.Error())
+}
+
+func (f *Facts) parts(client *kube.Client) []part {
+	core := client.Kubernetes.CoreV1()
+	parts := []part{
+		{"pods", func(ctx context.Context) (bool, error) {
+			return pages(ctx, &f.Pods, func(o metav1.ListOptions) ([]corev1.Pod, string, error) {
+				l, err := core.Pods("").List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return l.Items, l.Continue, nil
+			})
+		}},
+		{"nodes", func(ctx context.Context) (bool, error) {
+			return pages(ctx, &f.Nodes, func(o metav1.ListOptions) ([]corev1.Node, string, error) {
+				l, err := core.Nodes().List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return l.Items, l.Continue, nil
+			})
+		}},
+		{"claims", func(ctx context.Context) (bool, error) {
+			return pages(ctx, &f.Claims, func(o metav1.ListOptions) ([]corev1.PersistentVolumeClaim, string, error) {
+				l, err := core.PersistentVolumeClaims("").List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return l.Items, l.Continue, nil
+			})
+		}},
+		{"storage classes", func(ctx context.Context) (bool, error) {
+			return pages(ctx, &f.Classes, func(o metav1.ListOptions) ([]storagev1.StorageClass, string, error) {
+				l, err := client.Kubernetes.StorageV1().StorageClasses().List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return l.Items, l.Continue, nil
+			})
+		}},
+		{"jobs", func(ctx context.Context) (bool, error) {
+			return pages(ctx, &f.Jobs, func(o metav1.ListOptions) ([]batchv1.Job, string, error) {
+				l, err := client.Kubernetes.BatchV1().Jobs("").List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return l.Items, l.Continue, nil
+			})
+		}},
+		{"events", func(ctx context.Context) (bool, error) {
+			more, err := pages(ctx, &f.Events, func(o metav1.ListOptions) ([]corev1.Event, string, error) {
+				o.FieldSelector = fields.OneTermEqualSelector("type", corev1.EventTypeWarning).String()
+				l, err := core.Events("").List(ctx, o)
+				if err != nil {
+					return nil, "", err
+				}
+				return l.Items, l.Continue, nil
+			})
+			f.Events = slices.DeleteFunc(f.Events, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+			return more, err
+		}},
+	}
+	if f.Apps == nil {
+		parts = append(parts, part{"applications", func(ctx context.Context) (bool, error) { return f.readApps(ctx, client) }})
+	}
+	return parts
+}
+
+// pages reads a list into all, page by page, and tells whether there is more.
+func pages[T any](ctx context.Context, all *[]T, list func(metav1.ListOptions) ([]T, string, error)) (more bool, err error) {
+	next := ""
+	for range maxPages {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		var items []T
+		if items, next, err = list(metav1.ListOptions{Limit: pageSize, Continue: next}); err != nil {
+			return false, err
+		}
+		*all = append(slices.Grow(*all, len(items)+1), items...) // never nil any more
+		if next == "" {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// readApps reads the Applications; a cluster without Argo CD has none.
+func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error) {
+	list, err := client.Dynamic.Resource(argo.Applications()).List(ctx, metav1.ListOptions{Limit: pageSize})
+	if apierrors.IsNotFound(err) {
+		f.Apps = []argo.Application{}
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	apps := make([]argo.Application, 0, len(list.Items))
+	var unread error
+	for i := range list.Items {
+		a, err := argo.Read(&list.Items[i])
+		if err != nil {
+			unread = err
+			continue
+		}
+		apps = append(apps, a)
+	}
+	f.Apps = apps
+	return list.GetContinue() != "", unread
+}
+
+// details reads what only the containers in trouble and their pods say.
+func (f *Facts) details(ctx context.Context, client *kube.Client) {
+	ctx, cancel := context.WithTimeout(ctx, logLimit)
+	defer cancel()
+	var asked []*finding
+	for _, x := range f.ranked() {
+		if x.pod != nil && len(asked) < maxLogs {
+			asked = append(asked, x)
+		}
+	}
+	logs, logErrs := make([][]string, len(asked)), make([]error, len(asked))
+	pulls, pullErrs := make([][]corev1.Event, len(asked)), make([]error, len(asked))
+	var wg sync.WaitGroup
+	for i, x := range asked {
+		wg.Go(func() { logs[i], logErrs[i] = client.LastLines(ctx, x.pod, x.trouble, logLines) })
+		if x.kind == string(kube.TroubleStarting) {
+			wg.Go(func() { pulls[i], pullErrs[i] = pulling(ctx, client, x.pod) })
+		}
+	}
+	wg.Wait()
+	f.sorted = nil
+	for i, x := range asked {
+		if len(logs[i]) > 0 {
+			f.Logs[x.pod.Namespace+"/"+x.pod.Name] = logs[i]
+		} else if logErrs[i] != nil {
+			f.gap("log of "+x.object.String(), logErrs[i])
+		}
+		f.Events = append(f.Events, pulls[i]...)
+		if pullErrs[i] != nil {
+			f.gap("events of "+x.object.String(), pullErrs[i])
+		}
+	}
+}
+
+// pulling are the events that a pod's images are being pulled: what is only slow
+// gives no warning.
+func pulling(ctx context.Context, client *kube.Client, p *corev1.Pod) ([]corev1.Event, error) {
+	list, err := client.Kubernetes.CoreV1().Events(p.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.Set{"involvedObject.name": p.Name, "reason": "Pulling"}.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "Pulling" }), nil
+}
