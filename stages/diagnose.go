@@ -1,0 +1,77 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// diagnosis is the stage of the step that looks for the cause of a failure.
+const diagnosis = "diagnosis"
+
+// A diagnosis takes twenty seconds at most; the rest is for its container.
+const (
+	diagnosisStep  = 30 * time.Second
+	diagnosisLimit = time.Minute
+)
+
+// diagnose looks in the cluster for the cause of the failures of a run, whose
+// results these are, while the cluster runs. It takes a minute at most. It is
+// nil without an error when none of the steps needs a cluster. An error says why
+// there is no diagnosis; it is never about the failures.
+func (c *Conductor) diagnose(ctx context.Context, failed []pipeline.Result) (*Diagnosis, error) {
+	in := c.diagnosisInput(failed)
+	if len(in.Failed) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, diagnosisLimit)
+	defer cancel()
+	var out Diagnosis
+	if _, err := c.exec(ctx, step{stage: diagnosis, name: "collect", timeout: diagnosisStep}, in, &out); err != nil {
+		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
+	}
+	return &out, nil
+}
+
+// diagnosisInput is what the step gets: the failed steps of those that reach for
+// the cluster.
+func (c *Conductor) diagnosisInput(failed []pipeline.Result) DiagnosisInput {
+	in := DiagnosisInput{Common: c.common(), Failed: []FailedStep{}, Namespaces: []string{}}
+	for _, r := range failed {
+		if r.Status != pipeline.Failed || slices.Contains(withoutCluster(), r.String()) {
+			continue
+		}
+		s := FailedStep{Stage: r.Stage, Step: r.Name}
+		if r.Err != nil {
+			s.Error = r.Err.Error()
+		}
+		if f, ok := errors.AsType[*fault.Fault](r.Err); ok {
+			s.Code = f.Code
+		}
+		in.Failed = append(in.Failed, s)
+	}
+	if c.opts.Release != nil {
+		for _, n := range c.opts.Release.Namespaces {
+			in.Namespaces = append(in.Namespaces, n.Name)
+		}
+	}
+	if c.cluster != nil {
+		in.Health = fmt.Sprintf("http://cluster:%d/readyz", containers.HealthPort)
+	}
+	return in
+}
+
+// withoutCluster are the steps that fail without a cluster: before there is one,
+// when it is gone, or when it cannot be started.
+func withoutCluster() []string {
+	return []string{
+		"infrastructure/preflight", "infrastructure/terraform", "infrastructure/node",
+		"infrastructure/node-remove", "infrastructure/terraform-destroy", "infrastructure/inventory",
+	}
+}
