@@ -5,6 +5,7 @@
 package diagnosis
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -33,20 +34,36 @@ func Register(reg *step.Registry) {
 
 // run never fails: a cluster that cannot be looked at is a diagnosis too.
 func run(ctx context.Context, env *step.Env, in stages.DiagnosisInput) (stages.Diagnosis, error) {
-	client, err := kube.Connect(env.Kubeconfig, nil)
-	if err != nil {
-		return stages.Diagnosis{
-			Cause: "no cause was found in the cluster; " + env.Clean(kube.OneLine(err.Error())), At: time.Now().UTC(),
-			Findings: []stages.Finding{}, Apps: []stages.App{}, Events: []stages.Event{}, Gaps: []string{"the cluster"},
-		}, nil
-	}
-	d := Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean})
+	d := collect(ctx, env, in)
 	for _, gap := range d.Gaps {
 		env.Logger.Warn("not looked at", "what", gap)
 	}
 	env.Progress("%s", d.Cause)
+	var text bytes.Buffer
+	err := d.Text(&text)
+	if err == nil {
+		err = env.Keep(textFile, text.Bytes())
+	}
+	if err != nil {
+		env.Logger.Warn("the report will not hold the diagnosis as text", "error", err)
+	}
 	return *d, nil
 }
+
+// collect is Collect for a cluster whose access file may not be there.
+func collect(ctx context.Context, env *step.Env, in stages.DiagnosisInput) *stages.Diagnosis {
+	client, err := kube.Connect(env.Kubeconfig, nil)
+	if err != nil {
+		return &stages.Diagnosis{
+			Cause: "no cause was found in the cluster; " + env.Clean(kube.OneLine(err.Error())), At: time.Now().UTC(),
+			Findings: []stages.Finding{}, Apps: []stages.App{}, Events: []stages.Event{}, Gaps: []string{"the cluster"},
+		}
+	}
+	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean})
+}
+
+// textFile holds the diagnosis for people, beside the step's log.
+const textFile = "diagnosis.txt"
 
 // Scope says what a diagnosis is about. The zero value is the whole cluster.
 type Scope struct {
