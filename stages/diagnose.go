@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // diagnosis is the stage of the step that looks for the cause of a failure.
@@ -37,6 +39,31 @@ func (c *Conductor) diagnose(ctx context.Context, failed []pipeline.Result) (*Di
 		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
 	}
 	return &out, nil
+}
+
+// note puts what a diagnosis found into the record of its run: as the cause of the
+// failed step when there is only one, else as that of the run. That there is no
+// diagnosis is a warning.
+func note(record *report.Run, failed []pipeline.Result, d *Diagnosis, err error) {
+	switch {
+	case err != nil:
+		record.Warnings = append(record.Warnings, report.Warning{Summary: "there is no diagnosis: " + err.Error()})
+		return
+	case d == nil || !d.Known:
+		return
+	}
+	var text strings.Builder
+	_ = d.Text(&text) // a Builder takes everything
+	found := report.Diagnosis{Summary: d.Cause, Details: strings.Split(strings.TrimSpace(text.String()), "\n")[1:]}
+	for _, f := range d.Findings {
+		if f.Sentence == d.Cause {
+			found.App = f.App
+		}
+	}
+	if len(failed) == 1 {
+		found.Step = failed[0].String()
+	}
+	record.Diagnosis = append(record.Diagnosis, found)
 }
 
 // diagnosisInput is what the step gets: the failed steps of those that reach for

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers/local"
 )
 
@@ -106,3 +107,27 @@ not looked at:
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestWhatWasFoundIsInTheRecord(t *testing.T) {
+	sync := failedAt("orchestrator", "sync", errors.New("late"))
+	d := &Diagnosis{Cause: "app web: image x not found", Known: true, Findings: []Finding{{App: "web", Sentence: "app web: image x not found"}}}
+
+	var r report.Run
+	note(&r, []pipeline.Result{sync}, d, nil)
+	require.Len(t, r.Diagnosis, 1)
+	require.Equal(t, "app web: image x not found", r.Diagnosis[0].Summary)
+	require.Equal(t, "web", r.Diagnosis[0].App)
+	require.Equal(t, "orchestrator/sync", r.Diagnosis[0].Step)
+
+	r = report.Run{}
+	note(&r, []pipeline.Result{sync, failedAt("preorchestrator", "gitea", nil)}, d, nil)
+	require.Empty(t, r.Diagnosis[0].Step, "it may be about either")
+
+	r = report.Run{}
+	note(&r, []pipeline.Result{sync}, &Diagnosis{Cause: "no cause was found"}, nil)
+	note(&r, []pipeline.Result{sync}, nil, nil)
+	require.Empty(t, r.Diagnosis)
+
+	note(&r, []pipeline.Result{sync}, nil, errors.New("the engine is away"))
+	require.Contains(t, r.Warnings[0].Summary, "the engine is away")
+}

@@ -67,6 +67,14 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	results, err := p.Run(ctx, pipeline.Options{
 		Select: c.opts.Select, Parallel: c.opts.Parallel, Stop: c.opts.Stop, Observe: observe,
 		Hooks: around, CleanupTimeout: hookPatience(own),
+		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
+			if !c.lease.held() {
+				return nil
+			}
+			d, err := c.diagnose(ctx, failed)
+			note(record, failed, d, err)
+			return err
+		},
 	})
 	if !c.lease.held() {
 		return nil, err

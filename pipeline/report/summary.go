@@ -12,7 +12,7 @@ import (
 )
 
 // Summary writes the record as plain text for a terminal: the run in one line,
-// the steps, what failed, the apps, the addresses. Codes and remedies are left
+// the steps, what failed and why, the apps, the addresses. Codes and remedies are left
 // to the caller, which shows them once.
 func (r *Run) Summary(w io.Writer) error {
 	var b bytes.Buffer
@@ -27,6 +27,11 @@ func (r *Run) Summary(w io.Writer) error {
 			if s.Log != "" {
 				fmt.Fprintf(&b, "  log: %s\n", clean(s.Log))
 			}
+		}
+	}
+	for _, d := range r.Diagnosis {
+		if !strings.Contains(r.Error, d.Summary) { // the errors above do not say it
+			fmt.Fprintf(&b, "\ncause: %s\n", indented(d.Summary))
 		}
 	}
 	for _, w := range r.Warnings {
