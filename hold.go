@@ -47,12 +47,38 @@ func holdLock(ctx context.Context, io streams, root string, who lock.Holder) err
 	if err != nil {
 		return err
 	}
-	held, lease, err := l.Acquire(ctx, who)
+	held, lease, err := acquire(ctx, io.stop, l, who)
 	if err != nil {
 		return err
 	}
 	err = listenWhile(held, io.stop)
 	return errors.Join(err, lease.Release(ctx))
+}
+
+// acquire takes the lock. A holder that gave a sign of life a moment ago may have
+// been killed since: it is held to be alive only when it gives another one, and
+// taken for dead when it gives none until the last one is good no more.
+func acquire(ctx context.Context, stop <-chan struct{}, l *lock.Lock, who lock.Holder) (context.Context, *lock.Lease, error) {
+	var first *lock.HeldError
+	for {
+		held, lease, err := l.Acquire(ctx, who)
+		now, isHeld := errors.AsType[*lock.HeldError](err)
+		switch {
+		case !isHeld:
+			return held, lease, err
+		case first == nil:
+			first = now
+		case now.Record.Generation != first.Record.Generation || !now.Record.Beat.Equal(first.Record.Beat):
+			return nil, nil, err
+		}
+		select {
+		case <-time.After(lockBeat / 4):
+		case <-stop:
+			return nil, nil, err
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
 }
 
 // tellFault writes the fault that err holds for the conductor, which started this

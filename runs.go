@@ -166,6 +166,9 @@ func storedRuns(ctx context.Context, root, deployment, run string) (any, error) 
 			if err != nil {
 				return nil, err
 			}
+			if record == nil {
+				continue // it ended before it had the lock: it did nothing
+			}
 			runs = append(runs, stages.Summarise(id, record))
 		}
 		return runs, nil

@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -76,7 +77,11 @@ func ToldFault(text string) *fault.Fault {
 
 // notHeld takes the fault that the program told out of the engine's error.
 func notHeld(err error) error {
-	if f := ToldFault(err.Error()); f != nil {
+	said := err.Error()
+	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
+		said += "\n" + x.Stderr
+	}
+	if f := ToldFault(said); f != nil {
 		return f
 	}
 	return &fault.Fault{

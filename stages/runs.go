@@ -19,12 +19,8 @@ type RunSummary struct {
 	Seconds  float64        `json:"seconds"` // 0 when it has not ended
 }
 
-// Summarise is a run's line in a list; record may be nil, of a run that was
-// killed before it wrote one.
+// Summarise is a run's line in a list.
 func Summarise(id string, record *report.Run) RunSummary {
-	if record == nil {
-		return RunSummary{ID: id, Outcome: report.Running}
-	}
 	return RunSummary{
 		ID: id, Workflow: record.Workflow, Outcome: record.Outcome, Exit: record.Exit,
 		Started: record.Started, Seconds: record.Elapsed().Seconds(),

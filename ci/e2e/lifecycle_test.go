@@ -77,6 +77,28 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Equal(t, serial, d.serial(t))
 	})
 
+	t.Run("one install at a time", func(t *testing.T) {
+		first := d.command(t.Context(), t, "install")
+		errs, err := first.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, first.Start())
+		until(t, errs, "infrastructure/cluster: running")
+		second := d.call(t, "install")
+		require.Equal(t, 6, second.code, tail(second.err))
+		require.Contains(t, second.err, "LOK-001")
+		require.Regexp(t, `dagger call@\S+ \(install, run \S+\) has had the lock since`, second.err)
+		require.NoError(t, first.Wait(), "the first goes on")
+		runs := d.ok(t, "runs").out
+		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
+	})
+
+	t.Run("a part of the steps", func(t *testing.T) {
+		r := d.ok(t, "install", "--only", "orchestrator")
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
+		require.Regexp(t, `(?m)^\s*postorchestrator/access\s+unselected`, r.out)
+		require.Equal(t, 2, d.call(t, "install", "--only", "moon").code)
+	})
+
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
 		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, "timeouts: {app: 45s}\n"))
 		require.Contains(t, []int{4, 5}, r.code, tail(r.err))
