@@ -42,7 +42,7 @@ func areas() []area {
 		{"Registry", []string{"REG"}},
 		{"Engine", []string{"ENG", "CTR"}},
 		{"Run and steps", []string{"RUN", "DEP", "STP"}},
-		{"Lock and state", []string{"LOK", "STO"}},
+		{"Lock and state", []string{"LOK", "STO", "SEC"}},
 		{"Hooks", []string{"HOK"}},
 		{"Infrastructure", []string{"INF", "LOC"}},
 		{"Kubernetes", []string{"KUB"}},

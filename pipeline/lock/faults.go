@@ -9,25 +9,33 @@ import (
 
 // The codes of the lock's faults.
 const (
-	// CodeHeld: another run works on the deployment; the error says whose it is,
-	// since when, and when it last gave a sign of life.
-	// Remedy: wait until it has ended; if it is gone for good:
-	// `slipway unlock --force --reason '…'`
+	// CodeHeld: somebody else works on the deployment; the error says who, since
+	// when, and when there was the last sign of life.
+	// Remedy: wait until that run has ended. If it is gone for good, take the
+	// lock away: `slipway unlock --force --reason '…'`
 	CodeHeld fault.Code = "LOK-001"
-	// CodeLost: the run lost the deployment's lock while it worked: somebody took it
-	// away, or no sign of life could be given in time.
-	// Remedy: see that no other run works on the deployment (`slipway runs`), then
-	// run the same command again.
+	// CodeLost: the deployment's lock was lost while work was done under it: it
+	// was taken away, or the store did not take a sign of life in time and
+	// others may have taken it over. The run was stopped.
+	// Remedy: see that no other run works on the deployment (`slipway runs`),
+	// then run the same command again.
 	CodeLost fault.Code = "LOK-002"
-	// CodeNoReason: the lock is to be taken away, and no reason is given.
-	// Remedy: give one, it is recorded: `slipway unlock --reason '…'`
+	// CodeNoReason: the lock is to be taken away, and nobody says why.
+	// Remedy: give the reason, which is recorded: `slipway unlock --force
+	// --reason '…'`
 	CodeNoReason fault.Code = "LOK-003"
 	// CodeNotLocked: the lock is to be taken away, and nobody holds it.
-	// Remedy: nothing is to be done.
+	// Remedy: run what you wanted to run: `slipway install`
 	CodeNotLocked fault.Code = "LOK-004"
-	// CodeRelease: the lock could not be given up at the end of a run.
-	// Remedy: nothing: it expires by itself; or `slipway unlock --force --reason '…'`
+	// CodeRelease: the work is done, and the lock could not be given up; the
+	// error says what the store said.
+	// Remedy: do nothing: others can take the lock once it has expired, or at
+	// once after `slipway unlock --force --reason '…'`
 	CodeRelease fault.Code = "LOK-005"
+	// CodeNoLock: the store replaces what it was asked to create only if it is
+	// not there, so it cannot keep two runs apart.
+	// Remedy: use a store that honours If-None-Match on writes, as AWS S3 does.
+	CodeNoLock fault.Code = "LOK-006"
 )
 
 // HeldError says who holds the lock.
@@ -55,4 +63,10 @@ func lost(format string, args ...any) error {
 func notReleased(r Record, err error) error {
 	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: "give the deployment's lock up", Err: err,
 		Fix: fmt.Sprintf("nothing; others can take it after %s, or at once after: slipway unlock --force --reason '…'", r.ttl())}
+}
+
+func unconditional(r Record) error {
+	return &fault.Fault{Code: CodeNoLock, Class: fault.Preflight, Op: "take the deployment's lock",
+		Err: fmt.Errorf("%s was created a second time", key(r.Generation)),
+		Fix: "use a store that honours If-None-Match on writes, as AWS S3 does; docs/state.md has more"}
 }

@@ -124,7 +124,23 @@ func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
 	case highest < r.Generation:
 		return false, fmt.Errorf("lock record %s was written and is not listed", key(r.Generation))
 	}
+	if err := l.probe(ctx, r); err != nil {
+		return false, err
+	}
 	return true, l.prune(ctx, r.Generation)
+}
+
+// probe creates r, which exists, again: a store where that succeeds cannot keep
+// two runs apart. Any other answer is a good one.
+func (l *Lock) probe(ctx context.Context, r Record) error {
+	data, err := r.seal()
+	if err != nil {
+		return err
+	}
+	if l.store.Create(ctx, key(r.Generation), data) == nil {
+		return unconditional(r)
+	}
+	return nil
 }
 
 // create makes r's generation, and tells whether it is r's now. A store may say

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/conformance"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
@@ -267,70 +265,6 @@ func TestAcquire_late(t *testing.T) {
 	})
 }
 
-func TestUnlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memory(t)
-		l := lock.New(s, lock.Options{})
-		for _, reason := range []string{"", " \n"} {
-			_, err := l.Unlock(t.Context(), bob, reason, true)
-			require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNoReason})
-			require.Equal(t, fault.Usage, fault.ClassOf(err))
-		}
-		_, err := l.Unlock(t.Context(), bob, "why not", true)
-		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
-
-		ctx, lease := acquire(t, l, alice)
-		_, err = l.Unlock(t.Context(), bob, "why not", false)
-		requireHeld(t, err, alice)
-		require.NoError(t, lease.Check(ctx))
-
-		at := time.Now().UTC()
-		record, err := l.Unlock(t.Context(), bob, " the machine burnt ", true)
-		require.NoError(t, err)
-		_, err = l.Unlock(t.Context(), bob, "again", true)
-		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
-		<-ctx.Done()
-		require.LessOrEqual(t, time.Since(at), 5*time.Second, "its next heartbeat tells it")
-		requireLost(t, context.Cause(ctx), "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T00:00:00Z: the machine burnt")
-		requireLost(t, lease.Release(t.Context()), "the machine burnt")
-
-		for range 40 { // the records are pruned, the history stays
-			_, lease := acquire(t, l, alice)
-			require.NoError(t, lease.Release(t.Context()))
-		}
-		history, err := l.History(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []lock.Record{record}, history)
-		require.Equal(t, lock.Forced, history[0].State)
-		require.Equal(t, bob, history[0].Holder)
-		require.Equal(t, at, history[0].Acquired)
-		require.Equal(t, "the machine burnt", history[0].Reason)
-		require.Equal(t, alice, history[0].After.Holder)
-	})
-}
-
-// TestUnlock_ofADeadHolder needs no force.
-func TestUnlock_ofADeadHolder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memory(t)
-		his := faulty.New(s, faulty.Plan{})
-		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
-		his.Set(faulty.Plan{Error: 1})
-		start := time.Now()
-		<-ctx.Done()
-		require.Equal(t, 30*time.Second, time.Since(start))
-		time.Sleep(time.Second)
-		l := lock.New(s, lock.Options{})
-		_, err := l.Unlock(t.Context(), bob, "it is dead", false)
-		require.NoError(t, err)
-		history, err := l.History(t.Context())
-		require.NoError(t, err)
-		require.Len(t, history, 1)
-		require.Contains(t, history[0].After.Why, "it had expired")
-		require.Error(t, lease.Release(t.Context()))
-	})
-}
-
 // TestAcquire_damagedRecord: what cannot be read is not trusted, and not taken for
 // free either.
 func TestAcquire_damagedRecord(t *testing.T) {
@@ -381,6 +315,7 @@ func TestLease_recordRemoved(t *testing.T) {
 		requireLost(t, context.Cause(first), "lock/000000000001.json is of bob@laptop")
 		require.Error(t, lease.Release(t.Context()))
 		require.NoError(t, second.Err())
+		time.Sleep(time.Second) // a heartbeat on its way would write it again
 		require.NoError(t, s.Delete(t.Context(), "lock/000000000001.json"))
 		<-second.Done()
 		requireLost(t, context.Cause(second), "was removed from the store")
@@ -429,6 +364,23 @@ func TestAcquire_cancelled(t *testing.T) {
 	})
 }
 
+// TestAcquire_unconditional: a store that ignores the condition is found out.
+func TestAcquire_unconditional(t *testing.T) {
+	s := memory(t)
+	_, _, err := lock.New(unconditional{s}, lock.Options{}).Acquire(t.Context(), alice)
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNoLock})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	current, err := lock.New(s, lock.Options{}).Current(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, current)
+}
+
+type unconditional struct{ lock.Store }
+
+func (u unconditional) Create(ctx context.Context, key string, data []byte) error {
+	return u.Put(ctx, key, data)
+}
+
 // TestAcquire_slow: who needs so long to take the lock that others may take it
 // for expired does not get it, and leaves it free.
 func TestAcquire_slow(t *testing.T) {
@@ -456,55 +408,8 @@ type created struct {
 
 func (c *created) Create(ctx context.Context, key string, data []byte) error {
 	err := c.Store.Create(ctx, key, data)
-	c.after()
-	return err
-}
-
-func TestContend_memory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memory(t)
-		conformance.Contend(t, conformance.Contest{
-			Store: func(int) lock.Store { return s }, Counter: s, Pause: 10 * time.Second, Work: 7 * time.Second,
-		})
-	})
-}
-
-func TestContend_directory(t *testing.T) {
-	dir := t.TempDir()
-	s, err := store.Open(t.Context(), "file://"+filepath.Join(dir, "state"), store.Options{})
-	require.NoError(t, err)
-	conformance.Contend(t, conformance.Contest{
-		Store: func(int) lock.Store { return s }, Counter: s, Pause: 5 * time.Millisecond,
-		Options: lock.Options{TTL: 5 * time.Minute}, // no machine is that slow
-	})
-}
-
-// TestContend_faults: whatever the store does, no increment is lost.
-func TestContend_faults(t *testing.T) {
-	for name, plan := range map[string]faulty.Plan{
-		"errors":       {Error: 0.1},
-		"lost answers": {LostAnswer: 0.1},
-		"torn":         {Torn: 0.1},
-		"silent torn":  {SilentTorn: 0.1},
-		"duplicates":   {Duplicate: 0.5},
-		"slow":         {Slow: 0.5, Delay: 20 * time.Second},
-		"all":          {Error: 0.04, LostAnswer: 0.04, Torn: 0.04, SilentTorn: 0.04, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(2) {
-				synctest.Test(t, func(t *testing.T) {
-					s := memory(t)
-					plan.Seed = seed
-					bad := faulty.New(s, plan)
-					conformance.Contend(t, conformance.Contest{
-						Store: func(int) lock.Store { return bad }, Counter: s, Contenders: 20, Pause: 10 * time.Second, Work: 12 * time.Second,
-						Tolerated: func(err error) bool {
-							return errors.Is(err, faulty.ErrInjected) || errors.Is(err, &fault.Fault{Code: lock.CodeLost}) || errors.Is(err, &fault.Fault{Code: lock.CodeRelease})
-						},
-					})
-					require.NotEmpty(t, bad.Counts(), "faults that occurred")
-				})
-			}
-		})
+	if err == nil {
+		c.after()
 	}
+	return err
 }

@@ -1,0 +1,66 @@
+package lock_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/conformance"
+)
+
+func TestContend_memory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		conformance.Contend(t, conformance.Contest{
+			Store: func(int) lock.Store { return s }, Counter: s, Pause: 10 * time.Second, Work: 7 * time.Second,
+		})
+	})
+}
+
+func TestContend_directory(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), "file://"+filepath.Join(dir, "state"), store.Options{})
+	require.NoError(t, err)
+	conformance.Contend(t, conformance.Contest{
+		Store: func(int) lock.Store { return s }, Counter: s, Pause: 5 * time.Millisecond,
+		Options: lock.Options{TTL: 5 * time.Minute}, // no machine is that slow
+	})
+}
+
+// TestContend_faults: whatever the store does, no increment is lost.
+func TestContend_faults(t *testing.T) {
+	for name, plan := range map[string]faulty.Plan{
+		"errors":       {Error: 0.1},
+		"lost answers": {LostAnswer: 0.1},
+		"torn":         {Torn: 0.1},
+		"silent torn":  {SilentTorn: 0.1},
+		"duplicates":   {Duplicate: 0.5},
+		"slow":         {Slow: 0.5, Delay: 20 * time.Second},
+		"all":          {Error: 0.04, LostAnswer: 0.04, Torn: 0.04, SilentTorn: 0.04, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(2) {
+				synctest.Test(t, func(t *testing.T) {
+					s := memory(t)
+					plan.Seed = seed
+					bad := faulty.New(s, plan)
+					conformance.Contend(t, conformance.Contest{
+						Store: func(int) lock.Store { return bad }, Counter: s, Contenders: 20, Pause: 10 * time.Second, Work: 12 * time.Second,
+						Tolerated: func(err error) bool {
+							return errors.Is(err, faulty.ErrInjected) || errors.Is(err, &fault.Fault{Code: lock.CodeLost}) || errors.Is(err, &fault.Fault{Code: lock.CodeRelease})
+						},
+					})
+					require.NotEmpty(t, bad.Counts(), "faults that occurred")
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+)
+
+func TestUnlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		l := lock.New(s, lock.Options{})
+		for _, reason := range []string{"", " \n"} {
+			_, err := l.Unlock(t.Context(), bob, reason, true)
+			require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNoReason})
+			require.Equal(t, fault.Usage, fault.ClassOf(err))
+		}
+		_, err := l.Unlock(t.Context(), bob, "why not", true)
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
+
+		ctx, lease := acquire(t, l, alice)
+		_, err = l.Unlock(t.Context(), bob, "why not", false)
+		requireHeld(t, err, alice)
+		require.NoError(t, lease.Check(ctx))
+
+		at := time.Now().UTC()
+		record, err := l.Unlock(t.Context(), bob, " the machine burnt ", true)
+		require.NoError(t, err)
+		_, err = l.Unlock(t.Context(), bob, "again", true)
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
+		<-ctx.Done()
+		require.LessOrEqual(t, time.Since(at), 5*time.Second, "its next heartbeat tells it")
+		requireLost(t, context.Cause(ctx), "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T00:00:00Z: the machine burnt")
+		requireLost(t, lease.Release(t.Context()), "the machine burnt")
+
+		for range 40 { // the records are pruned, the history stays
+			_, lease := acquire(t, l, alice)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		history, err := l.History(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []lock.Record{record}, history)
+		require.Equal(t, lock.Forced, history[0].State)
+		require.Equal(t, bob, history[0].Holder)
+		require.Equal(t, at, history[0].Acquired)
+		require.Equal(t, "the machine burnt", history[0].Reason)
+		require.Equal(t, alice, history[0].After.Holder)
+	})
+}
+
+// TestUnlock_ofADeadHolder needs no force.
+func TestUnlock_ofADeadHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		his := faulty.New(s, faulty.Plan{})
+		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
+		his.Set(faulty.Plan{Error: 1})
+		start := time.Now()
+		<-ctx.Done()
+		require.Equal(t, 30*time.Second, time.Since(start))
+		time.Sleep(time.Second)
+		l := lock.New(s, lock.Options{})
+		_, err := l.Unlock(t.Context(), bob, "it is dead", false)
+		require.NoError(t, err)
+		history, err := l.History(t.Context())
+		require.NoError(t, err)
+		require.Len(t, history, 1)
+		require.Contains(t, history[0].After.Why, "it had expired")
+		require.Error(t, lease.Release(t.Context()))
+	})
+}

@@ -1,0 +1,62 @@
+// Package s3 opens stores in S3 and in servers that speak its protocol. They must
+// honour If-None-Match on writes, as AWS does.
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+// Opener opens URLs such as s3://bucket?region=eu-central-1. Further parameters
+// are those of gocloud.dev/blob/s3blob, such as endpoint, use_path_style and
+// profile. Credentials come from the AWS SDK's usual places.
+type Opener struct{}
+
+// OpenBucketURL opens the bucket that u names. It reaches nothing, unless the
+// credentials have to be fetched.
+func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
+	return new(s3blob.URLOpener).OpenBucketURL(ctx, u)
+}
+
+// apiError is what the SDK's errors of an answer are.
+type apiError interface{ ErrorCode() string }
+
+// response is what those that came over HTTP are.
+type response interface{ HTTPStatusCode() int }
+
+// Kind says what an error of a bucket means.
+func (Opener) Kind(err error) store.Kind {
+	var api apiError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "NoSuchKey", "NotFound": // the latter of a HEAD, which has no more to say
+			return store.Absent
+		case "PreconditionFailed":
+			return store.Exists
+		case "ConditionalRequestConflict", "OperationAborted":
+			return store.Busy
+		case "NoSuchBucket", "PermanentRedirect":
+			return store.NoBucket
+		case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+			"TokenRefreshRequired", "RequestTimeTooSkewed", "AccountProblem", "AllAccessDisabled", "InvalidClientTokenId", "XAdminUserNotFound": // the last is VersityGW's
+			return store.Refused
+		}
+	}
+	var r response
+	if errors.As(err, &r) && (r.HTTPStatusCode() == http.StatusUnauthorized || r.HTTPStatusCode() == http.StatusForbidden) {
+		return store.Refused
+	}
+	// The SDK has no type for credentials that it does not find.
+	if strings.Contains(err.Error(), "get credentials:") || strings.Contains(err.Error(), "failed to refresh cached credentials") {
+		return store.Refused
+	}
+	return store.Other
+}

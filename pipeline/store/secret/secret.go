@@ -1,0 +1,248 @@
+// Package secret keeps secrets in a deployment's store, encrypted with age: what
+// must live between steps and is no Kubernetes Secret. Whoever can read the store
+// learns their names and about how long they are.
+package secret
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
+)
+
+// The codes of faults of secrets.
+const (
+	// CodeWrongKey: a secret in the store was encrypted with another key than
+	// the one that was given.
+	// Remedy: give the key that the deployment was installed with.
+	CodeWrongKey fault.Code = "SEC-001"
+	// CodeBadKey: the key of the deployment's secrets cannot be understood, or
+	// none was given for a store in a bucket.
+	// Remedy: make a key with `age-keygen`, keep it, and give it to every run as
+	// a secret of Dagger.
+	CodeBadKey fault.Code = "SEC-002"
+	// CodeDamaged: what is stored as a secret was altered, is incomplete, or is
+	// another secret.
+	// Remedy: remove the file that the error names from the store; the step that
+	// made the secret makes it again: `slipway install`
+	CodeDamaged fault.Code = "SEC-003"
+)
+
+// Keys, and what seals the records inside of the encryption.
+const (
+	prefix  = "secrets/"
+	suffix  = ".age"
+	keyFile = prefix + "identity"
+	kind    = "secret"
+	version = 1
+)
+
+// hidden is what a secret is printed as.
+const hidden = "***"
+
+// Value is a secret. It is printed, logged and encoded as "***"; Reveal is the
+// only way to what it holds. The zero value is an empty secret.
+type Value struct {
+	// A function: fmt prints what is in fields that are not exported, in spite
+	// of all methods.
+	reveal func() []byte
+}
+
+// New returns a secret that holds a copy of b.
+func New(b []byte) Value {
+	held := bytes.Clone(b)
+	return Value{func() []byte { return bytes.Clone(held) }}
+}
+
+// Reveal returns a copy of what the secret holds.
+func (v Value) Reveal() []byte {
+	if v.reveal == nil {
+		return nil
+	}
+	return v.reveal()
+}
+
+// Format prints v as "***", whatever the verb.
+func (Value) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+
+func (Value) String() string { return hidden }
+
+// MarshalText encodes v as "***".
+func (Value) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// LogValue logs v as "***".
+func (Value) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// Key encrypts and decrypts secrets: an identity of age.
+type Key struct {
+	identity  age.Identity
+	recipient age.Recipient
+}
+
+// NewKey makes a key, and returns also the text that ParseKey takes.
+func NewKey() (*Key, Value, error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, Value{}, fmt.Errorf("make a key: %w", err)
+	}
+	return &Key{id, id.Recipient()}, New([]byte(id.String() + "\n")), nil
+}
+
+// ParseKey reads the file that age-keygen writes: one identity, and comments.
+func ParseKey(text Value) (*Key, error) {
+	ids, err := age.ParseIdentities(bytes.NewReader(text.Reveal()))
+	if err == nil && len(ids) != 1 {
+		err = fmt.Errorf("it holds %d identities, want one", len(ids))
+	} else if err != nil {
+		err = errors.New("it is no identity of age") // age's error may quote it
+	}
+	if err != nil {
+		return nil, badKey(err)
+	}
+	switch id := ids[0].(type) {
+	case *age.X25519Identity:
+		return &Key{id, id.Recipient()}, nil
+	case *age.HybridIdentity:
+		return &Key{id, id.Recipient()}, nil
+	}
+	return nil, badKey(fmt.Errorf("it is an identity of type %T", ids[0]))
+}
+
+// local is what LocalKey needs of a store.
+type local interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Create(ctx context.Context, key string, data []byte) error
+	Local() bool
+}
+
+// LocalKey returns the key that is kept in s itself, and makes it if there is
+// none; of several that make it at once all get the same. s must be local: such a
+// key protects what is copied out of the store, and nothing else.
+func LocalKey(ctx context.Context, s local) (*Key, error) {
+	if !s.Local() {
+		return nil, badKey(errors.New("none was given, and in a bucket it would lie beside what it protects"))
+	}
+	text, err := s.Get(ctx, keyFile)
+	if err == nil {
+		return ParseKey(New(text))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	key, value, err := NewKey()
+	if err != nil {
+		return nil, err
+	}
+	err = s.Create(ctx, keyFile, value.Reveal())
+	if errors.Is(err, store.ErrExists) {
+		return LocalKey(ctx, s)
+	}
+	return key, err
+}
+
+// Store is what a vault needs of a store.
+type Store interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, data []byte) error
+	List(ctx context.Context, prefix string) ([]string, error)
+}
+
+// Vault holds secrets by name in a store. It is safe for concurrent use.
+type Vault struct {
+	store Store
+	key   *Key
+}
+
+// Open returns the vault in s. It touches nothing.
+func Open(s Store, key *Key) *Vault { return &Vault{s, key} }
+
+// record is what is encrypted: age says that a secret is whole, the name that it
+// is the one that was asked for.
+type record struct {
+	Name  string `json:"name"`
+	Value []byte `json:"value"`
+}
+
+// Put replaces a secret or makes it.
+func (v *Vault) Put(ctx context.Context, name string, value Value) error {
+	plain, err := seal.Seal(kind, version, record{name, value.Reveal()})
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, v.key.recipient)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("encrypt secret %s: %w", name, err)
+	}
+	return v.store.Put(ctx, prefix+name+suffix, out.Bytes())
+}
+
+// Get returns a secret. Without one the error is fs.ErrNotExist.
+func (v *Vault) Get(ctx context.Context, name string) (Value, error) {
+	data, err := v.store.Get(ctx, prefix+name+suffix)
+	if err != nil {
+		return Value{}, err
+	}
+	r, err := age.Decrypt(bytes.NewReader(data), v.key.identity)
+	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
+		return Value{}, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
+			Err: errors.New("it was encrypted with another key"),
+			Fix: "give the key that the deployment was installed with, as a secret of Dagger (env:NAME or file:PATH)"}
+	} else if err != nil {
+		return Value{}, damaged(name, err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		return Value{}, damaged(name, err)
+	}
+	var rec record
+	if err := seal.Open(plain, kind, version, &rec); err != nil {
+		return Value{}, damaged(name, err)
+	}
+	if rec.Name != name {
+		return Value{}, damaged(name, fmt.Errorf("it is secret %s", rec.Name))
+	}
+	return New(rec.Value), nil
+}
+
+// Names are those of the secrets in the vault, sorted.
+func (v *Vault) Names(ctx context.Context) ([]string, error) {
+	keys, err := v.store.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, k := range keys {
+		if name, ok := strings.CutSuffix(strings.TrimPrefix(k, prefix), suffix); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func badKey(err error) error {
+	return &fault.Fault{Code: CodeBadKey, Class: fault.Usage, Op: "read the key of the deployment's secrets", Err: err,
+		Fix: "make one with age-keygen, keep it, and give it to every run as a secret of Dagger (env:NAME or file:PATH)"}
+}
+
+func damaged(name string, err error) error {
+	return &fault.Fault{Code: CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
+		Fix: "remove " + prefix + name + suffix + " from the store; the step that made it makes it again: slipway install"}
+}

@@ -1,0 +1,190 @@
+package secret_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/secret"
+)
+
+const canary = "c4nary-value"
+
+func memory(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), "mem://", store.Options{})
+	require.NoError(t, err)
+	return s
+}
+
+func key(t *testing.T) (*secret.Key, secret.Value) {
+	t.Helper()
+	k, text, err := secret.NewKey()
+	require.NoError(t, err)
+	return k, text
+}
+
+func TestVault(t *testing.T) {
+	s := memory(t)
+	k, text := key(t)
+	v := secret.Open(s, k)
+	_, err := v.Get(t.Context(), "db/password")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	for _, want := range [][]byte{[]byte(canary), {}, bytes.Repeat([]byte{0, 255}, 1<<16)} {
+		require.NoError(t, v.Put(t.Context(), "db/password", secret.New(want)))
+		again, err := secret.ParseKey(text)
+		require.NoError(t, err)
+		got, err := secret.Open(s, again).Get(t.Context(), "db/password")
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got.Reveal()))
+	}
+	require.NoError(t, v.Put(t.Context(), "ca", secret.New([]byte(canary))))
+	names, err := v.Names(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"ca", "db/password"}, names)
+	stored, err := s.Get(t.Context(), "secrets/ca.age")
+	require.NoError(t, err)
+	require.NotContains(t, string(stored), canary)
+	require.ErrorContains(t, v.Put(t.Context(), "../up", secret.New(nil)), "is no key")
+}
+
+// TestVault_canary: a value shows up nowhere but in Reveal.
+func TestVault_canary(t *testing.T) {
+	v := secret.New([]byte(canary))
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "v", v, "p", &v, "s", struct{ V secret.Value }{v})
+	slog.New(slog.NewTextHandler(&out, nil)).Info("m", "v", v, "p", &v, "s", struct{ V secret.Value }{v})
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%p", "%c", "%U"} {
+		fmt.Fprintf(&out, verb+"\n", v)
+		fmt.Fprintf(&out, verb+"\n", struct{ V secret.Value }{v})
+		fmt.Fprintf(&out, verb+"\n", []secret.Value{v})
+		fmt.Fprintf(&out, verb+"\n", struct{ v secret.Value }{v})
+	}
+	encoded, err := json.Marshal(map[string]any{"v": v, "p": &v})
+	require.NoError(t, err)
+	out.Write(encoded)
+	fmt.Fprintln(&out, v, fmt.Errorf("e: %v", v), v.String())
+	require.Contains(t, out.String(), "***")
+	for _, form := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%X", canary), fmt.Sprintf("%d", []byte(canary)), "Yzbh"} {
+		require.NotContains(t, out.String(), form)
+	}
+	copied := v.Reveal()
+	copied[0] = 'X'
+	require.Equal(t, canary, string(v.Reveal()))
+}
+
+func TestVault_wrongKey(t *testing.T) {
+	s := memory(t)
+	mine, _ := key(t)
+	other, text := key(t)
+	require.NoError(t, secret.Open(s, mine).Put(t.Context(), "ca", secret.New([]byte(canary))))
+	_, err := secret.Open(s, other).Get(t.Context(), "ca")
+	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeWrongKey})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	f, _ := errors.AsType[*fault.Fault](err)
+	require.Contains(t, f.Fix, "the key that the deployment was installed with")
+	require.NotContains(t, err.Error()+f.Fix, string(text.Reveal()))
+}
+
+// TestVault_damaged: nothing that was altered, cut or exchanged is given out.
+func TestVault_damaged(t *testing.T) {
+	s := memory(t)
+	k, _ := key(t)
+	v := secret.Open(s, k)
+	require.NoError(t, v.Put(t.Context(), "ca", secret.New([]byte(canary))))
+	require.NoError(t, v.Put(t.Context(), "other", secret.New([]byte("x"))))
+	whole, err := s.Get(t.Context(), "secrets/ca.age")
+	require.NoError(t, err)
+	isDamaged := func(stored []byte, msg ...any) {
+		t.Helper()
+		require.NoError(t, s.Put(t.Context(), "secrets/ca.age", stored))
+		_, err := v.Get(t.Context(), "ca")
+		require.Error(t, err, msg...)
+		f, ok := errors.AsType[*fault.Fault](err)
+		require.True(t, ok, msg...)
+		require.Contains(t, []fault.Code{secret.CodeDamaged, secret.CodeWrongKey}, f.Code)
+		require.NotContains(t, err.Error(), canary)
+	}
+	for n := range whole {
+		isDamaged(whole[:n], "first %d bytes", n)
+		altered := bytes.Clone(whole)
+		altered[n] ^= 1
+		isDamaged(altered, "byte %d", n)
+	}
+	other, err := s.Get(t.Context(), "secrets/other.age")
+	require.NoError(t, err)
+	isDamaged(other)
+	_, err = v.Get(t.Context(), "ca")
+	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeDamaged})
+	require.ErrorContains(t, err, "it is secret other")
+}
+
+func TestParseKey(t *testing.T) {
+	hybrid, err := age.GenerateHybridIdentity()
+	require.NoError(t, err)
+	_, text := key(t)
+	for _, good := range []string{"# created: today\n" + string(text.Reveal()) + "\n", hybrid.String()} {
+		k, err := secret.ParseKey(secret.New([]byte(good)))
+		require.NoError(t, err)
+		v := secret.Open(memory(t), k)
+		require.NoError(t, v.Put(t.Context(), "n", secret.New([]byte(canary))))
+		got, err := v.Get(t.Context(), "n")
+		require.NoError(t, err)
+		require.Equal(t, canary, string(got.Reveal()))
+	}
+	valid := strings.TrimSpace(string(text.Reveal()))
+	for _, bad := range []string{"", "# nothing\n", valid + "X", "hunter2", valid + "\n" + valid, "age1" + strings.Repeat("q", 58)} {
+		_, err := secret.ParseKey(secret.New([]byte(bad)))
+		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey}, bad)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.NotContains(t, err.Error(), "AGE-SECRET-KEY")
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
+
+func TestLocalKey(t *testing.T) {
+	s := memory(t)
+	var wg sync.WaitGroup
+	keys := make([]*secret.Key, 20)
+	for i := range keys {
+		wg.Go(func() {
+			k, err := secret.LocalKey(t.Context(), s)
+			if err != nil {
+				t.Error(err)
+			}
+			keys[i] = k
+		})
+	}
+	wg.Wait()
+	require.NoError(t, secret.Open(s, keys[0]).Put(t.Context(), "n", secret.New([]byte(canary))))
+	for _, k := range keys {
+		got, err := secret.Open(s, k).Get(t.Context(), "n")
+		require.NoError(t, err)
+		require.Equal(t, canary, string(got.Reveal()))
+	}
+	require.NoError(t, s.Put(t.Context(), "secrets/identity", []byte("broken")))
+	_, err := secret.LocalKey(t.Context(), s)
+	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
+	names, err := secret.Open(s, keys[0]).Names(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"n"}, names)
+
+	_, err = secret.LocalKey(t.Context(), remote{s})
+	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
+	require.ErrorContains(t, err, "in a bucket")
+}
+
+type remote struct{ *store.Store }
+
+func (remote) Local() bool { return false }
