@@ -11,7 +11,7 @@ WITH_ENGINE := eval "$$($(ENGINE) env)";
 
 # The modules with code of ours, as folder:packages. The Dagger module itself
 # compiles only together with what Dagger generates.
-MODULES := .:... ci:origin/... ci/build:... ci/bundle:... ci/bundle/node:... ci/e2e:... ci/engine:... \
+MODULES := .:... ci:origin/... ci/build:... ci/bundle:... ci/bundle/node:... ci/e2e:... ci/engine:... ci/s3:... ci/s3/server:... \
 	examples/platform/apps/guestbook:...
 
 .PHONY: help
@@ -37,6 +37,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	go test -C examples/platform/apps/guestbook ./...
 	go vet -C ci/e2e ./...
 	go test -C ci/e2e ./bench
+	go test -C ci/s3 .
 
 .PHONY: e2e
 e2e: engine bundle browser ## Run the end-to-end tests on the real engine, and the report's in a browser
