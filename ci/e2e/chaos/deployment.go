@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// deployment is what the rounds install and remove, with the bundle's own
+// command line tool.
+type deployment struct {
+	name   string
+	bundle string
+	root   string // the checkout
+}
+
+// command is one of the tool's commands on the deployment.
+func (d *deployment) command(ctx context.Context, command string, args ...string) *exec.Cmd {
+	all := append([]string{command, "--name", d.name, "--bundle", d.bundle}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(d.bundle, "bin", "slipway"), all...)
+	cmd.Dir = d.root
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1", "DO_NOT_TRACK=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	return cmd
+}
+
+// exitError is a command that ended with another status than 0.
+type exitError struct {
+	command string
+	status  int
+	log     string
+}
+
+func (e *exitError) Error() string {
+	return fmt.Sprintf("slipway %s: exit status %d, see %s", e.command, e.status, e.log)
+}
+
+// run runs a command to its end and appends what it prints to the file log.
+func (d *deployment) run(ctx context.Context, log, command string, args ...string) error {
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	fmt.Fprintf(f, "== slipway %s %s\n", command, strings.Join(args, " "))
+	cmd := d.command(ctx, command, args...)
+	cmd.Stdout, cmd.Stderr = f, f
+	return ended(cmd.Run(), command, log)
+}
+
+// ended tells a status from a command that could not be run.
+func ended(err error, command, log string) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return &exitError{command, exit.ExitCode(), log}
+	}
+	return err
+}
+
+// output runs a command and returns its standard output.
+func (d *deployment) output(ctx context.Context, command string, args ...string) ([]byte, error) {
+	cmd := d.command(ctx, command, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("slipway %s %s: %w\n%s", command, strings.Join(args, " "), err, errs.String())
+	}
+	return out.Bytes(), nil
+}
+
+// reference installs from nothing, undisturbed, and returns what there is then
+// and how long the install took.
+func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
+	// The first install of an engine also imports images: it is not the measure.
+	for range 2 {
+		if err := d.run(ctx, log, "destroy"); err != nil {
+			return nil, 0, err
+		}
+		began := time.Now()
+		if err := d.run(ctx, log, "install"); err != nil {
+			return nil, 0, err
+		}
+		if took := time.Since(began); took < time.Minute*2 {
+			f, err := d.facts(ctx)
+			return f, took, err
+		}
+	}
+	return nil, 0, errors.New("an install takes more than two minutes: the machine is too busy for this")
+}
+
+// record is the part of a run's record that is compared.
+type record struct {
+	ID    string `json:"id"`
+	Steps []struct {
+		Stage  string `json:"stage"`
+		Step   string `json:"step"`
+		Status string `json:"status"`
+	} `json:"steps"`
+}
+
+// report copies the last run's directory to dir and returns its record.
+func (d *deployment) report(ctx context.Context, dir string) (record, error) {
+	var r record
+	if _, err := d.output(ctx, "report", "--output", dir); err != nil {
+		return r, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return r, fmt.Errorf("read the run's record: %w", err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("decode the run's record: %w", err)
+	}
+	return r, nil
+}
+
+// engine is the pid of the Dagger engine that `make engine` started.
+func (d *deployment) engine(ctx context.Context) (int, error) {
+	out, err := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.root, "ci/engine"), ".", "status").Output()
+	if err != nil {
+		return 0, fmt.Errorf("find the engine, which make engine starts: %w", err)
+	}
+	rest, ok := strings.CutPrefix(string(out), "process ")
+	pid, err := strconv.Atoi(strings.SplitN(rest, " ", 2)[0])
+	if !ok || err != nil {
+		return 0, fmt.Errorf("only an engine that make engine started can be disturbed; this one says: %s", bytes.TrimSpace(out))
+	}
+	return pid, nil
+}
+
+// startEngine starts it again.
+func (d *deployment) startEngine(ctx context.Context, log io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.root, "ci/engine"), ".", "start")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("start the engine again: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// process is one of the machine's, as /proc shows it.
+type process struct {
+	pid, parent int
+	args        []string
+}
+
+// descendants are the processes below the one with pid.
+func descendants(pid int) ([]process, error) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]process{}
+	for _, dir := range dirs {
+		p, err := look(dir)
+		if err == nil { // one that ended meanwhile is none
+			all[p.pid] = p
+		}
+	}
+	var below []process
+	for _, p := range all {
+		for at := p.parent; at > 1; at = all[at].parent {
+			if at == pid {
+				below = append(below, p)
+				break
+			}
+		}
+	}
+	return below, nil
+}
+
+func look(dir string) (process, error) {
+	var p process
+	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil {
+		return p, err
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return p, err
+	}
+	// The second field is the command in brackets, which may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 2 {
+		return p, fmt.Errorf("%s/stat has too few fields", dir)
+	}
+	pid, err := strconv.Atoi(filepath.Base(dir))
+	if err != nil {
+		return p, err
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return p, err
+	}
+	return process{pid, parent, strings.Split(strings.TrimSuffix(string(cmdline), "\x00"), "\x00")}, nil
+}
+
+// isStep tells whether it runs a step in its container, and not the init of that
+// container, which has the step's command line behind its own.
+func (p process) isStep() bool {
+	return len(p.args) > 2 && filepath.Base(p.args[0]) == "slipway" && p.args[1] == "step"
+}
+
+// isAPIServer tells whether it is the node's API server.
+func (p process) isAPIServer() bool { return len(p.args) > 1 && p.args[1] == "kube-apiserver" }
+
+// errGone says that the install ended before anything could be done to it.
+var errGone = errors.New("the install was over")
+
+// find waits until a process below the engine is wanted, at most until gone is
+// closed.
+func find(ctx context.Context, engine int, gone <-chan struct{}, wanted func(process) bool) (process, error) {
+	for {
+		below, err := descendants(engine)
+		if err != nil {
+			return process{}, fmt.Errorf("look at the engine's processes: %w", err)
+		}
+		for _, p := range below {
+			if wanted(p) {
+				return p, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return process{}, context.Cause(ctx)
+		case <-gone:
+			return process{}, errGone
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
