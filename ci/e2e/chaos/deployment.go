@@ -115,7 +115,7 @@ func (d *deployment) report(ctx context.Context, dir string) (record, error) {
 	if _, err := d.output(ctx, "report", "--output", dir); err != nil {
 		return r, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil {
 		return r, fmt.Errorf("read the run's record: %w", err)
 	}

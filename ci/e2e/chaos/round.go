@@ -261,7 +261,7 @@ func (r *round) goOn(ctx context.Context) (int, error) {
 }
 
 // notHeld is what a step's log says of an earlier result that did not verify.
-const notHeld = "earlier result does not hold any more"
+const notHeld = "does not hold any more"
 
 // succeeded are the steps of the last run that left a success behind; that run
 // may have had no time to leave anything.
