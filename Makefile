@@ -36,7 +36,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	go test -C ci/bundle/node ./...
 	go test -C examples/platform/apps/guestbook ./...
 	go vet -C ci/e2e ./...
-	go test -C ci/e2e ./bench
+	go test -C ci/e2e ./bench ./chaos
 	go test -C ci/s3 .
 
 .PHONY: e2e
@@ -73,6 +73,10 @@ browser: ## Install Chromium, which opens the report in the tests
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go run -C ci/e2e ./bench
+
+.PHONY: chaos
+chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go run -C ci/e2e ./chaos $(CHAOS)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down
