@@ -48,6 +48,9 @@ func hold(t *testing.T, dir string) *holder {
 	t.Helper()
 	h := &holder{cmd: exec.Command(os.Args[0], "-test.run=^TestHolder$")}
 	h.cmd.Env = append(os.Environ(), holderVariable+"="+dir)
+	// In a session of its own: a process group that loses its last parent outside is
+	// sent SIGCONT, which would wake a holder that a test has stopped.
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := h.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, h.cmd.Start())
