@@ -6,6 +6,8 @@ MAKEFLAGS += --no-print-directory
 
 ENGINE := go run -C ci/engine .
 BUNDLE := go run -C ci/bundle .
+# The bundle that this checkout built last: other checkouts share the store.
+OWN_BUNDLE := sed -n 's/^BUNDLE=//p' .env
 # The environment in which dagger finds the engine.
 WITH_ENGINE := eval "$$($(ENGINE) env)";
 
@@ -41,7 +43,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 
 .PHONY: e2e
 e2e: engine bundle browser ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go test -C ci/e2e -count=1 -timeout 60m -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/e2e -count=1 -timeout 60m -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
@@ -62,8 +64,7 @@ engine-env: ## Print the environment in which dagger and slipway find the engine
 
 .PHONY: bundle
 bundle: ## Build the bundle that a run uses in place of registries
-	@$(BUNDLE) build
-	@dir="$$($(BUNDLE) path)"; touch .env; \
+	@dir="$$($(BUNDLE) build)"; echo "$$dir"; touch .env; \
 	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
 
 .PHONY: browser
@@ -72,11 +73,11 @@ browser: ## Install Chromium, which opens the report in the tests
 
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go run -C ci/e2e ./bench
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/e2e ./bench
 
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(BUNDLE) path)" go run -C ci/e2e ./chaos $(CHAOS)
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/e2e ./chaos $(CHAOS)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down

@@ -26,7 +26,7 @@ func commands() map[string]command {
 		"report":     {short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs", flags: reportCommand},
 		"kubeconfig": {short: "Prints the administrator's access to the cluster", flags: kubeconfigCommand},
 		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports until interrupted", flags: clusterCommand},
-		"toolchain":  {short: "Opens a shell in the container in which every step runs", flags: toolchainCommand},
+		"toolchain":  {short: "Runs a command in the container in which every step runs", args: "-- COMMAND…", flags: toolchainCommand},
 		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
 		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand},
@@ -43,6 +43,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 	t := targetFlags(set)
 	platformFlags(set, t)
 	tlsKey := set.String("tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	wait := lockFlag(set)
 	var sel pipeline.Select
 	set.StringSliceVar(&sel.From, "from", nil, "run these steps and all that is not before them: stage or stage/step; what is left out must verify")
 	set.StringSliceVar(&sel.To, "to", nil, "run these steps and all that they need")
@@ -56,7 +57,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			return errUsage{fmt.Errorf("--parallel is %d; give 0 or more", *parallel)}
 		}
 		return t.conduct(ctx, t.watched(io), func(c *stages.Options) error {
-			c.Parallel, c.Select = *parallel, sel
+			c.Parallel, c.Select, c.LockTimeout = *parallel, sel, *wait
 			if err := t.release(ctx, c.Client, c); err != nil {
 				return err
 			}
@@ -73,6 +74,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 
 func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	t := targetFlags(set)
+	wait := lockFlag(set)
 	return func(ctx context.Context, io streams, args []string) error {
 		if err := noArgs(args); err != nil {
 			return err
@@ -203,9 +205,12 @@ func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 
 func toolchainCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	t := targetFlags(set)
-	id := set.String("id", "", "write the container's Dagger id to this file instead of opening a shell")
+	id := set.String("id", "", "write the container's Dagger id to this file instead of running a command")
 	_ = set.MarkHidden("id")
 	return func(ctx context.Context, io streams, args []string) error {
+		if *id == "" && len(args) == 0 {
+			return errUsage{errors.New("give a command, such as: slipway toolchain -- kubectl get pods -A (for a shell: dagger call toolchain terminal)")}
+		}
 		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
 			if *id != "" {
 				text, err := c.ToolchainID(ctx)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -24,6 +26,16 @@ const (
 	lockBeat = 3 * time.Second
 	lockTTL  = 20 * time.Second
 )
+
+// lockTimeout is how long a run waits by default for a holder that is alive: the
+// engine takes some seconds to end the session of a client that was killed, and
+// until then that run goes on.
+const lockTimeout = 15 * time.Second
+
+// lockFlag declares the flag of commands that take the lock.
+func lockFlag(set *pflag.FlagSet) *time.Duration {
+	return set.Duration("lock-timeout", lockTimeout, "how long to wait for another run that works on the deployment; then the exit code is 6")
+}
 
 // openLock is the lock in the state volume.
 func openLock(ctx context.Context, root string, errw io.Writer) (*lock.Lock, error) {
@@ -42,12 +54,12 @@ func openLock(ctx context.Context, root string, errw io.Writer) (*lock.Lock, err
 
 // holdLock is `slipway state hold`: it takes the lock, listens on a port, and
 // gives the lock up when it is told to stop.
-func holdLock(ctx context.Context, io streams, root string, who lock.Holder) error {
+func holdLock(ctx context.Context, io streams, root string, who lock.Holder, patience time.Duration) error {
 	l, err := openLock(ctx, root, io.err)
 	if err != nil {
 		return err
 	}
-	held, lease, err := acquire(ctx, io.stop, l, who)
+	held, lease, err := acquire(ctx, io, l, who, patience)
 	if err != nil {
 		return err
 	}
@@ -57,10 +69,11 @@ func holdLock(ctx context.Context, io streams, root string, who lock.Holder) err
 
 // acquire takes the lock. A holder that gave a sign of life a moment ago may have
 // been killed since: it is held to be alive only when it gives another one, and
-// taken for dead when it gives none until the last one is good no more.
-func acquire(ctx context.Context, stop <-chan struct{}, l *lock.Lock, who lock.Holder) (context.Context, *lock.Lease, error) {
+// goes on for as long as patience; it is taken for dead when it gives none until
+// the last one is good no more.
+func acquire(ctx context.Context, io streams, l *lock.Lock, who lock.Holder, patience time.Duration) (context.Context, *lock.Lease, error) {
 	var first *lock.HeldError
-	for {
+	for started := time.Now(); ; {
 		held, lease, err := l.Acquire(ctx, who)
 		now, isHeld := errors.AsType[*lock.HeldError](err)
 		switch {
@@ -68,12 +81,13 @@ func acquire(ctx context.Context, stop <-chan struct{}, l *lock.Lock, who lock.H
 			return held, lease, err
 		case first == nil:
 			first = now
-		case now.Record.Generation != first.Record.Generation || !now.Record.Beat.Equal(first.Record.Beat):
+			fmt.Fprintf(io.err, "slipway: infrastructure/lock: waiting for %s\n", now)
+		case time.Since(started) > patience && (now.Record.Generation != first.Record.Generation || !now.Record.Beat.Equal(first.Record.Beat)):
 			return nil, nil, err
 		}
 		select {
 		case <-time.After(lockBeat / 4):
-		case <-stop:
+		case <-io.stop:
 			return nil, nil, err
 		case <-ctx.Done():
 			return nil, nil, context.Cause(ctx)

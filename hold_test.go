@@ -23,7 +23,7 @@ func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan erro
 	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
 	screen := progress.Open(said, progress.Options{})
 	go func() {
-		err := holdLock(t.Context(), streams{out: said, err: screen, stop: stop}, root, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"})
+		err := holdLock(t.Context(), streams{out: said, err: screen, stop: stop}, root, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
 		tellFault(screen, err)
 		ended <- err
 	}()

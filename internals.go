@@ -29,6 +29,7 @@ func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) e
 	set.StringVar(&who.Run, "run", "", "hold: id of the run")
 	set.StringVar(&who.Workflow, "workflow", "", "hold: of the run")
 	deployment := set.String("deployment", "", "runs: name of the deployment")
+	patience := set.Duration("patience", lockTimeout, "hold: how long to wait for a holder that is alive")
 	reason := set.String("reason", "", "unlock: why")
 	force := set.Bool("force", false, "unlock: also when the holder is alive")
 	return func(ctx context.Context, io streams, args []string) (err error) {
@@ -50,7 +51,7 @@ func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) e
 		case args[0] == "purge" && len(rest) == 0:
 			return state.Purge(*root)
 		case args[0] == "hold" && len(rest) == 0:
-			return holdLock(ctx, io, *root, who)
+			return holdLock(ctx, io, *root, who, *patience)
 		case args[0] == "unlock" && len(rest) == 1:
 			l, err := openLock(ctx, *root, io.err)
 			if err != nil {

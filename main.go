@@ -1,4 +1,4 @@
-// Slipway installs, upgrades, tests and removes a Kubernetes-hosted platform
+// Slipway installs and removes a Kubernetes-hosted platform
 // with containerised steps on a Dagger engine.
 package main
 
@@ -156,7 +156,7 @@ func complain(w io.Writer, name string, err error) int {
 }
 
 func overview(w io.Writer, cmds map[string]command) {
-	fmt.Fprint(w, "Slipway installs, upgrades, tests and removes a Kubernetes-hosted platform.\n\nUsage:\n  slipway <command> [flags]\n\nCommands:\n")
+	fmt.Fprint(w, "Slipway installs and removes a Kubernetes-hosted platform.\n\nUsage:\n  slipway <command> [flags]\n\nCommands:\n")
 	for _, name := range slices.Sorted(maps.Keys(cmds)) {
 		if !cmds[name].hidden {
 			fmt.Fprintf(w, "  %-12s %s\n", name, cmds[name].short)

@@ -1,4 +1,4 @@
-// Slipway installs, upgrades, tests and removes a Kubernetes-hosted platform.
+// Slipway installs and removes a Kubernetes-hosted platform.
 //
 // Every function runs Slipway's own program (the conductor) in a pinned
 // container inside this Dagger session, so a laptop, a CI runner and the
@@ -79,12 +79,16 @@ func (m *Slipway) Install(
 	// Run only these steps.
 	// +optional
 	only []string,
+	// How long to wait for another run that works on the deployment, such as 1m;
+	// then the exit code is 6.
+	// +default="15s"
+	lockTimeout string,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"install"}
+	args := []string{"install", "--lock-timeout", lockTimeout}
 	if parallel > 0 {
 		args = append(args, "--parallel", strconv.Itoa(parallel))
 	}

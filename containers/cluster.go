@@ -104,6 +104,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if _, err := c.life.Start(limited); err != nil {
+		err = withStderr(err)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -75,13 +75,18 @@ func ToldFault(text string) *fault.Fault {
 	return nil
 }
 
+// withStderr puts what a service's program said last into the error of its start.
+func withStderr(err error) error {
+	x, ok := errors.AsType[*dagger.ExecError](err)
+	if !ok || strings.TrimSpace(x.Stderr) == "" {
+		return err
+	}
+	return fmt.Errorf("%w:\n%s", err, tail(strings.TrimSpace(x.Stderr), 2000))
+}
+
 // notHeld takes the fault that the program told out of the engine's error.
 func notHeld(err error) error {
-	said := err.Error()
-	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
-		said += "\n" + x.Stderr
-	}
-	if f := ToldFault(said); f != nil {
+	if f := ToldFault(withStderr(err).Error()); f != nil {
 		return f
 	}
 	return &fault.Fault{

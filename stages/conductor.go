@@ -59,6 +59,9 @@ type Options struct {
 	Version string
 	// User and Host say who holds the deployment's lock, for others to read.
 	User, Host string
+	// LockTimeout is how long a run waits for another one that has the lock and is
+	// alive.
+	LockTimeout time.Duration
 	// TLSKey is the private key of a given certificate.
 	TLSKey *dagger.Secret
 	// Secret finds what the configuration's hooks refer to; its error says why it

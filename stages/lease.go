@@ -25,7 +25,8 @@ func (c *Conductor) takeLock(ctx context.Context, workflow string) (context.Cont
 	ctx, end := context.WithCancelCause(ctx)
 	l := &lease{taken: make(chan struct{}), tried: make(chan struct{})}
 	l.hold = c.deployment.Hold("slipway", "state", "hold",
-		"--user", c.opts.User, "--host", c.opts.Host, "--run", c.run, "--workflow", workflow)
+		"--user", c.opts.User, "--host", c.opts.Host, "--run", c.run, "--workflow", workflow,
+		"--patience", c.opts.LockTimeout.String())
 	c.lease = l
 	go func() {
 		defer close(l.tried)

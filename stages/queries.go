@@ -212,7 +212,7 @@ const readiness = "http://cluster:6444/readyz/pods"
 const awaitPods = "curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness + ` >/dev/null 2>&1 && exit
 seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
 pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
-echo "slipway: infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
+echo "slipway"": infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
 
 // up starts the cluster's service, which then lives as long as the Dagger
 // session, and waits until it is what it was when it was stopped. Pods that do
@@ -280,15 +280,10 @@ func (c *Conductor) ToolchainID(ctx context.Context) (string, error) {
 	return string(id), err
 }
 
-// Shell runs a command in the toolchain, or an interactive shell where there is
-// none, and returns what the command printed.
+// Shell runs a command in the toolchain and returns what it printed.
 func (c *Conductor) Shell(ctx context.Context, args []string) (string, error) {
 	ctr, err := c.toolchain(ctx)
 	if err != nil {
-		return "", err
-	}
-	if len(args) == 0 {
-		_, err := ctr.Terminal().Sync(ctx)
 		return "", err
 	}
 	return containers.Output(ctx, ctr, args)

@@ -162,12 +162,13 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	return dir, false, point(root, dir)
 }
 
-// kept is how many bundles stay below the store; a run may still read the one
-// before the current.
-const kept = 3
+// keptFor is how long a bundle that nobody built again stays below the store:
+// other checkouts name theirs in their .env. The newest stays in any case. What
+// differs between two is some hundred megabytes.
+const keptFor = 7 * 24 * time.Hour
 
 // point makes the link "current" name dir, in one step, and removes the bundles
-// that are older than the newest few.
+// that nobody has built for a week.
 func point(root, dir string) error {
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil {
@@ -198,7 +199,10 @@ func point(root, dir string) error {
 		}
 	}
 	slices.SortFunc(bundles, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	for _, old := range bundles[min(kept, len(bundles)):] {
+	for _, old := range bundles[min(1, len(bundles)):] {
+		if now.Sub(old.ModTime()) < keptFor {
+			continue
+		}
 		if err := os.RemoveAll(filepath.Join(root, old.Name())); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,15 +82,17 @@ func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 func TestOnlyTheNewestBundlesStay(t *testing.T) {
 	b, parts, images := sample(t)
 	last := ""
-	for range kept + 2 {
+	week := time.Now().Add(-keptFor - time.Hour)
+	for range 5 {
 		parts[0].Version += "1"
 		dir, _, err := b.place(t.Context(), parts, images)
 		require.NoError(t, err)
 		last = dir
+		require.NoError(t, os.Chtimes(dir, week, week))
 	}
 	entries, err := os.ReadDir(filepath.Dir(last))
 	require.NoError(t, err)
-	require.Len(t, entries, kept+1) // and "current"
+	require.Len(t, entries, 1+1) // and "current"
 	require.DirExists(t, last)
 }
 
