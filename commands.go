@@ -79,7 +79,10 @@ func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		if err := noArgs(args); err != nil {
 			return err
 		}
-		return t.conduct(ctx, t.watched(io), nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, t.watched(io), func(c *stages.Options) error {
+			c.LockTimeout = *wait
+			return nil
+		}, func(ctx context.Context, c *stages.Conductor) error {
 			record, err := c.Destroy(ctx)
 			return finish(io, record, err)
 		})
