@@ -69,20 +69,24 @@ func holdLock(ctx context.Context, io streams, root string, who lock.Holder, pat
 
 // acquire takes the lock. A holder that gave a sign of life a moment ago may have
 // been killed since: it is held to be alive only when it gives another one, and
-// goes on for as long as patience; it is taken for dead when it gives none until
+// goes on to do so after patience; it is taken for dead when it gives none until
 // the last one is good no more.
 func acquire(ctx context.Context, io streams, l *lock.Lock, who lock.Holder, patience time.Duration) (context.Context, *lock.Lease, error) {
-	var first *lock.HeldError
+	var last *lock.HeldError // as it was seen last
+	var changed time.Time    // when that was new; zero: never
 	for started := time.Now(); ; {
 		held, lease, err := l.Acquire(ctx, who)
 		now, isHeld := errors.AsType[*lock.HeldError](err)
-		switch {
-		case !isHeld:
+		if !isHeld {
 			return held, lease, err
-		case first == nil:
-			first = now
+		}
+		if last == nil {
 			fmt.Fprintf(io.err, "slipway: infrastructure/lock: waiting for %s\n", now)
-		case time.Since(started) > patience && (now.Record.Generation != first.Record.Generation || !now.Record.Beat.Equal(first.Record.Beat)):
+		} else if now.Record.Generation != last.Record.Generation || !now.Record.Beat.Equal(last.Record.Beat) {
+			changed = time.Now()
+		}
+		last = now
+		if !changed.IsZero() && time.Since(changed) < lockBeat && time.Since(started) >= patience {
 			return nil, nil, err
 		}
 		select {
