@@ -55,6 +55,9 @@ type Fault struct {
 // Error is the operation and its cause, without code and remedy: only main
 // prints those.
 func (f *Fault) Error() string {
+	if f.Err == nil { // only the target of errors.Is has none
+		return string(f.Code)
+	}
 	if f.Op == "" {
 		return f.Err.Error()
 	}
