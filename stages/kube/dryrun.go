@@ -28,13 +28,15 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // sameContent tells whether applying would leave an object as it is; the two are
-// the object before and what the server's dry run made of it.
+// the object before and what the server's dry run made of it. What its controller
+// says of it may have changed between the two.
 func sameContent(before, after *unstructured.Unstructured) bool {
 	plain := func(o *unstructured.Unstructured) map[string]any {
 		o = o.DeepCopy()
 		o.SetManagedFields(nil)
 		o.SetResourceVersion("")
 		o.SetGeneration(0)
+		delete(o.Object, "status")
 		return o.Object
 	}
 	return reflect.DeepEqual(plain(before), plain(after))
