@@ -35,6 +35,7 @@ func commands() map[string]command {
 		"version":    {short: "Prints the version", flags: versionCommand},
 		"runs":       {short: "Lists the runs of a deployment, or shows one with every attempt at its steps", args: "[show ID]", flags: runsCommand},
 		"state":      {flags: stateCommand, hidden: true},
+		"verify":     {flags: verifyCommand, hidden: true},
 		"unlock":     {short: "Takes the deployment's lock away from a run that is gone", flags: unlockCommand},
 	}
 }

@@ -21,13 +21,8 @@ import (
 // providerRegistry holds the providers of this program.
 func providerRegistry() *providers.Registry { return providers.NewRegistry(local.Provider{}) }
 
-// runStep is `slipway step`: one step, in its container.
-func runStep(args []string, out, errw io.Writer) int {
-	// client-go tells of every connection that it could not make; the steps retry
-	// and say themselves what they wait for.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-
+// stepRegistry holds the steps of this program.
+func stepRegistry() *step.Registry {
 	var reg step.Registry
 	infrastructure.Register(&reg)
 	localsteps.Register(&reg)
@@ -35,7 +30,16 @@ func runStep(args []string, out, errw io.Writer) int {
 	orchestrator.Register(&reg)
 	postorchestrator.Register(&reg)
 	diagnosis.Register(&reg)
-	return step.Main(context.Background(), &reg, args, out, errw) //nolint:forbidigo // the composition root
+	// client-go tells of every connection that it could not make; the steps retry
+	// and say themselves what they wait for.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	return &reg
+}
+
+// runStep is `slipway step`: one step, in its container.
+func runStep(args []string, out, errw io.Writer) int {
+	return step.Main(context.Background(), stepRegistry(), args, out, errw) //nolint:forbidigo // the composition root
 }
 
 // toolVersions are the versions that the toolchain must have, by name.

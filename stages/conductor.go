@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"dagger.io/dagger"
@@ -91,6 +92,15 @@ type Conductor struct {
 	lease      *lease                // the lock of the run; nil for what needs none
 	online     map[pipeline.Key]bool // steps that are bound to the cluster
 	hookLogs   map[string]string     // what hooks printed, by name in the run's directory
+
+	known    int             // steps that have succeeded before with the same tools
+	around   bool            // there are hooks around steps
+	verified map[string]Seen // what infrastructure/verify found to hold, by step
+	// inProcess runs a step in this process, to verify its earlier result; nil in
+	// every conductor but that of infrastructure/verify.
+	inProcess func(context.Context, Request) Result
+	keyGiven  bool // a TLSKey is there, whether or not it is in the options
+	mu        sync.Mutex
 }
 
 // New is a conductor for a deployment. It touches nothing.
@@ -101,6 +111,7 @@ func New(opts Options) *Conductor {
 			Name: opts.Config.Name, Scale: opts.Config.Scale, Section: opts.Config.Section(opts.Config.Provider),
 		},
 		deployment: containers.Open(opts.Client, opts.Config.Name, opts.Images),
+		keyGiven:   opts.TLSKey != nil,
 	}
 	if server, ok := opts.Provider.(providers.ClusterServer); ok {
 		c.cluster = c.deployment.Cluster(server.Node(c.place).Ports...)
@@ -135,6 +146,7 @@ type step struct {
 	manifests   bool // gets the bundle's manifests
 	tlsKey      bool // gets the private key of a given certificate
 	harmless    bool // changes nothing, so it need not wait for the lock
+	count       bool // counts the steps that have succeeded before
 	timeout     time.Duration
 }
 
@@ -163,16 +175,57 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 	}, needs...)
 }
 
-// exec runs one step in its container and decodes its output into out.
+// exec runs one step in its container and decodes its output into out. A step
+// that infrastructure/verify has looked at already needs no container.
 func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, error) {
 	if !s.harmless {
 		if err := c.lease.wait(ctx); err != nil {
 			return "", err
 		}
 	}
+	req, err := c.request(ctx, s, in)
+	if err != nil {
+		return "", err
+	}
+	if c.inProcess != nil {
+		return c.look(ctx, req, out)
+	}
+	if seen, ok := c.verified[s.key().String()]; ok && seen.of(req) {
+		return seen.Result.read(req.id(), out)
+	}
+	e := containers.Exec{
+		Args:        []string{"slipway", "step", s.key().String()},
+		Directories: map[string]*dagger.Directory{},
+		Secrets:     map[string]*dagger.Secret{},
+		Result:      ResultFile,
+	}
+	if err := c.mount(&e, s); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(req)
+	if err != nil {
+		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)
+	}
+	e.Files = map[string]string{RequestFile: string(text)}
+	done, err := c.deployment.Exec(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	result, err := decodeResult(req.id(), done)
+	if err != nil {
+		return "", err
+	}
+	if req.Count {
+		c.known = result.Known
+	}
+	return result.read(req.id(), out)
+}
+
+// request is what the step's container is asked.
+func (c *Conductor) request(ctx context.Context, s step, in any) (Request, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
-		return "", fmt.Errorf("encode the input of %s: %w", s.key(), err)
+		return Request{}, fmt.Errorf("encode the input of %s: %w", s.key(), err)
 	}
 	timeout := s.timeout
 	if timeout == 0 {
@@ -181,24 +234,20 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, erro
 	lasting := input
 	if v, ok := in.(Volatile); ok {
 		if lasting, err = json.Marshal(v.Lasting()); err != nil {
-			return "", fmt.Errorf("encode the input of %s: %w", s.key(), err)
+			return Request{}, fmt.Errorf("encode the input of %s: %w", s.key(), err)
 		}
 	}
-	request, err := json.Marshal(Request{
+	return Request{
 		Run: c.run, Stage: s.stage, Step: s.name, Timeout: Duration(timeout),
-		Deployment: c.opts.Config.Name, Digests: c.digests(s.key().String(), lasting), Input: input,
-		VerifyOnly: pipeline.VerifyOnly(ctx), Locked: c.lease != nil && !s.harmless,
-	})
-	if err != nil {
-		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)
-	}
-	e := containers.Exec{
-		Args:        []string{"slipway", "step", s.key().String()},
-		Files:       map[string]string{RequestFile: string(request)},
-		Directories: map[string]*dagger.Directory{},
-		Secrets:     map[string]*dagger.Secret{},
-		Result:      ResultFile,
-	}
+		Deployment: c.opts.Config.Name, Digests: c.digests(s, lasting), Input: input,
+		VerifyOnly: c.inProcess != nil || pipeline.VerifyOnly(ctx),
+		Locked:     (c.inProcess != nil || c.lease != nil) && !s.harmless,
+		Count:      s.count,
+	}, nil
+}
+
+// mount gives a container what the step needs.
+func (c *Conductor) mount(e *containers.Exec, s step) (err error) {
 	if !s.offline && c.cluster != nil {
 		e.Cluster = c.cluster.Service()
 	}
@@ -210,39 +259,40 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, erro
 	}
 	if s.terraform {
 		if e.Directories[TerraformDir], err = c.terraformRoot(); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if s.tlsKey && c.opts.TLSKey != nil {
 		e.Secrets[TLSKeyFile] = c.opts.TLSKey
 	}
-	done, err := c.deployment.Exec(ctx, e)
-	if err != nil {
-		return "", err
-	}
-	return decodeResult(s.key().String(), done, out)
+	return nil
 }
 
 // decodeResult reads what a step left behind.
-func decodeResult(id string, done containers.Outcome, out any) (Status, error) {
+func decodeResult(id string, done containers.Outcome) (Result, error) {
+	var result Result
 	if done.Result == nil {
-		return "", &fault.Fault{
+		return result, &fault.Fault{
 			Code: codeNoResult, Class: fault.Bug, Op: "run " + id,
 			Fix: "report this together with the output above",
 			Err: fmt.Errorf("exit status %d without a result: %s", done.ExitCode, lastLine(done.Stderr)),
 		}
 	}
-	var result Result
 	if err := json.Unmarshal(done.Result, &result); err != nil {
-		return "", fmt.Errorf("decode the result of %s: %w", id, err)
+		return result, fmt.Errorf("decode the result of %s: %w", id, err)
 	}
-	if result.Fault != nil {
-		return result.Status, result.Fault
+	return result, nil
+}
+
+// read decodes the output of step id into out, or returns its fault.
+func (r Result) read(id string, out any) (Status, error) {
+	if r.Fault != nil {
+		return r.Status, r.Fault
 	}
-	if err := json.Unmarshal(result.Output, out); err != nil {
+	if err := json.Unmarshal(r.Output, out); err != nil {
 		return "", fmt.Errorf("decode the output of %s: %w", id, err)
 	}
-	return result.Status, nil
+	return r.Status, nil
 }
 
 // Volatile is an input of which a part may change from run to run without making
@@ -253,8 +303,8 @@ type Volatile interface {
 }
 
 // digests are what an earlier result of a step counts for: its input, the
-// platform release, and the tools and images of the run.
-func (c *Conductor) digests(id string, input []byte) journal.Digests {
+// platform release if it reads that, and the tools and images of the run.
+func (c *Conductor) digests(s step, input []byte) journal.Digests {
 	sum := func(parts ...string) string {
 		h := sha256.New()
 		for _, part := range parts {
@@ -262,7 +312,11 @@ func (c *Conductor) digests(id string, input []byte) journal.Digests {
 		}
 		return hex.EncodeToString(h.Sum(nil))
 	}
-	return journal.Digests{Input: sum(id, string(input)), Config: sum(c.opts.ReleaseDigest), Tools: sum(c.opts.Images.Digest)}
+	release := ""
+	if s.platform {
+		release = c.opts.ReleaseDigest
+	}
+	return journal.Digests{Input: sum(s.key().String(), string(input)), Config: sum(release), Tools: sum(c.opts.Images.Digest)}
 }
 
 // terraformRoot is the provider's root as a directory of the engine.

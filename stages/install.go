@@ -50,7 +50,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	}
 
 	// Infrastructure: a cluster that answers, with storage and load balancer.
-	preflight := add[PreflightInput, Preflight](c, p, step{stage: infrastructure, name: "preflight", offline: true, harmless: true},
+	preflight := add[PreflightInput, Preflight](c, p, step{stage: infrastructure, name: "preflight", offline: true, harmless: true, count: true},
 		func() PreflightInput {
 			in := PreflightInput{Common: common, Tools: c.opts.Tools}
 			if r, ok := c.opts.Provider.(providers.Requirer); ok {
@@ -58,16 +58,17 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 			}
 			return in
 		})
-	terraform := add[TerraformInput, Infrastructure](c, p, step{stage: infrastructure, name: "terraform", offline: true, terraform: true},
-		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, preflight)
-	// A cluster that Slipway runs itself can start while Terraform still works;
-	// one that Terraform makes cannot.
-	reachable := []pipeline.Dep{terraform}
+	// A cluster that Slipway runs itself starts while Terraform works; one that
+	// Terraform makes is there only after it.
+	up := []pipeline.Dep{preflight}
 	if c.cluster != nil {
-		reachable = append(reachable, c.addNode(p, preflight))
+		up = append(up, c.addNode(p, preflight))
 	}
+	verified := c.addVerify(p, up...)
+	terraform := add[TerraformInput, Infrastructure](c, p, step{stage: infrastructure, name: "terraform", offline: true, terraform: true},
+		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, verified)
 	clusterInput := func() ClusterInput { return ClusterInput{Common: common, Infrastructure: terraform.Value()} }
-	cluster := add[ClusterInput, Cluster](c, p, step{stage: infrastructure, name: "cluster"}, clusterInput, reachable...)
+	cluster := add[ClusterInput, Cluster](c, p, step{stage: infrastructure, name: "cluster"}, clusterInput, terraform)
 	ready := []pipeline.Dep{cluster}
 	if a, ok := c.opts.Provider.(providers.AddonsStep); ok {
 		extra := a.Addons()
@@ -83,7 +84,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	tls := add[TLSInput, TLS](c, p, step{stage: preOrchestrator, name: "tls", platform: true, tlsKey: true},
 		func() TLSInput {
 			in := TLSInput{Common: common, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
-			if c.opts.TLSKey != nil {
+			if c.keyGiven {
 				in.KeyFile = TLSKeyFile
 			}
 			return in
@@ -125,7 +126,11 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 // addNode starts the cluster's service; it runs until the end of the run.
 func (c *Conductor) addNode(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[struct{}] {
 	key := pipeline.Key{Stage: infrastructure, Name: "node"}
-	return pipeline.Add(p, key, spanned(key, c.locked(c.cluster.Start)), needs...)
+	start := c.locked(c.cluster.Start)
+	if c.inProcess != nil { // it runs in a container that is bound to the cluster
+		start = func(context.Context) error { return nil }
+	}
+	return pipeline.Add(p, key, spanned(key, start), needs...)
 }
 
 // syncTimeout bounds the step that waits for n apps: each has its own deadline,

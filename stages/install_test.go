@@ -53,9 +53,10 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string][]string{
 		"infrastructure/preflight":         {},
-		"infrastructure/terraform":         {"infrastructure/preflight"},
 		"infrastructure/node":              {"infrastructure/preflight"},
-		"infrastructure/cluster":           {"infrastructure/terraform", "infrastructure/node"},
+		"infrastructure/verify":            {"infrastructure/preflight", "infrastructure/node"},
+		"infrastructure/terraform":         {"infrastructure/verify"},
+		"infrastructure/cluster":           {"infrastructure/terraform"},
 		"infrastructure/local-addons":      {"infrastructure/cluster"},
 		"infrastructure/storage":           {"infrastructure/cluster", "infrastructure/local-addons"},
 		"infrastructure/loadbalancer":      {"infrastructure/cluster", "infrastructure/local-addons"},
@@ -100,7 +101,11 @@ func TestEachAppHasItsDeadlineWithinTheStep(t *testing.T) {
 func TestWhatAStepLeftIsRead(t *testing.T) {
 	var out Publication
 	read := func(result string) (Status, error) {
-		return decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 4, Result: []byte(result), Stderr: "first\nlast\n"}, &out)
+		r, err := decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 4, Result: []byte(result), Stderr: "first\nlast\n"})
+		if err != nil {
+			return "", err
+		}
+		return r.read("orchestrator/publish", &out)
 	}
 	status, err := read(`{"status":"reused","output":{"revision":"abc"}}`)
 	require.NoError(t, err)
@@ -115,7 +120,7 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 	_, err = read(`{"status":`)
 	require.ErrorContains(t, err, "decode the result of orchestrator/publish")
 
-	_, err = decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 137, Stderr: "first\nlast\n"}, &out)
+	_, err = decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 137, Stderr: "first\nlast\n"})
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoResult})
 	require.ErrorContains(t, err, "exit status 137 without a result: last")
 }
@@ -138,20 +143,23 @@ func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 	}
 }
 
-func TestAnEarlierResultCountsForAllThatIsPinned(t *testing.T) {
-	of := func(change func(c *Conductor)) journal.Digests {
+func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
+	of := func(s step, input string, change func(c *Conductor)) journal.Digests {
 		c := conductor(local.Provider{})
 		if change != nil {
 			change(c)
 		}
-		return c.digests("a/b", []byte("{}"))
+		return c.digests(s, []byte(input))
 	}
-	base := of(nil)
-	require.Equal(t, base, of(nil))
-	require.Equal(t, []string{"tools"}, base.Changed(of(func(c *Conductor) { c.opts.Images.Digest = "sha256:1" })))
-	require.Equal(t, []string{"configuration"}, base.Changed(of(func(c *Conductor) { c.opts.ReleaseDigest = "sha256:1" })))
-	require.Equal(t, []string{"input"}, base.Changed(conductor(local.Provider{}).digests("a/c", []byte("{}"))))
-	require.Equal(t, []string{"input"}, base.Changed(conductor(local.Provider{}).digests("a/b", []byte("[]"))))
+	release := func(c *Conductor) { c.opts.ReleaseDigest = "sha256:1" }
+	reads, other := step{stage: "a", name: "b", platform: true}, step{stage: "a", name: "b"}
+	base := of(reads, "{}", nil)
+	require.Equal(t, base, of(reads, "{}", nil))
+	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(c *Conductor) { c.opts.Images.Digest = "sha256:1" })))
+	require.Equal(t, []string{"configuration"}, base.Changed(of(reads, "{}", release)))
+	require.Equal(t, of(other, "{}", nil), of(other, "{}", release), "it does not read the platform release")
+	require.Equal(t, []string{"input"}, base.Changed(of(step{stage: "a", name: "c", platform: true}, "{}", nil)))
+	require.Equal(t, []string{"input"}, base.Changed(of(reads, "[]", nil)))
 }
 
 func TestAnotherServerInAKubeconfig(t *testing.T) {

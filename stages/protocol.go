@@ -36,7 +36,11 @@ type Request struct {
 	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
 	// with CodeNotVerified.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
+	// Count asks for Result.Known.
+	Count bool `json:"count,omitempty"`
 }
+
+func (r Request) id() string { return r.Stage + "/" + r.Step }
 
 // CodeNotVerified: a step that the selection leaves out has no earlier result
 // that holds.
@@ -50,6 +54,9 @@ type Result struct {
 	Fault    *fault.Fault    `json:"fault,omitempty"`
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
+	// Known is how many steps of the deployment have succeeded before with the
+	// same tools.
+	Known int `json:"known,omitempty"`
 }
 
 // Status is how a step ended.

@@ -78,27 +78,47 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 
 // execute runs step id and leaves its result wherever that is possible.
 func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) stages.Result {
-	started := time.Now().UTC()
-	req, code, err := readRequest(reg, id, o.request)
+	req, err := readRequest(id, o.request)
 	if err != nil {
-		return finish(o.result, "", nil, stages.Result{Status: stages.Failed, Fault: badRequest(err), Started: started}, stderr)
+		return finish(o.result, "", stages.Result{Status: stages.Failed, Fault: badRequest(err), Started: time.Now().UTC()}, stderr)
 	}
-	dir := recordDir(o.dirs.State, req.Run, req.Stage, req.Step)
-	logFile, err := openLog(dir, o.request)
+	return perform(ctx, reg, req, o, stderr)
+}
+
+// Perform runs the step that req is for in this process and leaves its record in
+// the state volume; what the step tells goes to screen too.
+func Perform(ctx context.Context, reg *Registry, req stages.Request, dirs Dirs, screen io.Writer) stages.Result {
+	return perform(ctx, reg, req, options{dirs: dirs, grace: grace}, screen)
+}
+
+// perform runs the step that req is for. The result goes into o.result too,
+// unless that is empty.
+func perform(ctx context.Context, reg *Registry, req stages.Request, o options, stderr io.Writer) stages.Result {
+	res := stages.Result{Status: stages.Failed, Started: time.Now().UTC()}
+	code, err := find(reg, req)
 	if err != nil {
-		f := badState("open the step's log", err)
-		return finish(o.result, "", nil, stages.Result{Status: stages.Failed, Fault: f, Started: started}, stderr)
+		res.Fault = badRequest(err)
+		return finish(o.result, "", res, stderr)
+	}
+	id := req.Stage + "/" + req.Step
+	dir := recordDir(or(o.dirs.State, stages.StateDir), req.Run, req.Stage, req.Step)
+	logFile, err := openLog(dir, req)
+	if err != nil {
+		res.Fault = badState("open the step's log", err)
+		return finish(o.result, "", res, stderr)
 	}
 	defer func() { _ = logFile.Close() }()
 
 	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
-	res := stages.Result{Started: started}
 	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace)
 	if res.Fault != nil {
 		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
 		env.Logger.Error("step failed", "code", res.Fault.Code, "error", res.Fault)
 	}
-	res = finish(o.result, dir, env, res, stderr)
+	if req.Count {
+		res.Known = known(ctx, req, env)
+	}
+	res = finish(o.result, dir, res, stderr)
 	env.flush()
 	if err := logFile.Sync(); err != nil {
 		fmt.Fprintln(stderr, "slipway: sync the step's log:", err)
@@ -106,42 +126,47 @@ func execute(ctx context.Context, reg *Registry, id string, o options, stderr io
 	return res
 }
 
-// readRequest reads and checks the request file for step id.
-func readRequest(reg *Registry, id, file string) (stages.Request, erased, error) {
+// readRequest reads the request file for step id.
+func readRequest(id, file string) (stages.Request, error) {
 	var req stages.Request
-	code, ok := reg.steps[id]
-	if !ok {
-		return req, code, fmt.Errorf("step %q does not exist; there are %s", id, strings.Join(reg.Names(), ", "))
-	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return req, code, err
+		return req, err
 	}
 	if err := decode(b, &req); err != nil {
-		return req, code, fmt.Errorf("%s: %w", file, err)
+		return req, fmt.Errorf("%s: %w", file, err)
 	}
+	if req.Stage+"/"+req.Step != id {
+		return req, fmt.Errorf("%s is for step %s/%s, not for %s", file, req.Stage, req.Step, id)
+	}
+	return req, nil
+}
+
+// find checks a request and returns the code of its step.
+func find(reg *Registry, req stages.Request) (erased, error) {
+	code, ok := reg.steps[req.Stage+"/"+req.Step]
 	switch {
-	case req.Stage+"/"+req.Step != id:
-		return req, code, fmt.Errorf("%s is for step %s/%s", file, req.Stage, req.Step)
+	case !ok:
+		return code, fmt.Errorf("step %q does not exist; there are %s", req.Stage+"/"+req.Step, strings.Join(reg.Names(), ", "))
 	case req.Run == "" || req.Run != filepath.Base(req.Run) || strings.HasPrefix(req.Run, "."):
-		return req, code, fmt.Errorf("%s: run id %q is not a file name", file, req.Run)
+		return code, fmt.Errorf("run id %q is not a file name", req.Run)
 	case req.Timeout < 0:
-		return req, code, fmt.Errorf("%s: timeout %s is negative", file, time.Duration(req.Timeout))
+		return code, fmt.Errorf("timeout %s is negative", time.Duration(req.Timeout))
 	}
-	return req, code, nil
+	return code, nil
 }
 
 // openLog makes the step's directory, keeps the request there, and opens the
 // log for appending: a step that is tried again in the same run adds to it.
-func openLog(dir, request string) (*os.File, error) {
+func openLog(dir string, req stages.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(request)
+	b, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, "request.json"), b); err != nil {
+	if err := writeFile(filepath.Join(dir, "request.json"), append(b, '\n')); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, "log.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -242,9 +267,9 @@ func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.
 	return a.out, a.err
 }
 
-// finish writes the result into the state volume (dir, if it is known) and into
-// file.
-func finish(file, dir string, env *Env, res stages.Result, stderr io.Writer) stages.Result {
+// finish writes the result into the state volume (dir) and into file, of which
+// each may be empty.
+func finish(file, dir string, res stages.Result, stderr io.Writer) stages.Result {
 	res.Finished = time.Now().UTC()
 	b, err := json.MarshalIndent(res, "", "  ")
 	if err != nil {
@@ -255,8 +280,10 @@ func finish(file, dir string, env *Env, res stages.Result, stderr io.Writer) sta
 	if dir != "" {
 		err = writeFile(filepath.Join(dir, "result.json"), b)
 	}
-	if werr := writeFile(file, b); werr != nil || err != nil {
-		err = errors.Join(err, werr)
+	if file != "" {
+		err = errors.Join(err, writeFile(file, b))
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "slipway: write the step's result:", err)
 		if res.Fault == nil {
 			res.Status, res.Output, res.Fault = stages.Failed, nil, badState("write the step's result", err)

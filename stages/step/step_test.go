@@ -393,6 +393,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	})
 	t.Run("unknown step", func(t *testing.T) {
 		b := newBench(t)
+		require.NoError(t, os.WriteFile(b.path("request.json"), []byte(`{"run":"r1","stage":"stage","step":"nothing"}`), 0o600))
 		code, res := b.main(t.Context(), "stage/nothing")
 		require.Equal(t, 1, code)
 		require.Contains(t, res.Fault.Error(), `step "stage/nothing" does not exist; there are stage/always, stage/measure`)
@@ -402,6 +403,38 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 		code, _ := b.main(t.Context())
 		require.Equal(t, 2, code)
 	})
+}
+
+func TestAStepInThisProcess(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, os.Mkdir(b.path("state"), 0o700))
+	req := stages.Request{
+		Run: "r1", Deployment: "test", Stage: "stage", Step: "measure",
+		Input: json.RawMessage(`{"text":"four"}`), Digests: digests("a"), VerifyOnly: true,
+	}
+	perform := func() stages.Result {
+		return step.Perform(t.Context(), &b.reg, req, step.Dirs{State: b.path("state")}, &b.shown)
+	}
+	res := perform()
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+	require.Zero(t, b.calls)
+
+	req.VerifyOnly, req.Count = false, true
+	res = perform()
+	require.Nil(t, res.Fault)
+	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, 1, res.Known, "of this step itself")
+
+	req.Run, req.VerifyOnly = "r2", true
+	res = perform()
+	require.Equal(t, stages.Reused, res.Status)
+	require.JSONEq(t, `{"length":4}`, string(res.Output))
+	require.Equal(t, 1, b.calls)
+	for _, run := range []string{"r1", "r2"} {
+		require.FileExists(t, b.path("state/runs/"+run+"/steps/stage.measure/result.json"))
+	}
+	req.Digests.Tools = "others"
+	require.Zero(t, perform().Known)
 }
 
 func TestStateThatCannotBeWritten(t *testing.T) {

@@ -1,0 +1,126 @@
+package stages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+// earlier answers for steps: those that are named do not hold any more.
+type earlier struct {
+	mu    sync.Mutex
+	stale []string
+	asked map[string]Request
+}
+
+func (e *earlier) run(_ context.Context, req Request) Result {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked == nil {
+		e.asked = map[string]Request{}
+	}
+	e.asked[req.id()] = req
+	if slices.Contains(e.stale, req.id()) {
+		return Result{Status: Failed, Fault: &fault.Fault{Code: CodeNotVerified, Err: errors.New("changed")}}
+	}
+	return Result{Status: Reused, Output: json.RawMessage("{}")}
+}
+
+func verifyAll(t *testing.T, e *earlier, change func(*Plan)) Verified {
+	t.Helper()
+	plan := Plan{Run: "r2", Refs: map[string]string{"gitea": "x"}, Images: "sha256:1", Release: "sha256:2"}
+	if change != nil {
+		change(&plan)
+	}
+	release := &platform.Release{Version: "1.0.0"}
+	got, err := Verify(t.Context(), plan, config.Default(), local.Provider{}, release, e.run, nil)
+	require.NoError(t, err)
+	return got
+}
+
+func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
+	e := &earlier{}
+	got := verifyAll(t, e, nil)
+	require.Equal(t, 18, got.Total)
+	require.Len(t, got.Steps, 16, "all but the node and the look itself")
+	require.Equal(t, slices.Sorted(maps.Keys(e.asked)), slices.Sorted(maps.Keys(got.Steps)))
+	for id, req := range e.asked {
+		require.True(t, req.VerifyOnly, id)
+		require.Equal(t, id != "infrastructure/preflight", req.Locked, id)
+		require.Equal(t, "r2", req.Run)
+	}
+}
+
+func TestWhatNeedsAStepThatDoesNotHoldIsNotLookedAt(t *testing.T) {
+	e := &earlier{stale: []string{"preorchestrator/gitea"}}
+	got := verifyAll(t, e, nil)
+	for _, id := range []string{"preorchestrator/gitea", "preorchestrator/gitea-push", "orchestrator/publish", "orchestrator/sync", "postorchestrator/access"} {
+		require.NotContains(t, got.Steps, id)
+	}
+	require.NotContains(t, e.asked, "orchestrator/publish")
+	require.Contains(t, got.Steps, "preorchestrator/argocd")
+	require.Len(t, got.Steps, 10)
+}
+
+func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
+	got := verifyAll(t, &earlier{}, func(p *Plan) { p.Selection = pipeline.Select{To: []string{"infrastructure/cluster"}} })
+	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
+}
+
+// The conductor asks for each step the same as the look did: otherwise no result
+// would be taken from it. This one has no engine in which a step could run.
+func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
+	provider := elsewhere{local.Provider{}}
+	c := conductor(provider)
+	c.run = "r2"
+	c.place = providers.Deployment{Name: c.opts.Config.Name, Scale: c.opts.Config.Scale, Section: c.opts.Config.Section("local")}
+	c.opts.Images.Refs, c.opts.Images.Digest, c.opts.ReleaseDigest = map[string]string{"gitea": "x"}, "sha256:1", "sha256:2"
+	plan := Plan{Run: "r2", Refs: c.opts.Images.Refs, Images: "sha256:1", Release: "sha256:2"}
+	found, err := Verify(t.Context(), plan, c.opts.Config, provider, c.opts.Release, (&earlier{}).run, nil)
+	require.NoError(t, err)
+	encoded, err := json.Marshal(found)
+	require.NoError(t, err)
+	found = Verified{}
+	require.NoError(t, json.Unmarshal(encoded, &found))
+	c.verified = found.Steps
+
+	var p pipeline.Pipeline
+	_, err = c.install(&p)
+	require.NoError(t, err)
+	results, err := p.Run(t.Context(), pipeline.Options{})
+	require.NoError(t, err)
+	require.Len(t, results, 16)
+	for _, r := range results {
+		if r.Key != verifyStep.key() {
+			require.Equal(t, Reused, r.Status, r.Key)
+		}
+	}
+
+	req, err := c.request(t.Context(), step{stage: infrastructure, name: "cluster"}, ClusterInput{})
+	require.NoError(t, err)
+	require.False(t, found.Steps["infrastructure/cluster"].of(req), "the input is another one")
+}
+
+func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	run := func(context.Context, Request) Result {
+		cancel()
+		return Result{Status: Reused, Output: json.RawMessage("{}")}
+	}
+	got, err := Verify(ctx, Plan{}, config.Default(), local.Provider{}, &platform.Release{}, run, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, got.Steps)
+}
