@@ -134,17 +134,6 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 }
 
-// TestFailedInstallIsDestroyed removes what an install left that failed.
-func TestFailedInstallIsDestroyed(t *testing.T) {
-	d := open(t, "e2e-broken")
-	d.ok(t, "destroy")
-	r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, "timeouts: {app: 45s}\n"))
-	require.Contains(t, []int{4, 5}, r.code, tail(r.err))
-	require.Contains(t, r.err, "guestbook")
-	d.ok(t, "destroy")
-	d.ok(t, "destroy")
-}
-
 func TestThreeFaultsAreReportedTogether(t *testing.T) {
 	d := open(t, "")
 	cmd := d.command(t.Context(), t, "install", "--config", filepath.Join(root(t), "examples/config/invalid-three-faults.yaml"))
