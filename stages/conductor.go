@@ -162,14 +162,15 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 	return pipeline.Add(p, s.key(), func(ctx context.Context) (Out, error) {
 		var out Out
 		ctx, end := inSpan(ctx, s.key())
-		status, err := c.exec(ctx, s, input(), &out)
-		end(status, err)
+		result, err := c.exec(ctx, s, input(), &out)
+		end(result.Status, err)
 		if errors.Is(err, &fault.Fault{Code: CodeNotVerified}) {
 			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, err)
 		}
 		pipeline.Describe(ctx, pipeline.Detail{
-			Reused: status == Reused,
-			Log:    path.Join("steps", s.stage+"."+s.name, "log.txt"),
+			Reused:  result.Status == Reused,
+			Attempt: result.Attempt,
+			Log:     path.Join("steps", s.stage+"."+s.name, "log.txt"),
 		})
 		return out, err
 	}, needs...)
@@ -177,21 +178,21 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 
 // exec runs one step in its container and decodes its output into out. A step
 // that infrastructure/verify has looked at already needs no container.
-func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, error) {
+func (c *Conductor) exec(ctx context.Context, s step, in, out any) (result Result, err error) {
 	if !s.harmless {
 		if err := c.lease.wait(ctx); err != nil {
-			return "", err
+			return result, err
 		}
 	}
 	req, err := c.request(ctx, s, in)
 	if err != nil {
-		return "", err
+		return result, err
 	}
 	if c.inProcess != nil {
 		return c.look(ctx, req, out)
 	}
 	if seen, ok := c.verified[s.key().String()]; ok && seen.of(req) {
-		return seen.Result.read(req.id(), out)
+		return seen.Result, seen.Result.read(req.id(), out)
 	}
 	e := containers.Exec{
 		Args:        []string{"slipway", "step", s.key().String()},
@@ -200,25 +201,24 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (Status, erro
 		Result:      ResultFile,
 	}
 	if err := c.mount(&e, s); err != nil {
-		return "", err
+		return result, err
 	}
 	text, err := json.Marshal(req)
 	if err != nil {
-		return "", fmt.Errorf("encode the request of %s: %w", s.key(), err)
+		return result, fmt.Errorf("encode the request of %s: %w", s.key(), err)
 	}
 	e.Files = map[string]string{RequestFile: string(text)}
 	done, err := c.deployment.Exec(ctx, e)
 	if err != nil {
-		return "", err
+		return result, err
 	}
-	result, err := decodeResult(req.id(), done)
-	if err != nil {
-		return "", err
+	if result, err = decodeResult(req.id(), done); err != nil {
+		return result, err
 	}
 	if req.Count {
 		c.known = result.Known
 	}
-	return result.read(req.id(), out)
+	return result, result.read(req.id(), out)
 }
 
 // request is what the step's container is asked.
@@ -285,14 +285,14 @@ func decodeResult(id string, done containers.Outcome) (Result, error) {
 }
 
 // read decodes the output of step id into out, or returns its fault.
-func (r Result) read(id string, out any) (Status, error) {
+func (r Result) read(id string, out any) error {
 	if r.Fault != nil {
-		return r.Status, r.Fault
+		return r.Fault
 	}
 	if err := json.Unmarshal(r.Output, out); err != nil {
-		return "", fmt.Errorf("decode the output of %s: %w", id, err)
+		return fmt.Errorf("decode the output of %s: %w", id, err)
 	}
-	return r.Status, nil
+	return nil
 }
 
 // Volatile is an input of which a part may change from run to run without making

@@ -105,7 +105,7 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return r.read("orchestrator/publish", &out)
+		return r.Status, r.read("orchestrator/publish", &out)
 	}
 	status, err := read(`{"status":"reused","output":{"revision":"abc"}}`)
 	require.NoError(t, err)

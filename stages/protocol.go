@@ -54,6 +54,9 @@ type Result struct {
 	Fault    *fault.Fault    `json:"fault,omitempty"`
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
+	// Attempt is the number of the attempt in its run, counted from 1; 0 when the
+	// step was not tried.
+	Attempt int `json:"attempt,omitempty"`
 	// Known is how many steps of the deployment have succeeded before with the
 	// same tools.
 	Known int `json:"known,omitempty"`

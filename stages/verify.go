@@ -154,13 +154,13 @@ func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider provide
 }
 
 // look runs a step in this process and keeps its earlier result if that holds.
-func (c *Conductor) look(ctx context.Context, req Request, out any) (Status, error) {
+func (c *Conductor) look(ctx context.Context, req Request, out any) (Result, error) {
 	result := c.inProcess(ctx, req)
-	status, err := result.read(req.id(), out)
-	if err == nil && status == Reused {
+	err := result.read(req.id(), out)
+	if err == nil && result.Status == Reused {
 		c.mu.Lock()
 		c.verified[req.id()] = Seen{req.Digests, req.Input, result}
 		c.mu.Unlock()
 	}
-	return status, err
+	return result, err
 }

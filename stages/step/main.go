@@ -110,7 +110,7 @@ func perform(ctx context.Context, reg *Registry, req stages.Request, o options, 
 	defer func() { _ = logFile.Close() }()
 
 	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
-	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace)
+	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace, &res.Attempt)
 	if res.Fault != nil {
 		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
 		env.Logger.Error("step failed", "code", res.Fault.Code, "error", res.Fault)
@@ -173,8 +173,8 @@ func openLog(dir string, req stages.Request) (*os.File, error) {
 }
 
 // runStep reuses the journal's result or calls the step's code, and keeps a
-// success in the journal.
-func runStep(ctx context.Context, code erased, req stages.Request, env *Env, grace time.Duration) (stages.Status, json.RawMessage, *fault.Fault) {
+// success in the journal. It sets number to that of the attempt, if there is one.
+func runStep(ctx context.Context, code erased, req stages.Request, env *Env, grace time.Duration, number *int) (stages.Status, json.RawMessage, *fault.Fault) {
 	if timeout := time.Duration(req.Timeout); timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeUp)
@@ -205,6 +205,7 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 	if err != nil {
 		return stages.Failed, nil, badState("write the journal", err)
 	}
+	*number = attempt.Number
 	lasting := context.WithoutCancel(ctx) // how it ended is written in any case
 	out, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secret.holds(out) {

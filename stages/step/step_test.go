@@ -424,6 +424,7 @@ func TestAStepInThisProcess(t *testing.T) {
 	require.Nil(t, res.Fault)
 	require.Equal(t, stages.Succeeded, res.Status)
 	require.Equal(t, 1, res.Known, "of this step itself")
+	require.Equal(t, 1, res.Attempt)
 
 	req.Run, req.VerifyOnly = "r2", true
 	res = perform()
