@@ -82,7 +82,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		errs, err := first.StderrPipe()
 		require.NoError(t, err)
 		require.NoError(t, first.Start())
-		until(t, errs, "infrastructure/cluster: running")
+		until(t, errs, "infrastructure/verify: running") // the node before it waits for the lock
 		second := d.call(t, "install", "--lock-timeout", "0s")
 		require.Equal(t, 6, second.code, tail(second.err))
 		require.Contains(t, second.err, "LOK-001")
