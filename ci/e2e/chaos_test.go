@@ -1,0 +1,34 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestChaos is the short form of `make chaos`: a step's process is killed once and
+// the engine once, at random moments of an install, and each time what comes out
+// is compared with an install that nobody disturbed.
+func TestChaos(t *testing.T) {
+	d := open(t, "e2e-chaos")
+	logs := filepath.Join(t.TempDir(), "logs")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./chaos",
+		"--rounds", "2", "--kinds", "step,engine", "--name", d.name, "--bundle", d.bundle, "--logs", logs)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		files, globErr := filepath.Glob(filepath.Join(logs, "*.log"))
+		require.NoError(t, globErr)
+		for _, file := range files {
+			text, readErr := os.ReadFile(file)
+			require.NoError(t, readErr)
+			t.Logf("%s:\n%s", filepath.Base(file), tail(string(text)))
+		}
+	}
+	require.NoError(t, err)
+	require.Contains(t, string(out), "2 of 2 equal")
+}
