@@ -94,7 +94,7 @@ type Conductor struct {
 	hookLogs   map[string]string     // what hooks printed, by name in the run's directory
 
 	known    int             // steps that have succeeded before with the same tools
-	around   bool            // there are hooks around steps
+	hooked   []string        // steps with hooks around them
 	verified map[string]Seen // what infrastructure/verify found to hold, by step
 	// inProcess runs a step in this process, to verify its earlier result; nil in
 	// every conductor but that of infrastructure/verify.

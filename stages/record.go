@@ -61,7 +61,11 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 		c.opts.Begin(p.Graph())
 	}
 	around := append(slices.Clone(c.opts.Hooks), hooks.bind(own)...)
-	c.around = slices.ContainsFunc(around, func(h pipeline.Hook) bool { return h.Step != "" })
+	for _, h := range around {
+		if h.Step != "" {
+			c.hooked = append(c.hooked, h.Step)
+		}
+	}
 	if slices.ContainsFunc(around, func(h pipeline.Hook) bool { return h.Step == "" && h.Before != nil }) {
 		around = slices.Insert(around, 0, c.lockHook())
 	}

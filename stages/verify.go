@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"dagger.io/dagger"
 
@@ -38,6 +40,9 @@ type Plan struct {
 	Tools     map[string]string `json:"tools"`
 	TLSKey    bool              `json:"tlsKey"`
 	Selection pipeline.Select   `json:"selection"`
+	// Hooked are the steps with hooks around them, which may change what a look
+	// would see: they and what needs them are left to themselves.
+	Hooked []string `json:"hooked"`
 }
 
 // Verified is what `slipway verify` leaves in VerifiedFile.
@@ -58,6 +63,9 @@ func (s Seen) of(req Request) bool {
 	return s.Digests == req.Digests && bytes.Equal(s.Input, req.Input)
 }
 
+// errHooked is why a step is not looked at.
+var errHooked = errors.New("hooks run around it")
+
 // verifyStep is the step after which a run knows which earlier results hold.
 var verifyStep = step{stage: infrastructure, name: "verify", platform: true, manifests: true, tlsKey: true}
 
@@ -69,11 +77,11 @@ type Verification struct {
 // addVerify looks at the earlier results of all steps at once: one container
 // carries the whole graph out without changing anything. The steps that follow take
 // their results from it; one that is not among them looks for itself. There is
-// nothing to look at in a first run, and no point where hooks run between steps.
+// nothing to look at in a first run, and no point where hooks run around each step.
 func (c *Conductor) addVerify(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[Verification] {
 	key := verifyStep.key()
 	return pipeline.Add(p, key, func(ctx context.Context) (out Verification, err error) {
-		if c.inProcess != nil || c.known < worthwhile || c.around {
+		if c.inProcess != nil || c.known < worthwhile || slices.Contains(c.hooked, pipeline.EveryStep) {
 			return out, nil
 		}
 		ctx, end := inSpan(ctx, key)
@@ -93,6 +101,7 @@ func (c *Conductor) verify(ctx context.Context) (found Verified, err error) {
 	plan, err := json.Marshal(Plan{
 		Run: c.run, Config: c.opts.Config.Canonical(), Refs: c.opts.Images.Refs, Images: c.opts.Images.Digest,
 		Release: c.opts.ReleaseDigest, Tools: c.opts.Tools, TLSKey: c.keyGiven, Selection: c.opts.Select,
+		Hooked: c.hooked,
 	})
 	if err != nil {
 		return found, fmt.Errorf("encode what is to be verified: %w", err)
@@ -133,6 +142,7 @@ func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider provide
 		run:       plan.Run,
 		keyGiven:  plan.TLSKey,
 		inProcess: run,
+		hooked:    plan.Hooked,
 		verified:  map[string]Seen{},
 	}
 	if _, ok := provider.(providers.ClusterServer); ok {
@@ -155,6 +165,9 @@ func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider provide
 
 // look runs a step in this process and keeps its earlier result if that holds.
 func (c *Conductor) look(ctx context.Context, req Request, out any) (Result, error) {
+	if slices.Contains(c.hooked, req.id()) {
+		return Result{Status: Failed}, errHooked
+	}
 	result := c.inProcess(ctx, req)
 	err := result.read(req.id(), out)
 	if err == nil && result.Status == Reused {

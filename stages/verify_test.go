@@ -75,6 +75,14 @@ func TestWhatNeedsAStepThatDoesNotHoldIsNotLookedAt(t *testing.T) {
 	require.Len(t, got.Steps, 10)
 }
 
+func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
+	e := &earlier{}
+	got := verifyAll(t, e, func(p *Plan) { p.Hooked = []string{"orchestrator/sync"} })
+	require.Len(t, got.Steps, 14)
+	require.NotContains(t, e.asked, "orchestrator/sync")
+	require.NotContains(t, e.asked, "postorchestrator/access")
+}
+
 func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
 	got := verifyAll(t, &earlier{}, func(p *Plan) { p.Selection = pipeline.Select{To: []string{"infrastructure/cluster"}} })
 	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
