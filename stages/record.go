@@ -61,6 +61,7 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 		c.opts.Begin(p.Graph())
 	}
 	around := append(slices.Clone(c.opts.Hooks), hooks.bind(own)...)
+	c.hooked = nil
 	for _, h := range around {
 		if h.Step != "" {
 			c.hooked = append(c.hooked, h.Step)
