@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"dagger.io/dagger"
 
@@ -82,17 +83,25 @@ func isSession(args []string) bool {
 	return len(args) > 0 && args[0] == "session" && os.Getenv(envShield) != ""
 }
 
-// runSession becomes the dagger CLI, in a process group of its own. It returns
-// only when that fails.
+// sessionPatience is how long the dagger CLI may take to end a session: seconds,
+// when it still has spans to send.
+const sessionPatience = 15 * time.Second
+
+// runSession runs the dagger CLI in the place of this program, in a process group
+// of its own.
 func runSession(args []string, errw io.Writer) int {
 	cli := os.Getenv(envShield)
 	err := os.Setenv(envCLI, cli)
 	if err == nil {
 		err = os.Unsetenv(envShield)
 	}
+	var code int
 	if err == nil {
-		err = become(cli, args)
+		code, err = attend(cli, args, sessionPatience, os.Stdin, os.Stdout, os.Stderr)
 	}
-	fmt.Fprintf(errw, "slipway: run the dagger CLI %s: %v\n", cli, err)
-	return int(fault.Preflight)
+	if err != nil {
+		fmt.Fprintf(errw, "slipway: run the dagger CLI %s: %v\n", cli, err)
+		return int(fault.Preflight)
+	}
+	return code
 }

@@ -2,10 +2,17 @@
 
 package main
 
-import "errors"
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+)
 
 // shields tells whether this system has process groups.
 const shields = false
 
-// become is not there.
-func become(string, []string) error { return errors.ErrUnsupported }
+// attend is not there.
+func attend(string, []string, time.Duration, io.Reader, *os.File, *os.File) (int, error) {
+	return 0, errors.ErrUnsupported
+}

@@ -3,12 +3,14 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,6 +18,11 @@ import (
 // TestMain lets the test's own program stand for Slipway where the SDK calls it
 // in place of the dagger CLI.
 func TestMain(m *testing.M) {
+	if cli := os.Getenv("SLIPWAY_TEST_ATTEND"); cli != "" {
+		code, err := attend(cli, nil, 100*time.Millisecond, os.Stdin, os.Stdout, os.Stderr)
+		fmt.Fprintln(os.Stderr, "attended:", code, err)
+		os.Exit(code)
+	}
 	if isSession(os.Args[1:]) {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -33,11 +40,27 @@ func TestTheSessionHasAProcessGroupOfItsOwn(t *testing.T) {
 	require.NoError(t, shield(), "once is enough")
 	require.Equal(t, cli, os.Getenv(envShield))
 
-	out, err := exec.Command(os.Getenv(envCLI), "session", "--label", "x").Output()
+	cmd := exec.Command(os.Getenv(envCLI), "session", "--label", "x")
+	out, err := cmd.Output()
 	require.NoError(t, err)
 	f := strings.Fields(string(out))
-	require.Equal(t, f[0], f[1], "it leads its group: %s", out)
+	require.Equal(t, fmt.Sprint(cmd.Process.Pid), f[1], "not the test's group: %s", out)
 	require.Equal(t, []string{"session", "--label", "x", "[" + cli + "]", "[]"}, f[2:])
+}
+
+// The CLI of an engine that was killed does not end by itself.
+func TestASessionWhoseEngineIsGoneEnds(t *testing.T) {
+	cli := filepath.Join(t.TempDir(), "dagger")
+	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\nread -r line\necho \"input: $line\"\nexec sleep 600\n"), 0o755))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SLIPWAY_TEST_ATTEND="+cli)
+	cmd.Stdin = strings.NewReader("x\n")
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.Error(t, cmd.Run())
+	require.Equal(t, "input: x\n", out.String())
+	require.Contains(t, errs.String(), "did not end within 100ms")
+	require.Contains(t, errs.String(), "attended: 1 <nil>")
 }
 
 func TestInsideASessionNothingIsShielded(t *testing.T) {
