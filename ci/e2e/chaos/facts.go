@@ -149,7 +149,8 @@ func keys(v any) []string {
 }
 
 // chance are texts that no two installs share: certificates, commits, ids of
-// runs, addresses that the cluster gave.
+// runs, addresses that the cluster gave, times, and the serial of the Terraform
+// state, which grows with each of the writes that Terraform did not join.
 var chance = []struct { //nolint:gochecknoglobals // constants
 	what *regexp.Regexp
 	by   string
@@ -161,6 +162,8 @@ var chance = []struct { //nolint:gochecknoglobals // constants
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<uid>"},
 	{regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b`), "<address>"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`), "<time>"},
+	{regexp.MustCompile(`"modifiedAt":"\d+"`), `"modifiedAt":"<time>"`}, // Helm's
+	{regexp.MustCompile(`terraformSerial: \d+`), "terraformSerial: <serial>"},
 }
 
 func withoutChance(s string) string {

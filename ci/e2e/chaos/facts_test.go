@@ -50,6 +50,7 @@ func replaceFirst(s, v string) string {
 
 func TestWithoutChance(t *testing.T) {
 	require.Equal(t, "run: <run> at <time> on <address>", withoutChance("run: 20260101-101010-a1b2c3 at 2026-01-01T10:10:10Z on 10.1.2.3"))
+	require.Equal(t, `terraformSerial: <serial> {"modifiedAt":"<time>"}`, withoutChance(`terraformSerial: 12 {"modifiedAt":"1795221837"}`))
 	require.Equal(t, `"<pem>x"`, withoutChance(`"-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\nx"`))
 }
 
