@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"strings"
 	"time"
 
 	"dagger.io/dagger"
@@ -17,6 +19,7 @@ import (
 const (
 	envCLI     = "_EXPERIMENTAL_DAGGER_CLI_BIN"
 	envSession = "DAGGER_SESSION_PORT"
+	envRunner  = "_EXPERIMENTAL_DAGGER_RUNNER_HOST" // where the engine is
 	envShield  = "SLIPWAY_DAGGER_CLI"
 )
 
@@ -26,6 +29,12 @@ const (
 func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	if err := shield(); err != nil {
 		return nil, err
+	}
+	if err := answers(ctx, os.Getenv(envRunner)); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, noEngine(err)
 	}
 	type answer struct {
 		client *dagger.Client
@@ -39,8 +48,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	select {
 	case a := <-done:
 		if a.err != nil {
-			return nil, &fault.Fault{Code: codeNoEngine, Class: fault.Preflight, Op: "connect to the Dagger engine",
-				Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: a.err}
+			return nil, noEngine(a.err)
 		}
 		return a.client, nil
 	case <-ctx.Done():
@@ -50,6 +58,39 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 			}
 		}()
 		return nil, context.Cause(ctx)
+	}
+}
+
+func noEngine(err error) error {
+	return &fault.Fault{Code: codeNoEngine, Class: fault.Preflight, Op: "connect to the Dagger engine",
+		Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
+}
+
+// engineLimit is how long an engine that starts may take to listen.
+const engineLimit = 5 * time.Second
+
+// answers returns nil once somebody listens where runner says that the engine is,
+// a URL unix://PATH or tcp://HOST:PORT: the dagger CLI would try for five minutes.
+// What it makes of other URLs, and of none, is left to it, as is a session that
+// there is already.
+func answers(ctx context.Context, runner string) error {
+	network, address, ok := strings.Cut(runner, "://")
+	if !ok || network != "unix" && network != "tcp" || os.Getenv(envSession) != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, engineLimit)
+	defer cancel()
+	var dialer net.Dialer
+	for {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waited %s for the engine at %s; last seen: %w", engineLimit, runner, err)
+		}
 	}
 }
 

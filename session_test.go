@@ -3,8 +3,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +63,27 @@ func TestASessionWhoseEngineIsGoneEnds(t *testing.T) {
 	require.Equal(t, "input: x\n", out.String())
 	require.Contains(t, errs.String(), "did not end within 100ms")
 	require.Contains(t, errs.String(), "attended: 1 <nil>")
+}
+
+func TestAnEngineThatIsNotThereIsNotWaitedForLong(t *testing.T) {
+	t.Setenv(envSession, "")
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "engine.sock")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err := answers(ctx, "unix://"+socket)
+	require.ErrorContains(t, err, socket)
+	require.ErrorContains(t, err, "last seen: dial unix")
+
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	require.NoError(t, answers(t.Context(), "unix://"+socket))
+	for _, other := range []string{"", "docker-container://engine", "kube-pod://engine"} {
+		require.NoError(t, answers(t.Context(), other), "the dagger CLI knows")
+	}
+	t.Setenv(envSession, "1234")
+	require.NoError(t, answers(t.Context(), "unix:///nowhere"), "a session is there")
 }
 
 func TestInsideASessionNothingIsShielded(t *testing.T) {
