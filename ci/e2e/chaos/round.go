@@ -187,17 +187,18 @@ func (r *round) killEngine(ctx context.Context, inst *running) (string, error) {
 	if err := syscall.Kill(engine, syscall.SIGKILL); err != nil {
 		return "", fmt.Errorf("kill the engine, process %d: %w", engine, err)
 	}
+	var late error
 	select {
 	case <-inst.gone:
 	case <-time.After(time.Minute):
-		return "", errors.New("the install goes on a minute after its engine was killed")
+		late = errors.New("the install goes on a minute after its engine was killed")
 	}
 	log, err := os.OpenFile(r.log+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return "", fmt.Errorf("open the log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	return "", r.startEngine(ctx, log)
+	return "", errors.Join(late, r.startEngine(ctx, log))
 }
 
 // stopAPI lets the API server stand still, with its connections open.
