@@ -81,7 +81,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	}
 	return &conductor{
 		ctr: base.
-			WithFile("/usr/local/bin/slipway", program, dagger.ContainerWithFileOpts{Permissions: 0o755}).
+			WithMountedFile("/usr/local/bin/slipway", program). // copied, it would be a layer for each session
 			WithNewFile("/slipway/in/bundle.id", string(id)).
 			WithDirectory("/slipway/out", dag.Directory()),
 		args: []string{"--bundle-id", "/slipway/in/bundle.id"},

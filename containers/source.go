@@ -31,10 +31,11 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 	if err != nil {
 		return nil, err
 	}
+	// Mounted: copied, they would make a new layer of some 260 MB in each session.
 	toolchain := client.Container().Import(dir.File(bundle.ToolchainArchive))
 	for _, f := range index.Files {
 		if f.Kind == bundle.Tool {
-			toolchain = toolchain.WithFile(binDir+"/"+f.Name, dir.File(f.Path), dagger.ContainerWithFileOpts{Permissions: 0o755})
+			toolchain = toolchain.WithMountedFile(binDir+"/"+f.Name, dir.File(f.Path))
 		}
 	}
 	return &Images{
@@ -85,7 +86,7 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 	}
 	// From here on the result depends on content alone, so the engine may reuse it.
 	done := client.Container().
-		WithFile("/"+runner, dir.File(tool.Path), dagger.ContainerWithFileOpts{Permissions: 0o755}).
+		WithMountedFile("/"+runner, dir.File(tool.Path)).
 		WithMountedDirectory("/bundle", dir).
 		WithExec([]string{"/" + runner, "bundle", "verify", "/bundle"}, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
 	code, err := done.ExitCode(ctx)
