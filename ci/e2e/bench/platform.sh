@@ -166,7 +166,7 @@ spec:
 ---
 apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {name: slipway-probe, namespace: slipway-system, finalizers: [resources-finalizer.argocd.argoproj.io]}
+metadata: {name: slipway-probe, namespace: slipway-system}
 spec:
   project: slipway-probe
   source: {repoURL: "https://$git_host/slipway/probe.git", targetRevision: main, path: .}
@@ -174,7 +174,8 @@ spec:
   syncPolicy: {automated: {prune: true}}
 END
 	until_ok 180 "the probe to be Synced and Healthy" apps_are slipway-system slipway-probe
-	kubectl delete applications.argoproj.io -n slipway-system slipway-probe --timeout=180s >/dev/null
+	kubectl delete applications.argoproj.io -n slipway-system slipway-probe >/dev/null
+	kubectl delete configmaps -n slipway-system slipway-probe >/dev/null
 	kubectl delete appprojects.argoproj.io -n argocd slipway-probe >/dev/null
 	remember reconcile
 fi
