@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -95,10 +96,11 @@ func (s *Store) fail(op string, err error) error {
 	return f
 }
 
-// preflight makes a fault one of the surroundings: nothing was changed yet.
-func preflight(err error) error {
+// Preflight makes a fault of a store one of class Preflight, for whoever has
+// changed nothing yet; other errors it returns as they are.
+func Preflight(err error) error {
 	f, ok := errors.AsType[*fault.Fault](err)
-	if !ok || f.Class == fault.Usage {
+	if !ok || f.Class == fault.Usage || !strings.HasPrefix(string(f.Code), "STO-") {
 		return err
 	}
 	c := *f

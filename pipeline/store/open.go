@@ -22,6 +22,9 @@ type Opener interface {
 	blob.BucketURLOpener
 	// Kind says what an error of such a bucket means.
 	Kind(err error) Kind
+	// Credentials names the variables of the environment from which credentials
+	// for such a bucket may come.
+	Credentials() []string
 }
 
 // Options are those of Open.
@@ -29,6 +32,48 @@ type Options struct {
 	// Openers are the kinds of buckets that can be opened, by the scheme of
 	// their URLs. The schemes file and mem are always there.
 	Openers map[string]Opener
+}
+
+// CheckURL tells whether a URL names a bucket that can be opened, and which
+// variables may hold the credentials for it. It opens nothing; a directory is no
+// bucket. The error is a fault of class Usage.
+func CheckURL(rawURL string, opts Options) (credentials []string, err error) {
+	u, _, err := parse(rawURL)
+	if err != nil {
+		return nil, badURL(rawURL, opts, err)
+	}
+	opener, err := opts.bucket(u)
+	if err != nil {
+		return nil, badURL(rawURL, opts, err)
+	}
+	return opener.Credentials(), nil
+}
+
+// bucket is what opens the bucket that u names.
+func (o Options) bucket(u *url.URL) (Opener, error) {
+	opener, ok := o.Openers[u.Scheme]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("there are no buckets of kind %q", u.Scheme)
+	case u.Host == "" || strings.Trim(u.Path, "/") != "":
+		return nil, fmt.Errorf("want %s://bucket", u.Scheme)
+	}
+	return opener, nil
+}
+
+// Below is a bucket's URL with all keys below name.
+func Below(rawURL, name string) (string, error) {
+	u, prefix, err := parse(rawURL)
+	if err == nil {
+		err = checkKey(prefix + name)
+	}
+	if err != nil {
+		return "", badURL(rawURL, Options{}, err)
+	}
+	q := u.Query()
+	q.Set("prefix", prefix+name)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
 }
 
 // Open opens the store that a URL names:
@@ -45,17 +90,17 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 		return nil, badURL(rawURL, opts, err)
 	}
 	s := &Store{prefix: prefix, limit: answerLimit, location: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")}
-	switch opener, ok := opts.Openers[u.Scheme]; {
-	case u.Scheme == "file":
+	switch u.Scheme {
+	case "file":
 		err = s.openDirectory(u, opts)
-	case u.Scheme == "mem":
+	case "mem":
 		s.local = true
 		s.b = &bucket{b: memblob.OpenBucket(nil), kind: memKind}
-	case !ok:
-		return nil, badURL(rawURL, opts, fmt.Errorf("there are no stores of kind %q", u.Scheme))
-	case u.Host == "" || strings.Trim(u.Path, "/") != "":
-		return nil, badURL(rawURL, opts, fmt.Errorf("want %s://bucket", u.Scheme))
 	default:
+		opener, bad := opts.bucket(u)
+		if bad != nil {
+			return nil, badURL(rawURL, opts, bad)
+		}
 		var b *blob.Bucket
 		if b, err = opener.OpenBucketURL(ctx, u); err == nil {
 			s.b = &bucket{b: b, kind: opener.Kind}
@@ -72,7 +117,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 		if _, coded := errors.AsType[*fault.Fault](err); coded {
 			return nil, err
 		}
-		return nil, preflight(s.fail("open "+s.location, err))
+		return nil, Preflight(s.fail("open "+s.location, err))
 	}
 	return s, nil
 }

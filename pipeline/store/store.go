@@ -137,7 +137,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 // changes nothing.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.List(ctx, "check/none")
-	return preflight(err)
+	return Preflight(err)
 }
 
 // Close lets go of connections. No part of the store may be used afterwards.

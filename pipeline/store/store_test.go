@@ -71,14 +71,15 @@ type refusing struct{ err error }
 
 func (r refusing) OpenBucketURL(context.Context, *url.URL) (*blob.Bucket, error) { return nil, r.err }
 func (refusing) Kind(error) store.Kind                                           { return store.Refused }
+func (refusing) Credentials() []string                                           { return []string{"KEY"} }
 
 func TestOpen_badURLs(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "verysecretvalue")
 	opts := store.Options{Openers: map[string]store.Opener{"s3": refusing{errors.New("x")}}}
 	for bad, says := range map[string]string{
-		"":                         `no stores of kind ""`,
-		"relative/path":            `no stores of kind ""`,
-		"gs://bucket":              `no stores of kind "gs"`,
+		"":                         `no buckets of kind ""`,
+		"relative/path":            `no buckets of kind ""`,
+		"gs://bucket":              `no buckets of kind "gs"`,
 		"file://host/dir":          "want file:///directory",
 		"file:relative":            "want file:///directory",
 		"file:///dir?create_dir=1": "want file:///directory",
@@ -123,4 +124,42 @@ func TestLocation(t *testing.T) {
 	sub, err := s.Sub("b/c")
 	require.NoError(t, err)
 	require.Equal(t, "file://"+dir+"/a/b/c", sub.Location())
+}
+
+func TestCheckURL(t *testing.T) {
+	opts := store.Options{Openers: map[string]store.Opener{"s3": refusing{errors.New("x")}}}
+	variables, err := store.CheckURL("s3://bucket?region=eu-central-1&prefix=a/b", opts)
+	require.NoError(t, err)
+	require.Equal(t, []string{"KEY"}, variables)
+	for bad, says := range map[string]string{
+		"file:///directory": `no buckets of kind "file"`, "mem://": `no buckets of kind "mem"`, "gs://b": `no buckets of kind "gs"`,
+		"s3://": "want s3://bucket", "s3://me:hunter2@bucket": "credentials do not belong into it", "s3://b?prefix=../x": "is no key",
+	} {
+		_, err := store.CheckURL(bad, opts)
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)
+		require.ErrorContains(t, err, says, bad)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
+
+func TestBelow(t *testing.T) {
+	for url, want := range map[string]string{
+		"s3://bucket":                          "s3://bucket?prefix=blue",
+		"s3://bucket?region=x&prefix=a/b/":     "s3://bucket?prefix=a%2Fb%2Fblue&region=x",
+		"azblob://container?storage_account=y": "azblob://container?prefix=blue&storage_account=y",
+	} {
+		got, err := store.Below(url, "blue")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := store.Below("s3://bucket", "../blue")
+	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL})
+}
+
+func TestPreflight(t *testing.T) {
+	plain := errors.New("x")
+	require.Equal(t, plain, store.Preflight(plain))
+	held := &fault.Fault{Code: "LOK-001", Class: fault.Locked}
+	require.Equal(t, error(held), store.Preflight(held))
+	require.Equal(t, fault.Preflight, fault.ClassOf(store.Preflight(&fault.Fault{Code: store.CodeRefused, Class: fault.Step})))
 }

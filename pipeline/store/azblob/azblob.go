@@ -60,3 +60,11 @@ func (Opener) Kind(err error) store.Kind {
 	}
 	return store.Other
 }
+
+// Credentials names the variables that may hold credentials.
+func (Opener) Credentials() []string {
+	return []string{
+		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
+		"AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET",
+	}
+}

@@ -69,3 +69,6 @@ func (Opener) Kind(err error) store.Kind {
 	}
 	return store.Other
 }
+
+// Credentials names the variables that may hold credentials; the variable names a file.
+func (Opener) Credentials() []string { return []string{"GOOGLE_APPLICATION_CREDENTIALS"} }

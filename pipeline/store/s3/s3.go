@@ -60,3 +60,8 @@ func (Opener) Kind(err error) store.Kind {
 	}
 	return store.Other
 }
+
+// Credentials names the variables that may hold credentials.
+func (Opener) Credentials() []string {
+	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
+}
