@@ -30,6 +30,11 @@ const (
 	// codeNoLockFile: a registry was given, and no lock that says what is in it.
 	// Remedy: give `--lock FILE` too; `slipway bundle push` writes it.
 	codeNoLockFile fault.Code = "REG-012"
+	// codeNoStateSecret: a credential for the bucket with the deployment's state,
+	// or the key of its secrets, is not where the configuration or a flag says.
+	// Remedy: put it there, or give `--state-key FILE` and
+	// `--state-credentials FILE`.
+	codeNoStateSecret fault.Code = "STO-007"
 	// codeUncoded: something went wrong that has no code of its own.
 	// Remedy: report it together with the output.
 	codeUncoded fault.Code = "RUN-003"

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -37,31 +36,20 @@ func lockFlag(set *pflag.FlagSet) *time.Duration {
 	return set.Duration("lock-timeout", lockTimeout, "how long to wait for another run that works on the deployment; then the exit code is 6")
 }
 
-// openLock is the lock in the state volume.
-func openLock(ctx context.Context, root string, errw io.Writer) (*lock.Lock, error) {
-	dir, err := filepath.Abs(root)
-	if err != nil {
-		return nil, fmt.Errorf("find the state volume: %w", err)
-	}
-	s, err := store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
-	if err != nil {
-		return nil, err
-	}
+// openLock is the deployment's lock in its store.
+func openLock(s *store.Store, errw io.Writer) *lock.Lock {
 	return lock.New(s, lock.Options{Beat: lockBeat, TTL: lockTTL, Waiting: func(r lock.Record, d time.Duration) {
 		fmt.Fprintf(errw, "slipway: infrastructure/lock: %s gave no sign of life; waiting up to %s for one\n", r.Holder, d.Round(time.Second))
-	}}), nil
+	}})
 }
 
 // holdLock is `slipway state hold`: it takes the lock, listens on a port, and
-// gives the lock up when it is told to stop.
-func holdLock(ctx context.Context, io streams, root string, who lock.Holder, patience time.Duration) error {
-	l, err := openLock(ctx, root, io.err)
+// gives the lock up when it is told to stop. A store that does not let it is a
+// fault of class Preflight: the run has changed nothing yet.
+func holdLock(ctx context.Context, io streams, s *store.Store, who lock.Holder, patience time.Duration) error {
+	held, lease, err := acquire(ctx, io, openLock(s, io.err), who, patience)
 	if err != nil {
-		return err
-	}
-	held, lease, err := acquire(ctx, io, l, who, patience)
-	if err != nil {
-		return err
+		return store.Preflight(err)
 	}
 	err = listenWhile(held, io.stop)
 	return errors.Join(err, lease.Release(ctx))

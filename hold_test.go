@@ -15,6 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/state"
 )
 
 // holder runs `slipway state hold` until stop is closed.
@@ -23,11 +25,19 @@ func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan erro
 	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
 	screen := progress.Open(said, progress.Options{})
 	go func() {
-		err := holdLock(t.Context(), streams{out: said, err: screen, stop: stop}, root, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
+		err := holdLock(t.Context(), streams{out: said, err: screen, stop: stop}, volume(t, root), lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
 		tellFault(screen, err)
 		ended <- err
 	}()
 	return stop, ended, said
+}
+
+// volume is the store in a state volume.
+func volume(t *testing.T, root string) *store.Store {
+	t.Helper()
+	s, err := state.Place{Volume: root}.Open(t.Context())
+	require.NoError(t, err)
+	return s
 }
 
 func TestOneRunHoldsTheLock(t *testing.T) {
@@ -51,8 +61,7 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 
 	close(stop)
 	require.NoError(t, <-first)
-	l, err := openLock(t.Context(), root, said)
-	require.NoError(t, err)
+	l := openLock(volume(t, root), said)
 	current, err := l.Current(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, current, "it gave the lock up")
@@ -61,13 +70,12 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 	root := t.TempDir()
 	_, first, said := holder(t, root, "r1")
-	l, err := openLock(t.Context(), root, said)
-	require.NoError(t, err)
+	l := openLock(volume(t, root), said)
 	require.Eventually(t, func() bool {
 		r, err := l.Current(t.Context())
 		return err == nil && r != nil
 	}, 10*time.Second, 10*time.Millisecond)
-	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	_, err := l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
 	require.NoError(t, err)
 	select {
 	case err = <-first:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
@@ -15,12 +14,13 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
 // stateCommand is `slipway state`, which the conductor runs in containers that
-// have the state volume.
+// have the state volume, and the address of the store if that is another one.
 func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	root := set.String("root", stages.StateDir, "the state volume")
 	var who lock.Holder
@@ -35,35 +35,39 @@ func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) e
 	return func(ctx context.Context, io streams, args []string) (err error) {
 		defer func() { tellFault(io.err, err) }()
 		if len(args) == 0 {
-			return errUsage{errors.New("give: keep FILE, show, report DIR [RUN], purge, hold, unlock FILE, or runs FILE [RUN]")}
+			return errUsage{errors.New("give: keep FILE, show FILE, report DIR [RUN], kubeconfig FILE, purge, hold, unlock FILE, or runs FILE [RUN]")}
 		}
+		place := state.At(*root, os.Getenv, stores())
+		s, err := place.Open(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
 		switch rest := args[1:]; {
 		case args[0] == "keep" && len(rest) == 1:
-			return keepState(*root, rest[0])
-		case args[0] == "show" && len(rest) == 0:
-			stored, err := showState(*root)
+			return keepState(ctx, s, rest[0])
+		case args[0] == "show" && len(rest) == 1:
+			stored, err := showState(ctx, place, s)
 			if err != nil {
 				return err
 			}
-			return printJSON(io.out, stored)
+			return writeJSON(rest[0], stored)
 		case args[0] == "report" && (len(rest) == 1 || len(rest) == 2):
-			return reportState(*root, append(rest, "")[1], rest[0])
+			return reportState(ctx, s, append(rest, "")[1], rest[0])
+		case args[0] == "kubeconfig" && len(rest) == 1:
+			return giveKubeconfig(ctx, place, s, rest[0])
 		case args[0] == "purge" && len(rest) == 0:
-			return state.Purge(*root)
+			return state.Purge(ctx, place, s)
 		case args[0] == "hold" && len(rest) == 0:
-			return holdLock(ctx, io, *root, who, *patience)
+			return holdLock(ctx, io, s, who, *patience)
 		case args[0] == "unlock" && len(rest) == 1:
-			l, err := openLock(ctx, *root, io.err)
-			if err != nil {
-				return err
-			}
-			broken, err := l.Unlock(ctx, who, *reason, *force)
+			broken, err := openLock(s, io.err).Unlock(ctx, who, *reason, *force)
 			if err != nil {
 				return err
 			}
 			return writeJSON(rest[0], broken)
 		case args[0] == "runs" && (len(rest) == 1 || len(rest) == 2):
-			answer, err := storedRuns(ctx, *root, *deployment, append(rest, "")[1])
+			answer, err := storedRuns(ctx, s, *deployment, append(rest, "")[1])
 			if err != nil {
 				return err
 			}
@@ -74,7 +78,7 @@ func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) e
 }
 
 // keepState writes what a run left to be kept.
-func keepState(root, file string) error {
+func keepState(ctx context.Context, s *store.Store, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read what is to be kept: %w", err)
@@ -87,13 +91,13 @@ func keepState(root, file string) error {
 	for name, text := range kept.Files {
 		files[name] = []byte(text)
 	}
-	if err := state.Keep(root, kept.Run, files); err != nil {
+	if err := state.Keep(ctx, s, kept.Run, files); err != nil {
 		return fmt.Errorf("keep run %s: %w", kept.Run, err)
 	}
 	if kept.Runtime == "" {
 		return nil
 	}
-	if err := state.KeepRuntime(root, []byte(kept.Runtime)); err != nil {
+	if err := state.KeepRuntime(ctx, s, []byte(kept.Runtime)); err != nil {
 		return fmt.Errorf("keep the runtime state: %w", err)
 	}
 	return nil
@@ -102,8 +106,8 @@ func keepState(root, file string) error {
 // reportState copies a run's directory and completes it by everything that is
 // made from the record and the logs. That happens here because the logs are here,
 // and now because it then costs no run anything.
-func reportState(root, run, out string) error {
-	run, err := state.Report(root, run, out)
+func reportState(ctx context.Context, s *store.Store, run, out string) error {
+	run, err := state.Report(ctx, s, run, out)
 	if errors.Is(err, state.ErrNoRun) {
 		return &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Err: err}
 	}
@@ -116,28 +120,36 @@ func reportState(root, run, out string) error {
 	return os.WriteFile(out+".id", []byte(run), 0o644)
 }
 
+// giveKubeconfig writes the administrator's access to the cluster to a file, if
+// there is one.
+func giveKubeconfig(ctx context.Context, place state.Place, s *store.Store, file string) error {
+	text, err := place.Kubeconfig(ctx, s)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
 // showState reads what is known of the deployment.
-func showState(root string) (*stages.Stored, error) {
+func showState(ctx context.Context, place state.Place, s *store.Store) (*stages.Stored, error) {
 	out := &stages.Stored{}
-	run, err := state.Latest(root)
+	run, err := state.Latest(ctx, s)
 	switch {
 	case errors.Is(err, state.ErrNoRun):
 	case err != nil:
 		return nil, fmt.Errorf("find the last run: %w", err)
 	default:
-		data, err := os.ReadFile(filepath.Join(root, "runs", run, report.RecordFile))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read run %s: %w", run, err)
+		if out.Record, err = storedRecord(ctx, s, run); err != nil {
+			return nil, err
 		}
-		// A run that was killed left its steps but no record of its own.
-		out.Record = &report.Run{ID: run, Outcome: report.Running}
-		if err == nil {
-			if out.Record, err = report.Decode(data); err != nil {
-				return nil, err
-			}
+		if out.Record == nil { // it was killed: its steps left records, and it none
+			out.Record = &report.Run{ID: run, Outcome: report.Running}
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(root, "state.yaml"))
+	data, err := state.Runtime(ctx, s)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -148,9 +160,7 @@ func showState(root string) (*stages.Stored, error) {
 			return nil, fmt.Errorf("decode the runtime state: %w", err)
 		}
 	}
-	_, err = os.Stat(filepath.Join(root, "secrets", "kubeconfig"))
-	out.Cluster = err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if out.Here, out.Cluster, err = place.HasKubeconfig(ctx, s); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}
 	return out, nil

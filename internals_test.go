@@ -45,7 +45,9 @@ func TestState_report(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the volume keeps what cannot be made again")
 
-	code, shown, errs := slipway("state", "--root", root, "show")
+	code, _, errs = slipway("state", "--root", root, "show", file)
 	require.Zero(t, code, errs)
-	require.Contains(t, shown, `"outcome": "succeeded"`)
+	shown, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(shown), `"outcome":"succeeded"`)
 }

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -154,34 +154,16 @@ func showRun(w io.Writer, run *stages.RunDetail) error {
 }
 
 // storedRuns is `slipway state runs`: all runs, or one of them with its attempts.
-func storedRuns(ctx context.Context, root, deployment, run string) (any, error) {
+func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (any, error) {
 	if run == "" {
-		ids, err := state.Runs(root)
-		if err != nil {
-			return nil, fmt.Errorf("list the runs: %w", err)
-		}
-		runs := []stages.RunSummary{}
-		for _, id := range ids {
-			record, err := storedRecord(root, id)
-			if err != nil {
-				return nil, err
-			}
-			if record == nil {
-				continue // it ended before it had the lock: it did nothing
-			}
-			runs = append(runs, stages.Summarise(id, record))
-		}
-		return runs, nil
+		return listedRuns(ctx, s)
 	}
 	if _, err := report.IDTime(run); err != nil {
 		return nil, &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
-	s, err := store.Open(ctx, "file://"+filepath.ToSlash(root), store.Options{})
-	if err != nil {
-		return nil, err
-	}
 	out := stages.RunDetail{ID: run}
-	if out.Record, err = storedRecord(root, run); err != nil {
+	var err error
+	if out.Record, err = storedRecord(ctx, s, run); err != nil {
 		return nil, err
 	}
 	out.Attempts, err = journal.On(s, deployment).Run(ctx, run)
@@ -195,9 +177,40 @@ func storedRuns(ctx context.Context, root, deployment, run string) (any, error) 
 	return out, nil
 }
 
+// recordsAtOnce is how many records of runs are read at the same time.
+const recordsAtOnce = 8
+
+// listedRuns are all runs, the oldest first. One without a record ended before it
+// had the lock: it did nothing, and is left out.
+func listedRuns(ctx context.Context, s *store.Store) ([]stages.RunSummary, error) {
+	ids, err := state.Runs(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("list the runs: %w", err)
+	}
+	records := make([]*report.Run, len(ids))
+	var group errgroup.Group
+	group.SetLimit(recordsAtOnce)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			records[i], err = storedRecord(ctx, s, id)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	runs := []stages.RunSummary{}
+	for i, record := range records {
+		if record != nil {
+			runs = append(runs, stages.Summarise(ids[i], record))
+		}
+	}
+	return runs, nil
+}
+
 // storedRecord is the record of a run; nil when it left none.
-func storedRecord(root, run string) (*report.Run, error) {
-	data, err := os.ReadFile(filepath.Join(root, "runs", run, report.RecordFile))
+func storedRecord(ctx context.Context, s *store.Store, run string) (*report.Run, error) {
+	data, err := state.File(ctx, s, run, report.RecordFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

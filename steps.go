@@ -7,6 +7,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/azblob"
+	"github.com/slipway-sh/slipway/pipeline/store/gs"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	localsteps "github.com/slipway-sh/slipway/providers/local/steps"
@@ -21,9 +25,14 @@ import (
 // providerRegistry holds the providers of this program.
 func providerRegistry() *providers.Registry { return providers.NewRegistry(local.Provider{}) }
 
+// stores open the buckets of this program, by the scheme of their URLs.
+func stores() map[string]store.Opener {
+	return map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}}
+}
+
 // stepRegistry holds the steps of this program.
 func stepRegistry() *step.Registry {
-	var reg step.Registry
+	reg := step.Registry{Stores: stores()}
 	infrastructure.Register(&reg)
 	localsteps.Register(&reg)
 	preorchestrator.Register(&reg)

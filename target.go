@@ -19,6 +19,7 @@ import (
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 )
 
@@ -31,6 +32,8 @@ type target struct {
 	registry string
 	platform string
 	verbose  bool
+
+	state, stateKey, stateCredentials string // URL, and paths
 
 	// Ids of objects of this Dagger session, in files: how the Dagger module
 	// hands its arguments on.
@@ -48,6 +51,9 @@ func targetFlags(set *pflag.FlagSet) *target {
 	set.StringVar(&t.lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	set.StringVar(&t.registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	set.StringVarP(&t.name, "name", "n", "", "name of the deployment; replaces the one in the configuration")
+	set.StringVar(&t.state, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
+	set.StringVar(&t.stateKey, "state-key", "", "file with the age identity that encrypts the deployment's secrets there; replaces state.key")
+	set.StringVar(&t.stateCredentials, "state-credentials", "", "file with the credentials for it, NAME=value in each line; replaces state.credentials")
 	set.BoolVarP(&t.verbose, "verbose", "v", false, "show everything the engine reports")
 	set.StringVar(&t.bundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	set.StringVar(&t.platformID, "platform-id", "", "file with the Dagger id of the platform release's directory")
@@ -65,7 +71,15 @@ func platformFlags(set *pflag.FlagSet, t *target) {
 func (t *target) load(in io.Reader) (*config.Config, error) {
 	var data []byte
 	var err error
-	opts := config.Options{File: t.config, Name: t.name}
+	opts := config.Options{File: t.config, Name: t.name, StateURL: t.state, Stores: map[string][]string{}}
+	buckets := store.Options{Openers: stores()}
+	for scheme, opener := range buckets.Openers {
+		opts.Stores[scheme] = opener.Credentials()
+	}
+	opts.Store = func(url string) error {
+		_, err := store.CheckURL(url, buckets)
+		return err
+	}
 	registry := providerRegistry()
 	opts.Providers = registry.Names()
 	opts.Section = registry.Validate
@@ -100,6 +114,10 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 		return err
 	}
 	t.cfg = cfg
+	credentials, err := t.givenCredentials()
+	if err != nil {
+		return err
+	}
 	provider, err := providerRegistry().Get(cfg.Provider)
 	if err != nil {
 		return err
@@ -124,6 +142,9 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 			return nil, err
 		}
 		return client.Secret(ref.URI()), nil
+	}
+	if opts.State, err = t.stateOf(opts, credentials); err != nil {
+		return err
 	}
 	if opts.Images, err = t.images(ctx, client, pins, provider); err != nil {
 		return err

@@ -31,6 +31,7 @@ type Config struct {
 	Proxy      Proxy    `json:"proxy" jsonschema_description:"Outgoing proxies of the platform."`
 	Platform   Platform `json:"platform" jsonschema_description:"What is installed."`
 	Timeouts   Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
+	State      State    `json:"state,omitzero" jsonschema_description:"Where the deployment's state is kept."`
 	Hooks      []Hook   `json:"hooks,omitempty" jsonschema_description:"Commands of yours that run before and after steps and workflows."`
 	Registry   string   `json:"registry,omitempty" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
 

@@ -48,6 +48,14 @@ type Options struct {
 	// Name replaces the deployment's name unless it is empty; it is validated
 	// like the one in the file.
 	Name string
+	// StateURL replaces the URL of the deployment's state unless it is empty; it is
+	// validated like the one in the file.
+	StateURL string
+	// Stores are the kinds of buckets that can keep state, by the scheme of their
+	// URLs, each with the variables that may hold credentials for it; Store says
+	// what is wrong with such a URL. Nil: anything goes.
+	Stores map[string][]string
+	Store  func(url string) error
 	// Providers are the names of the providers that can be chosen; the known
 	// names when empty.
 	Providers []string
@@ -107,11 +115,14 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if opts.Name != "" {
 		c.Name = opts.Name
 	}
+	if opts.StateURL != "" {
+		c.State.URL = opts.StateURL
+	}
 	problems = append(problems, more...)
 	if c.AdminEmail == "" {
 		c.AdminEmail = "admin@" + c.Domain
 	}
-	problems = append(problems, c.problems(providers)...)
+	problems = append(problems, c.problems(providers, opts)...)
 	own := c.sectionProblems(opts, providers)
 	problems = append(problems, own...)
 	var steps map[string][]string

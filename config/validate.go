@@ -50,7 +50,7 @@ func match(l *document.List, field, value string, re *regexp.Regexp, want string
 }
 
 // problems validates c, without lines.
-func (c *Config) problems(providers []string) []Problem {
+func (c *Config) problems(providers []string, opts Options) []Problem {
 	l := new(document.List)
 	if c.Version != Version {
 		l.Add("version", fmt.Sprint(c.Version), fmt.Sprint(Version))
@@ -78,6 +78,7 @@ func (c *Config) problems(providers []string) []Problem {
 	c.TLS.problems(l)
 	c.Proxy.problems(l)
 	c.Platform.problems(l)
+	c.State.problems(l, opts)
 	for field, d := range map[string]Duration{"timeouts.app": c.Timeouts.App, "timeouts.step": c.Timeouts.Step} {
 		if time.Duration(d) < minTimeout || time.Duration(d) > maxTimeout {
 			l.Add(field, d.String(), "a duration from 1s to 24h")

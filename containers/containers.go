@@ -9,6 +9,8 @@ package containers
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 
 	"dagger.io/dagger"
 )
@@ -53,16 +55,44 @@ type Deployment struct {
 	images *Images
 	state  *dagger.CacheVolume
 	data   *dagger.CacheVolume
+	access Access
 }
 
-// Open is the deployment of that name.
-func Open(client *dagger.Client, name string, images *Images) *Deployment {
+// Access is what a container gets to reach the deployment's state where that is
+// not in the state volume. The zero value is for the volume.
+type Access struct {
+	// Env are environment variables.
+	Env map[string]string
+	// Secrets are environment variables that the engine blanks out in the output.
+	Secrets map[string]*dagger.Secret
+	// Files are secrets mounted as files with mode 0400, by path.
+	Files map[string]*dagger.Secret
+}
+
+// into gives a container what a has.
+func (a Access) into(ctr *dagger.Container) *dagger.Container {
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		ctr = ctr.WithEnvVariable(name, a.Env[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Secrets)) {
+		ctr = ctr.WithSecretVariable(name, a.Secrets[name])
+	}
+	for _, path := range slices.Sorted(maps.Keys(a.Files)) {
+		ctr = ctr.WithMountedSecret(path, a.Files[path], dagger.ContainerWithMountedSecretOpts{Mode: 0o400})
+	}
+	return ctr
+}
+
+// Open is the deployment of that name. Steps and state commands get access, and
+// nobody else does.
+func Open(client *dagger.Client, name string, images *Images, access Access) *Deployment {
 	return &Deployment{
 		name:   name,
 		client: client,
 		images: images,
 		state:  client.CacheVolume("slipway-state-" + name),
 		data:   client.CacheVolume("slipway-node-" + name),
+		access: access,
 	}
 }
 
@@ -76,13 +106,12 @@ func (d *Deployment) Toolchain(cluster *dagger.Service) *dagger.Container {
 	return ctr
 }
 
+// runner is the container of steps and state commands.
+func (d *Deployment) runner(cluster *dagger.Service) *dagger.Container {
+	return d.access.into(d.Toolchain(cluster))
+}
+
 // fresh makes what follows run again however often it ran before.
 func fresh(ctr *dagger.Container) *dagger.Container {
 	return ctr.WithEnvVariable(nonceName, rand.Text())
-}
-
-// Run executes a command in the toolchain with the state volume and returns its
-// standard output.
-func (d *Deployment) Run(ctx context.Context, args ...string) (string, error) {
-	return fresh(d.Toolchain(nil)).WithExec(args).Stdout(ctx)
 }

@@ -27,7 +27,7 @@ type Exec struct {
 	// Secrets are mounted as files with mode 0400, by path.
 	Secrets map[string]*dagger.Secret
 	// Result is the path of the file that the runner leaves behind, whether it
-	// succeeded or not.
+	// succeeded or not; empty if it leaves none.
 	Result string
 	// Cluster is bound under the name "cluster"; nil for none.
 	Cluster *dagger.Service
@@ -59,7 +59,7 @@ func (d *Deployment) ExecDirectory(ctx context.Context, e Exec, path string) (Ou
 }
 
 func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Container, error) {
-	ctr := d.Toolchain(e.Cluster)
+	ctr := d.runner(e.Cluster)
 	for path, dir := range e.Directories {
 		ctr = ctr.WithMountedDirectory(path, dir)
 	}
@@ -78,6 +78,9 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 		return Outcome{}, nil, lost(e, err)
 	}
 	out := Outcome{ExitCode: code}
+	if e.Result == "" && code == 0 {
+		return out, done, nil
+	}
 	text, err := done.File(e.Result).Contents(ctx)
 	switch {
 	case err == nil:

@@ -31,10 +31,10 @@ const FaultLine = "slipway-fault: "
 type Hold struct{ service *dagger.Service }
 
 // Hold describes the service; args is the command line of a program that takes
-// the lock in the state volume, listens on HoldPort, and gives the lock up when
+// the lock, listens on HoldPort, and gives the lock up when
 // it gets SIGTERM.
 func (d *Deployment) Hold(args ...string) *Hold {
-	ctr := fresh(d.Toolchain(nil)).WithExposedPort(HoldPort)
+	ctr := fresh(d.runner(nil)).WithExposedPort(HoldPort)
 	return &Hold{ctr.AsService(dagger.ContainerAsServiceOpts{Args: args})}
 }
 

@@ -29,7 +29,7 @@ const (
 	// codeNoResult: a step ended without a result.
 	// Remedy: report it together with the output.
 	codeNoResult fault.Code = "CTR-003"
-	// codeNotKept: the record of a run could not be written to the state volume.
+	// codeNotKept: the record of a run could not be written to the deployment's state.
 	// What the run did is not touched by that.
 	// Remedy: free space on the engine's machine; `slipway status` shows how the
 	// deployment is.
@@ -65,6 +65,8 @@ type Options struct {
 	LockTimeout time.Duration
 	// TLSKey is the private key of a given certificate.
 	TLSKey *dagger.Secret
+	// State says where the deployment's state is.
+	State State
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: none is.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
@@ -110,7 +112,7 @@ func New(opts Options) *Conductor {
 		place: providers.Deployment{
 			Name: opts.Config.Name, Scale: opts.Config.Scale, Section: opts.Config.Section(opts.Config.Provider),
 		},
-		deployment: containers.Open(opts.Client, opts.Config.Name, opts.Images),
+		deployment: containers.Open(opts.Client, opts.Config.Name, opts.Images, opts.State.access(opts)),
 		keyGiven:   opts.TLSKey != nil,
 	}
 	if server, ok := opts.Provider.(providers.ClusterServer); ok {
@@ -242,7 +244,7 @@ func (c *Conductor) request(ctx context.Context, s step, in any) (Request, error
 		Deployment: c.opts.Config.Name, Digests: c.digests(s, lasting), Input: input,
 		VerifyOnly: c.inProcess != nil || pipeline.VerifyOnly(ctx),
 		Locked:     (c.inProcess != nil || c.lease != nil) && !s.harmless,
-		Count:      s.count,
+		Count:      s.count, Cluster: !s.offline,
 	}, nil
 }
 

@@ -54,7 +54,7 @@ func (c *Conductor) Destroy(ctx context.Context) (*report.Run, error) {
 	}
 	if err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		_, err = c.deployment.Run(ctx, "slipway", "state", "purge")
+		err = c.tell(ctx, "slipway", "state", "purge")
 	}
 	return record, c.keep(ctx, record, nil, err)
 }

@@ -119,15 +119,13 @@ func (c *Conductor) reachable(on pipeline.Key) bool {
 func (c *Conductor) hookKubeconfig(ctx context.Context) (*dagger.Secret, error) {
 	const at = "/slipway/kubeconfig"
 	done, err := c.deployment.Exec(ctx, containers.Exec{
-		Args: []string{"sh", "-euc", fmt.Sprintf("[ ! -e %s ] || cp %[1]s %s", KubeconfigFile, at)}, Result: at,
+		Args: []string{"slipway", "state", "kubeconfig", at}, Result: at,
 	})
-	switch {
-	case err != nil:
+	if err == nil {
+		err = ended([]string{"slipway", "state", "kubeconfig"}, done)
+	}
+	if err != nil || done.Result == nil {
 		return nil, err
-	case done.ExitCode != 0:
-		return nil, fmt.Errorf("read the kubeconfig: exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
-	case done.Result == nil:
-		return nil, nil
 	}
 	return c.opts.Client.SetSecret("slipway-kubeconfig-"+c.opts.Config.Name, string(done.Result)), nil
 }

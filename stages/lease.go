@@ -106,11 +106,11 @@ func (c *Conductor) ask(ctx context.Context, args []string, file string, answer 
 	if err != nil {
 		return err
 	}
-	if done.ExitCode != 0 || done.Result == nil {
-		if f := containers.ToldFault(done.Stderr); f != nil {
-			return f
-		}
-		return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, complaint(done.Stderr))
+	if err := ended(args, done); err != nil {
+		return err
+	}
+	if done.Result == nil {
+		return fmt.Errorf("run %v: no answer: %s", args, complaint(done.Stderr))
 	}
 	if err := json.Unmarshal(done.Result, answer); err != nil {
 		return fmt.Errorf("decode the answer of %v: %w", args, err)

@@ -17,7 +17,17 @@ const (
 	RequestFile    = "/slipway/request.json"
 	ResultFile     = "/slipway/result.json"
 	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate
+	StateKeyFile   = "/slipway/state.key"             // key of the deployment's secrets, where one is given
 	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600
+)
+
+// Variables of a container's environment that say where the deployment's state is.
+const (
+	// StateURLVariable is the URL of its bucket; empty where it is in StateDir.
+	StateURLVariable = "SLIPWAY_STATE_URL"
+	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
+	// is made and kept in StateDir.
+	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
 )
 
 // Request is what the conductor hands to `slipway step`.
@@ -33,6 +43,8 @@ type Request struct {
 	// Locked tells that the run holds the deployment's lock: the step fails when it
 	// does not any more.
 	Locked bool `json:"locked,omitempty"`
+	// Cluster tells that the step reaches for the cluster.
+	Cluster bool `json:"cluster,omitempty"`
 	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
 	// with CodeNotVerified.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`

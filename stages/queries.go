@@ -2,7 +2,6 @@ package stages
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,9 @@ type DeploymentStatus struct {
 	Steps      []report.Step  `json:"steps"`    // of the last run
 	Apps       []report.App   `json:"apps"`     // as they are now
 	Links      []report.Link  `json:"links,omitempty"`
+	// Elsewhere tells that the cluster runs on another engine, where the state
+	// is in a bucket: Apps are then as the last run saw them.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // Text writes the status for a terminal.
@@ -36,25 +38,27 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
 		Platform: report.Platform{Name: "platform", Version: s.Platform}, Steps: s.Steps, Apps: s.Apps, Links: s.Links,
 	}
-	return run.Summary(w)
+	err := run.Summary(w)
+	if err == nil && s.Elsewhere {
+		_, err = fmt.Fprintln(w, "\nThe cluster runs on another engine: the applications are as the last run saw them.")
+	}
+	return err
 }
 
-// Stored is what `slipway state show` prints: what the state volume knows.
+// Stored is what `slipway state show` tells: what the deployment's state knows.
 type Stored struct {
 	Record  *report.Run   `json:"record,omitempty"` // of the last run
 	Runtime *RuntimeState `json:"runtime,omitempty"`
 	Cluster bool          `json:"cluster"` // there are credentials of a cluster
+	Here    bool          `json:"here"`    // and they are in the state volume
 }
 
-// stored reads the state volume.
+// stored reads the deployment's state.
 func (c *Conductor) stored(ctx context.Context) (*Stored, error) {
-	text, err := c.deployment.Run(ctx, "slipway", "state", "show")
-	if err != nil {
-		return nil, fmt.Errorf("read the deployment's state: %w", err)
-	}
+	const at = "/slipway/stored.json"
 	var s Stored
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, fmt.Errorf("decode the deployment's state: %w", err)
+	if err := c.ask(ctx, []string{"slipway", "state", "show", at}, at, &s); err != nil {
+		return nil, fmt.Errorf("read the deployment's state: %w", err)
 	}
 	return &s, nil
 }
@@ -78,6 +82,13 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 	out, err := c.statusOf(s)
 	if err != nil {
 		return nil, err
+	}
+	if c.cluster != nil && !s.Here {
+		out.Elsewhere = true
+		if s.Record.Apps != nil {
+			out.Apps = s.Record.Apps
+		}
+		return out, nil
 	}
 	c.run = out.Run
 	err = c.withCluster(ctx, func(ctx context.Context) error {
@@ -135,14 +146,13 @@ func (c *Conductor) Report(ctx context.Context, run, out string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	switch done.ExitCode {
-	case int(fault.OK):
-	case int(fault.Usage):
+	err = ended(e.Args, done)
+	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
 		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "run something first, or name another deployment with --name",
 			Err: errors.New(complaint(done.Stderr))}
-	default:
-		return "", fmt.Errorf("write the report: exit status %d: %s", done.ExitCode, strings.TrimSpace(done.Stderr))
+	} else if err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
 	}
 	if _, err := dir.Export(ctx, out, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
@@ -163,12 +173,15 @@ func (c *Conductor) Kubeconfig(ctx context.Context, server string) (string, erro
 	// As a file: what a container prints is in the engine's log, and this is the
 	// administrator's key.
 	const at = "/slipway/kubeconfig"
-	done, err := c.deployment.Exec(ctx, containers.Exec{Args: []string{"cp", KubeconfigFile, at}, Result: at})
+	done, err := c.deployment.Exec(ctx, containers.Exec{Args: []string{"slipway", "state", "kubeconfig", at}, Result: at})
+	if err == nil {
+		err = ended([]string{"slipway", "state", "kubeconfig"}, done)
+	}
 	switch {
 	case err != nil:
 		return "", err
 	case done.Result == nil:
-		return "", fmt.Errorf("read the kubeconfig: exit status %d: %s", done.ExitCode, lastLine(done.Stderr))
+		return "", c.notThere("read the kubeconfig")
 	case server == "":
 		return string(done.Result), nil
 	}
@@ -262,7 +275,7 @@ func (c *Conductor) toolchain(ctx context.Context) (*dagger.Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.cluster != nil && known.Cluster {
+	if c.cluster != nil && known.Here {
 		if s, err = c.up(ctx); err != nil {
 			return nil, err
 		}

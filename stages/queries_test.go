@@ -78,7 +78,7 @@ func TestARecordThatIsNotKept(t *testing.T) {
 		got := c.notKept(err)
 		require.ErrorIs(t, got, &fault.Fault{Code: codeNotKept})
 		require.Equal(t, class, fault.ClassOf(got))
-		require.EqualError(t, got, "keep the run's record: write to the state volume of deployment "+c.opts.Config.Name+": "+err.Error())
+		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.opts.Config.Name+": "+err.Error())
 	}
 	require.ErrorContains(t, c.notKept(errKeepTime), "did not end within 2m0s")
 	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}

@@ -121,7 +121,7 @@ type RuntimeState struct {
 // keepFile is where the container that keeps a record finds it.
 const keepFile = "/slipway/keep.json"
 
-// Kept is what `slipway state keep` writes into the state volume.
+// Kept is what `slipway state keep` writes into the deployment's state.
 type Kept struct {
 	Run     string            `json:"run"`
 	Files   map[string]string `json:"files"`             // of the run's directory, by name
@@ -150,7 +150,7 @@ func (c *Conductor) keep(ctx context.Context, record *report.Run, state *Runtime
 }
 
 // write puts the record, and the runtime state unless that is nil, into the
-// state volume.
+// deployment's state.
 func (c *Conductor) write(ctx context.Context, record *report.Run, state *RuntimeState) error {
 	// The rest of the run's directory is made from this one when somebody asks for
 	// it: see Report.
@@ -171,8 +171,8 @@ func (c *Conductor) write(ctx context.Context, record *report.Run, state *Runtim
 	done, err := c.deployment.Exec(ctx, containers.Exec{
 		Args: []string{"slipway", "state", "keep", keepFile}, Files: map[string]string{keepFile: string(data)}, Result: keepFile,
 	})
-	if err == nil && done.ExitCode != 0 {
-		err = fmt.Errorf("exit status %d: %s", done.ExitCode, complaint(done.Stderr))
+	if err == nil {
+		err = ended([]string{"slipway", "state", "keep"}, done)
 	}
 	return c.notKept(err)
 }
@@ -189,7 +189,7 @@ func (c *Conductor) notKept(err error) error {
 	f := &fault.Fault{
 		Code: codeNotKept, Class: fault.Step, Op: "keep the run's record",
 		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status",
-		Err: fmt.Errorf("write to the state volume of deployment %s: %w", c.opts.Config.Name, err),
+		Err: fmt.Errorf("write to the state of deployment %s: %w", c.opts.Config.Name, err),
 	}
 	switch {
 	case errors.Is(err, errKeepTime):

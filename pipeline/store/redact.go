@@ -14,8 +14,8 @@ var (
 	accessKeyID     = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`)
 )
 
-// credentialVariables are those from which the SDKs take credentials.
-func credentialVariables() []string {
+// SecretVariables are those of the environment from which the SDKs take secrets.
+func SecretVariables() []string {
 	return []string{
 		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
 		"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGEBLOB_CONNECTIONSTRING", "AZURE_CLIENT_SECRET",
@@ -24,7 +24,7 @@ func credentialVariables() []string {
 
 // redact takes credentials out of the text of an error.
 func redact(text string) string {
-	for _, name := range credentialVariables() {
+	for _, name := range SecretVariables() {
 		if v := os.Getenv(name); len(v) >= 4 {
 			text = strings.ReplaceAll(text, v, "***")
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -56,8 +57,25 @@ func cluster(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages
 		}
 		return out, err
 	}
+	if err := keepAccess(ctx, env); err != nil {
+		return out, err
+	}
 	env.Progress("Kubernetes %s with %s after %s", out.Version, strings.Join(out.Nodes, ", "), time.Since(start).Round(100*time.Millisecond))
 	return out, nil
+}
+
+// keepAccess puts the access to the cluster, which works, into the deployment's
+// store, where that is a bucket.
+func keepAccess(ctx context.Context, env *step.Env) error {
+	s, err := env.Store(ctx)
+	if err != nil {
+		return err
+	}
+	changed, err := env.Place.SealKubeconfig(ctx, s, dryrun.On(ctx))
+	if err == nil && changed {
+		return dryrun.Check(ctx, "keep the access to the cluster in %s", s.Location())
+	}
+	return err
 }
 
 // look asks the cluster once. The error says what is missing.

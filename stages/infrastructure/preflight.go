@@ -18,6 +18,9 @@ import (
 // preflight checks machine and tools and reports everything that is missing at
 // once.
 func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.PreflightInput) (stages.Preflight, error) {
+	if err := checkSecrets(ctx, env); err != nil {
+		return stages.Preflight{}, err
+	}
 	seen, err := observe("/", env.StateDir)
 	if err != nil {
 		return stages.Preflight{}, fmt.Errorf("look at the machine: %w", err)
@@ -48,7 +51,10 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.Prefl
 
 // verifyPreflight looks at the machine again. The tools are those of the earlier
 // result: the journal's key holds their digest.
-func verifyPreflight(_ context.Context, env *step.Env, in stages.PreflightInput, _ stages.Preflight) error {
+func verifyPreflight(ctx context.Context, env *step.Env, in stages.PreflightInput, _ stages.Preflight) error {
+	if err := checkSecrets(ctx, env); err != nil {
+		return err
+	}
 	seen, err := observe("/", env.StateDir)
 	if err != nil {
 		return fmt.Errorf("look at the machine: %w", err)
@@ -57,6 +63,19 @@ func verifyPreflight(_ context.Context, env *step.Env, in stages.PreflightInput,
 		return unmet(problems)
 	}
 	return nil
+}
+
+// checkSecrets tells whether this machine has the key of the deployment's secrets.
+// That the store answers was seen before the step began.
+func checkSecrets(ctx context.Context, env *step.Env) error {
+	if !env.Place.Remote() {
+		return nil
+	}
+	s, err := env.Store(ctx)
+	if err != nil {
+		return err
+	}
+	return env.Place.CheckSecrets(ctx, s)
 }
 
 // problem is one requirement that is not met.

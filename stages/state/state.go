@@ -1,27 +1,39 @@
-// Package state works on a deployment's state volume from inside a container:
-// `slipway state …`, which only the conductor calls.
+// Package state works on a deployment's state from inside a container: in the
+// state volume, or in the bucket that the configuration names. `slipway state …`,
+// which only the conductor calls, and the steps use it.
 package state
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Names in the state volume.
+// Names in the state.
 const (
 	runsDir    = "runs"
-	latestFile = "latest"  // in runs: id of the last run
-	lockDir    = "lock"    // see package pipeline/lock
-	secretsDir = "secrets" // never leaves the volume
+	latestFile = runsDir + "/latest" // id of the last run
+	lockDir    = "lock"              // see package pipeline/lock
+	secretsDir = "secrets"           // never leaves the state
 	runtime    = "state.yaml"
 )
 
-// ErrNoRun says that the volume has no record of a run.
+// transfers is how many values are read or written at the same time.
+const transfers = 8
+
+// ErrNoRun says that there is no record of a run.
 var ErrNoRun = errors.New("no run was recorded")
 
 // check refuses what is not the name of a run's directory, "..", for one.
@@ -34,36 +46,46 @@ func check(run string) error {
 
 // Keep writes files of a run's directory, by name ("hooks/backup.txt"), and makes
 // it the last run. Each file is replaced atomically.
-func Keep(root, run string, files map[string][]byte) error {
+func Keep(ctx context.Context, s *store.Store, run string, files map[string][]byte) error {
 	if err := check(run); err != nil {
 		return err
 	}
-	dir := filepath.Join(root, runsDir, run)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for name, data := range files {
+	for name := range files {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("%q is no file of a run", name)
 		}
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := replace(file, data); err != nil {
-			return err
-		}
 	}
-	return replace(filepath.Join(root, runsDir, latestFile), []byte(run+"\n"))
+	var group errgroup.Group
+	group.SetLimit(transfers)
+	for name, data := range files {
+		group.Go(func() error { return s.Put(ctx, path.Join(runsDir, run, name), data) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return s.Put(ctx, latestFile, []byte(run+"\n"))
 }
 
 // KeepRuntime replaces the deployment's runtime state: what the steps found out,
 // without secrets.
-func KeepRuntime(root string, data []byte) error { return replace(filepath.Join(root, runtime), data) }
+func KeepRuntime(ctx context.Context, s *store.Store, data []byte) error {
+	return s.Put(ctx, runtime, data)
+}
+
+// Runtime is what KeepRuntime wrote; without it the error is fs.ErrNotExist.
+func Runtime(ctx context.Context, s *store.Store) ([]byte, error) { return s.Get(ctx, runtime) }
+
+// File is a file of a run's directory; without it the error is fs.ErrNotExist.
+func File(ctx context.Context, s *store.Store, run, name string) ([]byte, error) {
+	if err := check(run); err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, path.Join(runsDir, run, name))
+}
 
 // Latest is the id of the last run, or ErrNoRun.
-func Latest(root string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(root, runsDir, latestFile))
+func Latest(ctx context.Context, s *store.Store) (string, error) {
+	b, err := s.Get(ctx, latestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrNoRun
 	}
@@ -71,118 +93,151 @@ func Latest(root string) (string, error) {
 }
 
 // Report copies a run's directory and the runtime state to out, which must not
-// hold anything. An empty run means the last one. It returns the run's id.
-func Report(root, run, out string) (string, error) {
+// hold anything. An empty run means the last one. It returns the run's id. In the
+// place of a file that is too large for a store it says so.
+func Report(ctx context.Context, s *store.Store, run, out string) (string, error) {
 	if run == "" {
 		var err error
-		if run, err = Latest(root); err != nil {
+		if run, err = Latest(ctx, s); err != nil {
 			return "", err
 		}
 	}
 	if err := check(run); err != nil {
 		return "", err
 	}
-	dir := filepath.Join(root, runsDir, run)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("run %s: %w", run, ErrNoRun)
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", err
-	}
-	if err := copyTree(dir, out); err != nil {
+	prefix := runsDir + "/" + run + "/"
+	keys, err := s.List(ctx, prefix)
+	if err != nil {
 		return "", fmt.Errorf("copy run %s: %w", run, err)
 	}
-	data, err := os.ReadFile(filepath.Join(root, runtime))
-	if errors.Is(err, fs.ErrNotExist) {
-		return run, nil
+	if len(keys) == 0 {
+		return "", fmt.Errorf("run %s: %w", run, ErrNoRun)
+	}
+	var group errgroup.Group
+	group.SetLimit(transfers)
+	for _, key := range keys {
+		name := strings.TrimPrefix(key, prefix)
+		if slices.Contains(strings.Split(name, "/"), secretsDir) {
+			continue
+		}
+		group.Go(func() error { return fetch(ctx, s, key, filepath.Join(out, filepath.FromSlash(name))) })
+	}
+	group.Go(func() error {
+		err := fetch(ctx, s, runtime, filepath.Join(out, runtime))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return "", fmt.Errorf("copy run %s: %w", run, err)
+	}
+	return run, nil
+}
+
+// fetch copies a value to a file.
+func fetch(ctx context.Context, s *store.Store, key, file string) error {
+	data, err := s.Get(ctx, key)
+	if errors.Is(err, &fault.Fault{Code: store.CodeDamaged}) {
+		data, err = []byte("not copied: "+err.Error()+"\n"), nil
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	return run, os.WriteFile(filepath.Join(out, runtime), data, 0o644)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
 }
 
 // Runs are the ids of the recorded runs, oldest first.
-func Runs(root string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(root, runsDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+func Runs(ctx context.Context, s *store.Store) ([]string, error) {
+	keys, err := s.List(ctx, runsDir+"/")
 	var ids []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			ids = append(ids, e.Name())
+	for _, key := range keys {
+		if id, _, inRun := strings.Cut(strings.TrimPrefix(key, runsDir+"/"), "/"); inRun {
+			ids = append(ids, id)
 		}
 	}
-	return ids, err
+	return slices.Compact(ids), err
 }
 
 // Purge removes everything but the records of the runs and the lock, which the
-// caller holds: after a removal nothing may be reused.
-func Purge(root string) error {
-	entries, err := os.ReadDir(root)
+// caller holds: after a removal nothing may be reused. That is so in the store, and
+// in the volume where that is not the store.
+func Purge(ctx context.Context, p Place, s *store.Store) error {
+	stays := func(name string) bool { return name == runsDir || name == lockDir }
+	if p.Remote() {
+		keys, err := s.List(ctx, "")
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if first, _, _ := strings.Cut(key, "/"); stays(first) {
+				continue
+			}
+			if err := s.Delete(ctx, key); err != nil {
+				return err
+			}
+		}
+	}
+	entries, err := os.ReadDir(p.Volume)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range entries {
-		if e.Name() != runsDir && e.Name() != lockDir {
-			errs = append(errs, os.RemoveAll(filepath.Join(root, e.Name())))
+		if !stays(e.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(p.Volume, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// copyTree copies regular files and directories; nothing named "secrets".
-func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+// Publish copies the files of a directory of the volume, which a step has filled,
+// to s where that is remote.
+func (p Place) Publish(ctx context.Context, s *store.Store, dir string) error {
+	if !p.Remote() {
+		return nil
+	}
+	var group errgroup.Group
+	group.SetLimit(transfers)
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
+			return err
+		}
+		key, err := filepath.Rel(p.Volume, file)
 		if err != nil {
 			return err
 		}
-		if d.Name() == secretsDir {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(target, 0o755)
-		case d.Type().IsRegular():
-			data, err := os.ReadFile(path)
+		group.Go(func() error {
+			data, err := tail(file, store.MaxBytes)
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(target, data, 0o644)
-		}
+			return s.Put(ctx, filepath.ToSlash(key), data)
+		})
 		return nil
 	})
+	return errors.Join(err, group.Wait())
 }
 
-// replace writes a file so that it is there completely or not at all.
-func replace(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".tmp-*")
+// tail is a file, or its end where it is longer than limit.
+func tail(file string, limit int64) (data []byte, err error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(name))
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	if info.Size() <= limit {
+		return os.ReadFile(file)
+	}
+	data = make([]byte, limit)
+	n, err := f.ReadAt(data, info.Size()-limit)
+	note := fmt.Sprintf("… %d bytes left out\n", info.Size()-limit)
+	return append([]byte(note), data[min(n, len(note)):n]...), err
 }

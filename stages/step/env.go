@@ -1,14 +1,18 @@
 package step
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/state"
 )
 
 // Env is what a step finds around it. It is safe for concurrent use.
@@ -22,6 +26,11 @@ type Env struct {
 	BundleDir    string // the bundle's manifests, read-only
 	TerraformDir string // the provider's Terraform root, read-only
 	Kubeconfig   string // may not exist yet
+
+	Place state.Place // where the deployment's state is
+
+	opened sync.Mutex   // of store
+	store  *store.Store // nil until it is asked for
 
 	log    *lineWriter // the step's log file
 	tools  *lineWriter // the same file; a line that a tool has not ended yet stays whole
@@ -53,8 +62,23 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 		secret:       secret,
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
+	e.Place = state.Place{Volume: e.StateDir}
 	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	return e
+}
+
+// Store is the store with the deployment's state.
+func (e *Env) Store(ctx context.Context) (*store.Store, error) {
+	e.opened.Lock()
+	defer e.opened.Unlock()
+	if e.store != nil {
+		return e.store, nil
+	}
+	s, err := e.Place.Open(ctx)
+	if err == nil {
+		e.store = s
+	}
+	return s, err
 }
 
 // Output is where the output of tools goes: the step's log file only.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -22,15 +21,22 @@ type books struct {
 	req    stages.Request
 }
 
-// openBooks opens the store in the state volume.
-func openBooks(ctx context.Context, state string, req stages.Request) (*books, error) {
-	dir, err := filepath.Abs(state)
+// openBooks opens the deployment's store. A step that reaches for the cluster gets
+// the access to it from there, where it is not in the volume.
+func openBooks(ctx context.Context, env *Env, req stages.Request) (*books, error) {
+	s, err := env.Store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
-	if err != nil {
-		return nil, err
+	if env.Place.Remote() && !req.Locked { // nothing was changed yet
+		if err := s.Check(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if req.Cluster {
+		if err := env.Place.RestoreKubeconfig(ctx, s); err != nil {
+			return nil, err
+		}
 	}
 	return &books{s, journal.On(s, req.Deployment), req}, nil
 }
@@ -85,7 +91,7 @@ func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessa
 // known counts the steps of which the journal holds a success with the tools of
 // req. What cannot be read counts for nothing: it makes a run slower, not wrong.
 func known(ctx context.Context, req stages.Request, env *Env) int {
-	own, err := openBooks(ctx, env.StateDir, req)
+	own, err := openBooks(ctx, env, req)
 	if err != nil {
 		env.Logger.Warn("earlier results are not counted", "error", err)
 		return 0

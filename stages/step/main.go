@@ -17,7 +17,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/state"
 )
 
 // grace is how long a step may take to return after its context has ended.
@@ -110,6 +112,10 @@ func perform(ctx context.Context, reg *Registry, req stages.Request, o options, 
 	defer func() { _ = logFile.Close() }()
 
 	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
+	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
+	for _, name := range store.SecretVariables() {
+		env.Redact(os.Getenv(name))
+	}
 	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace, &res.Attempt)
 	if res.Fault != nil {
 		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
@@ -122,6 +128,13 @@ func perform(ctx context.Context, reg *Registry, req stages.Request, o options, 
 	env.flush()
 	if err := logFile.Sync(); err != nil {
 		fmt.Fprintln(stderr, "slipway: sync the step's log:", err)
+	}
+	if err := env.publish(ctx, dir); err != nil {
+		fmt.Fprintln(stderr, "slipway: keep the step's log:", err)
+		if res.Fault == nil {
+			res.Status, res.Output, res.Fault = stages.Failed, nil, classify(ctx, id, env.lastSaid(), 0, err)
+			res = finish(o.result, dir, res, stderr)
+		}
 	}
 	return res
 }
@@ -181,7 +194,7 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		defer cancel()
 	}
 	id := env.ID
-	own, err := openBooks(ctx, env.StateDir, req)
+	own, err := openBooks(ctx, env, req)
 	if err == nil {
 		err = own.locked(ctx)
 	}
@@ -266,6 +279,24 @@ func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.
 		fmt.Fprintf(env.Output(), "panic: %v\n\n%s\n", p.value, p.stack)
 	}
 	return a.out, a.err
+}
+
+// publishLimit is how long copying a step's files to a bucket may take.
+const publishLimit = time.Minute
+
+// publish copies the step's files to the deployment's store, where that is not in
+// the volume; also those of a step that was stopped.
+func (e *Env) publish(ctx context.Context, dir string) error {
+	if !e.Place.Remote() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishLimit)
+	defer cancel()
+	s, err := e.Store(ctx)
+	if err != nil {
+		return err
+	}
+	return e.Place.Publish(ctx, s, dir)
 }
 
 // finish writes the result into the state volume (dir) and into file, of which

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
@@ -33,6 +34,9 @@ type Step[In, Out any] struct {
 // Registry holds the steps a program can run. The zero value is ready to use.
 // It is not safe for use while steps are being registered.
 type Registry struct {
+	// Stores open the buckets with deployments' state, by the scheme of their URLs.
+	Stores map[string]store.Opener
+
 	steps map[string]erased
 }
 

@@ -25,12 +25,15 @@ import (
 const (
 	// CodeWrongKey: a secret in the store was encrypted with another key than
 	// the one that was given.
-	// Remedy: give the key that the deployment was installed with.
+	// Remedy: give the key that the deployment was installed with, as `state.key`
+	// in the configuration or with `--state-key`.
 	CodeWrongKey fault.Code = "SEC-001"
 	// CodeBadKey: the key of the deployment's secrets cannot be understood, or
 	// none was given for a store in a bucket.
-	// Remedy: make a key with `age-keygen`, keep it, and give it to every run as
-	// a secret of Dagger.
+	// Remedy: make a key with `age-keygen`, keep it, and name it in the
+	// configuration (`state.key`) or give it with `--state-key`. The key that was
+	// made for a local deployment is on the engine that installed it:
+	// `slipway toolchain -- cat /slipway/state/secrets/identity`
 	CodeBadKey fault.Code = "SEC-002"
 	// CodeDamaged: what is stored as a secret was altered, is incomplete, or is
 	// another secret.
@@ -43,10 +46,12 @@ const (
 const (
 	prefix  = "secrets/"
 	suffix  = ".age"
-	keyFile = prefix + "identity"
 	kind    = "secret"
 	version = 1
 )
+
+// KeyFile is the key under which LocalKey keeps a deployment's key.
+const KeyFile = prefix + "identity"
 
 // hidden is what a secret is printed as.
 const hidden = "***"
@@ -133,7 +138,7 @@ func LocalKey(ctx context.Context, s local) (*Key, error) {
 	if !s.Local() {
 		return nil, badKey(errors.New("none was given, and in a bucket it would lie beside what it protects"))
 	}
-	text, err := s.Get(ctx, keyFile)
+	text, err := s.Get(ctx, KeyFile)
 	if err == nil {
 		return ParseKey(New(text))
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +148,7 @@ func LocalKey(ctx context.Context, s local) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.Create(ctx, keyFile, value.Reveal())
+	err = s.Create(ctx, KeyFile, value.Reveal())
 	if errors.Is(err, store.ErrExists) {
 		return LocalKey(ctx, s)
 	}
@@ -203,7 +208,7 @@ func (v *Vault) Get(ctx context.Context, name string) (Value, error) {
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
 		return Value{}, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
 			Err: errors.New("it was encrypted with another key"),
-			Fix: "give the key that the deployment was installed with, as a secret of Dagger (env:NAME or file:PATH)"}
+			Fix: "take the key that the deployment was installed with: " + giveKey}
 	} else if err != nil {
 		return Value{}, damaged(name, err)
 	}
@@ -237,10 +242,29 @@ func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// Check tells whether the vault's key is that of the secrets in it.
+func (v *Vault) Check(ctx context.Context) error {
+	names, err := v.Names(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	_, err = v.Get(ctx, names[0])
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was removed meanwhile
+	}
+	return err
+}
+
+// Missing is the fault of a key that was not given, and why there must be one.
+func Missing(err error) error { return badKey(err) }
+
 func badKey(err error) error {
 	return &fault.Fault{Code: CodeBadKey, Class: fault.Usage, Op: "read the key of the deployment's secrets", Err: err,
-		Fix: "make one with age-keygen, keep it, and give it to every run as a secret of Dagger (env:NAME or file:PATH)"}
+		Fix: "make one with age-keygen, keep it, and " + giveKey}
 }
+
+// giveKey says how a run gets the key.
+const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"file:PATH\"), or give --state-key"
 
 func damaged(name string, err error) error {
 	return &fault.Fault{Code: CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,

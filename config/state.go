@@ -1,0 +1,61 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// State says where the deployment's state is: on the engine, in a volume of its
+// own, which is the zero value, or in a bucket.
+type State struct {
+	URL         string               `json:"url,omitempty" jsonschema:"example=s3://bucket?region=eu-central-1" jsonschema_description:"Bucket that keeps journal, lock, records of the runs and Terraform state, below the deployment's name: s3://bucket?region=…, azblob://container?storage_account=… or gs://bucket. The engine's volume when left out."`
+	Key         SecretRef            `json:"key,omitempty" jsonschema_description:"Where the age identity is that encrypts the deployment's secrets in the bucket: env:NAME or file:PATH. Never the key itself. One is made, and stays on the engine, for a local deployment without."`
+	Credentials map[string]SecretRef `json:"credentials,omitempty" jsonschema_description:"Credentials for the bucket by the variables that its provider documents, such as AWS_ACCESS_KEY_ID, each with the place where it is: env:NAME or file:PATH. Never the credential itself."`
+}
+
+// problems validates s against the stores that can be opened; see Options.
+func (s *State) problems(l *document.List, opts Options) {
+	kinds := slices.Sorted(maps.Keys(opts.Stores))
+	scheme, _, _ := strings.Cut(s.URL, ":")
+	known := slices.Contains(kinds, scheme)
+	if s.URL != "" && opts.Store != nil {
+		if err := opts.Store(s.URL); err != nil {
+			why := err.Error()
+			if f, ok := errors.AsType[*fault.Fault](err); ok && f.Err != nil {
+				why = f.Err.Error()
+			}
+			// The URL may hold what does not belong into it: it is not shown.
+			l.Add("state.url", "something else", fmt.Sprintf("a bucket's URL, %s://bucket (%s); or none, for the engine's volume",
+				strings.Join(kinds, "://, "), why))
+		}
+	}
+	if s.Key != "" && s.URL == "" {
+		l.Add("state.key", "a value", "none without state.url")
+	} else if s.Key != "" && !refRE.MatchString(string(s.Key)) {
+		l.Add("state.key", "something else", "where the key is: env:NAME or file:PATH; the key itself does not belong in this file")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Credentials)) {
+		at := "state.credentials." + name
+		switch {
+		case s.URL == "":
+			l.Add(at, "a value", "none without state.url")
+		case known && !slices.Contains(opts.Stores[scheme], name):
+			l.Add(at, document.Quote(name), document.OneOf(opts.Stores[scheme]...)+" for "+scheme)
+		case !envRE.MatchString(name):
+			l.Add(at, document.Quote(name), "the name of a variable")
+		}
+		if ref := s.Credentials[name]; !refRE.MatchString(string(ref)) {
+			got := "something else"
+			if ref == "" {
+				got = "nothing"
+			}
+			l.Add(at, got, "where the credential is: env:NAME or file:PATH; the credential itself does not belong in this file")
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/secret"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// Place is where a deployment's state is, seen from a container.
+type Place struct {
+	// Volume is the directory of the state volume: working space, and the store
+	// itself where URL is empty.
+	Volume string
+	// URL is that of the bucket with the deployment's state.
+	URL string
+	// KeyFile holds the key of the deployment's secrets; there need not be one.
+	KeyFile string
+	// MakeKey tells that a key is made, and kept in Volume, where none is given.
+	MakeKey bool
+	// Openers open buckets, by the scheme of their URLs.
+	Openers map[string]store.Opener
+}
+
+// At is the place that the conductor named in the environment of a container with
+// the state volume in a directory.
+func At(volume string, getenv func(string) string, openers map[string]store.Opener) Place {
+	return Place{
+		Volume: volume, URL: getenv(stages.StateURLVariable), Openers: openers,
+		KeyFile: stages.StateKeyFile, MakeKey: getenv(stages.StateMakeKeyVariable) != "",
+	}
+}
+
+// Remote tells whether the state is somewhere else than in the volume.
+func (p Place) Remote() bool { return p.URL != "" }
+
+// Open opens the store. Its faults are those of package store.
+func (p Place) Open(ctx context.Context) (*store.Store, error) {
+	if p.Remote() {
+		return store.Open(ctx, p.URL, store.Options{Openers: p.Openers})
+	}
+	return p.volume(ctx)
+}
+
+// volume is the state volume as a store.
+func (p Place) volume(ctx context.Context) (*store.Store, error) {
+	dir, err := filepath.Abs(p.Volume)
+	if err != nil {
+		return nil, fmt.Errorf("find the state volume: %w", err)
+	}
+	return store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
+}
+
+// Vault opens the secrets of the deployment in s, which is remote. The error is
+// secret.CodeBadKey when there is no key that could be theirs.
+func (p Place) Vault(ctx context.Context, s *store.Store) (*secret.Vault, error) {
+	text, err := os.ReadFile(p.KeyFile)
+	switch {
+	case err == nil:
+		key, err := secret.ParseKey(secret.New(text))
+		if err != nil {
+			return nil, err
+		}
+		return secret.Open(s, key), nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read the key of the deployment's secrets: %w", err)
+	case !p.MakeKey:
+		return nil, secret.Missing(errors.New("none was given, and in a bucket it would lie beside what it protects"))
+	}
+	volume, err := p.volume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := volume.Get(ctx, secret.KeyFile); errors.Is(err, fs.ErrNotExist) {
+		// A key that is made now opens nothing that is there already.
+		names, err := secret.Open(s, nil).Names(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) > 0 {
+			return nil, secret.Missing(fmt.Errorf("%s holds secrets, and their key is on the engine that made it", s.Location()))
+		}
+	}
+	key, err := secret.LocalKey(ctx, volume)
+	if err != nil {
+		return nil, err
+	}
+	return secret.Open(s, key), nil
+}
+
+// kubeconfig is the secret that is the administrator's access to the cluster.
+const kubeconfig = "kubeconfig"
+
+func (p Place) kubeconfigFile() string { return filepath.Join(p.Volume, secretsDir, kubeconfig) }
+
+// CheckSecrets tells whether the secrets of the deployment can be read and written
+// here. In the volume they can.
+func (p Place) CheckSecrets(ctx context.Context, s *store.Store) error {
+	if !p.Remote() {
+		return nil
+	}
+	vault, err := p.Vault(ctx, s)
+	if err == nil {
+		err = vault.Check(ctx)
+	}
+	return err
+}
+
+// SealKubeconfig keeps the kubeconfig that is in the volume in s, encrypted, where
+// s is remote; it tells whether it had to. With look it only tells.
+func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, look bool) (bool, error) {
+	if !p.Remote() {
+		return false, nil
+	}
+	text, err := os.ReadFile(p.kubeconfigFile())
+	if err != nil {
+		return false, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	vault, err := p.Vault(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	there, err := vault.Get(ctx, kubeconfig)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err == nil && string(there.Reveal()) == string(text) {
+		return false, nil
+	}
+	if look {
+		return true, nil
+	}
+	return true, vault.Put(ctx, kubeconfig, secret.New(text))
+}
+
+// HasKubeconfig tells whether there is a kubeconfig: in the volume, and in s if
+// that is remote.
+func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (here, known bool, err error) {
+	_, err = os.Stat(p.kubeconfigFile())
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err == nil, err == nil, err
+	}
+	if !p.Remote() {
+		return false, false, nil
+	}
+	names, err := secret.Open(s, nil).Names(ctx)
+	for _, name := range names {
+		known = known || name == kubeconfig
+	}
+	return false, known, err
+}
+
+// Kubeconfig is the administrator's access to the cluster: the file in the volume
+// or, where that is not there, the secret in s. Without one the error is
+// fs.ErrNotExist.
+func (p Place) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
+	text, err := os.ReadFile(p.kubeconfigFile())
+	if err == nil || !errors.Is(err, fs.ErrNotExist) || !p.Remote() {
+		return text, err
+	}
+	if _, known, err := p.HasKubeconfig(ctx, s); err != nil {
+		return nil, err
+	} else if !known {
+		return nil, fs.ErrNotExist
+	}
+	vault, err := p.Vault(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	value, err := vault.Get(ctx, kubeconfig)
+	return value.Reveal(), err
+}
+
+// RestoreKubeconfig writes the kubeconfig that is in s to the volume, unless there
+// is one: for steps on a machine that has not worked on the deployment yet.
+func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) error {
+	if !p.Remote() {
+		return nil
+	}
+	if _, err := os.Stat(p.kubeconfigFile()); err == nil {
+		return nil
+	}
+	text, err := p.Kubeconfig(ctx, s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there is no cluster yet
+	} else if err != nil {
+		return err
+	}
+	volume, err := p.volume(ctx)
+	if err != nil {
+		return err
+	}
+	return volume.Put(ctx, secretsDir+"/"+kubeconfig, text)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// givenCredentials reads the file of --state-credentials; nil without one. Only
+// the variables of the store's kind may be in it. No error quotes it.
+func (t *target) givenCredentials() (map[string]string, error) {
+	if t.stateCredentials == "" {
+		return nil, nil
+	}
+	bad := func(err error) error {
+		return &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "read the credentials for the deployment's state", Err: err,
+			Fix: "give a file with lines such as AWS_ACCESS_KEY_ID=… to --state-credentials"}
+	}
+	if t.cfg.State.URL == "" {
+		return nil, errUsage{errors.New("--state-credentials goes with --state, or with state.url in the configuration")}
+	}
+	allowed, err := store.CheckURL(t.cfg.State.URL, store.Options{Openers: stores()})
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(t.stateCredentials)
+	if err != nil {
+		return nil, bad(err)
+	}
+	out := map[string]string{}
+	for n, line := range slices.Collect(strings.Lines(string(text))) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || !slices.Contains(allowed, name) {
+			return nil, bad(fmt.Errorf("line %d is not NAME=value with a NAME of %s", n+1, strings.Join(allowed, ", ")))
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// stateOf says where the deployment's state is, with the secrets for it: those of
+// the flags, else those that the configuration refers to. Every one that is not
+// there is reported.
+func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.State, error) {
+	cfg := opts.Config.State
+	if cfg.URL == "" {
+		if t.stateKey != "" {
+			return stages.State{}, errUsage{errors.New("--state-key goes with --state, or with state.url in the configuration")}
+		}
+		return stages.State{}, nil
+	}
+	url, err := store.Below(cfg.URL, opts.Config.Name)
+	if err != nil {
+		return stages.State{}, err
+	}
+	out := stages.State{URL: url, Credentials: map[string]*dagger.Secret{}}
+	for name, value := range given {
+		out.Credentials[name] = opts.Client.SetSecret("slipway-state-"+opts.Config.Name+"-"+name, value)
+	}
+	var errs []error
+	find := func(what string, ref config.SecretRef) *dagger.Secret {
+		s, err := opts.Secret(ref)
+		if err != nil {
+			errs = append(errs, &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "find " + what, Err: err,
+				Fix: "put it where the configuration says, or give --state-key and --state-credentials"})
+		}
+		return s
+	}
+	if given == nil {
+		for _, name := range slices.Sorted(maps.Keys(cfg.Credentials)) {
+			out.Credentials[name] = find("state.credentials."+name, cfg.Credentials[name])
+		}
+	}
+	switch {
+	case t.stateKey != "":
+		abs, err := filepath.Abs(t.stateKey)
+		if err == nil {
+			_, err = os.Stat(abs)
+		}
+		if err != nil {
+			errs = append(errs, &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "find the key of --state-key", Err: err,
+				Fix: "give the path of a file that age-keygen wrote"})
+			break
+		}
+		out.Key = opts.Client.Secret("file://" + abs)
+	case cfg.Key != "":
+		out.Key = find("state.key", cfg.Key)
+	}
+	return out, errors.Join(errs...)
+}
