@@ -14,6 +14,7 @@ const (
 	StateDir       = "/slipway/state"    // the deployment's state volume
 	PlatformDir    = "/slipway/platform" // the platform release, read-only
 	BundleDir      = "/slipway/bundle"   // the bundle's manifests, read-only
+	ToolsDir       = "/usr/local/bin"    // the pinned tools
 	RequestFile    = "/slipway/request.json"
 	ResultFile     = "/slipway/result.json"
 	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate

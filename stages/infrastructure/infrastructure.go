@@ -43,6 +43,11 @@ const (
 	// CodeState: the Terraform state cannot be read.
 	// Remedy: restore it from the backup beside it.
 	CodeState fault.Code = "INF-007"
+	// CodeLeftBehind: the state volume has a Terraform state, and the bucket that
+	// the configuration names now has none.
+	// Remedy: copy it there (docs/state.md), or give the `state.url` that the
+	// deployment was installed with.
+	CodeLeftBehind fault.Code = "INF-009"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	// Remedy: look at the last lines of the cluster's node.
 	// Class: timeout, step or cancelled.
@@ -76,7 +81,7 @@ const (
 //	infrastructure/inventory          stages.InventoryInput → stages.Inventory
 //	infrastructure/terraform-destroy  stages.TerraformInput → stages.TerraformDestroyed
 func Register(r *step.Registry) {
-	tools := toolchain{dir: "/usr/local/bin", lockTimeout: lockTimeout}
+	tools := toolchain{lockTimeout: lockTimeout}
 	step.Register(r, Stage, "preflight", step.Step[stages.PreflightInput, stages.Preflight]{
 		Run: tools.preflight, Verify: verifyPreflight,
 	})
@@ -96,11 +101,19 @@ func Register(r *step.Registry) {
 
 // toolchain is where the tools are.
 type toolchain struct {
-	dir         string
+	dir         string // empty: where the step's environment says
 	lockTimeout string // as Terraform reads it
 }
 
 func (t toolchain) path(tool string) string { return t.dir + "/" + tool }
+
+// of is t for a step.
+func (t toolchain) of(env *step.Env) toolchain {
+	if t.dir == "" {
+		t.dir = env.ToolsDir
+	}
+	return t
+}
 
 // checkLabel tells which check an object belongs to.
 const checkLabel = "slipway.dev/check"

@@ -21,9 +21,9 @@ import (
 // inventory lists what there is beside the cluster itself, Terraform's resources
 // included.
 func inventory(ctx context.Context, env *step.Env, in stages.InventoryInput) (stages.Inventory, error) {
-	state, err := readState(statePath(env))
+	state, err := currentState(ctx, env)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return stages.Inventory{}, badState(err)
+		return stages.Inventory{}, badState(env, err)
 	}
 	return count(ctx, env, in, stages.Inventory{TerraformResources: state.addresses()})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.Prefl
 		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Tools: map[string]string{},
 	}
 	for _, tool := range slices.Sorted(maps.Keys(in.Tools)) {
-		version, err := t.version(ctx, tool)
+		version, err := t.of(env).version(ctx, tool)
 		if err != nil {
 			problems = append(problems, problem{fmt.Sprintf("%s does not run: %v", tool, err), "build the bundle again: make bundle"})
 			continue
@@ -107,7 +106,7 @@ func (t toolchain) version(ctx context.Context, tool string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("nobody knows how to ask it for its version")
 	}
-	path := filepath.Join(t.dir, tool)
+	path := t.path(tool)
 	out, err := exec.CommandContext(ctx, path, argv...).Output()
 	if err != nil {
 		return "", fmt.Errorf("%s %s: %w", path, strings.Join(argv, " "), err)

@@ -21,6 +21,7 @@ import (
 
 const (
 	lockTimeout = "60s" // for the state
+	killedWait  = "5s"  // for one that a Terraform has that was killed
 	// stopDelay is how long Terraform may take to finish what it does after
 	// SIGINT, before it is killed.
 	stopDelay = 25 * time.Second
@@ -32,20 +33,27 @@ const (
 // changes is not applied, so that the state's serial stays.
 func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.TerraformInput) (stages.Infrastructure, error) {
 	var out stages.Infrastructure
-	tf, done, err := t.open(ctx, env, in)
+	if err := notLeftBehind(ctx, env); err != nil {
+		return out, badState(env, err)
+	}
+	tf, err := t.open(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
-	defer done()
+	defer tf.remove()
 	env.Progress("terraform plan")
-	changes, err := tf.Plan(ctx, tfexec.Out(planFile), tfexec.LockTimeout(t.lockTimeout))
+	var changes bool
+	err = tf.locked(ctx, env, func() (err error) {
+		changes, err = tf.Plan(ctx, tfexec.Out(planFile), tfexec.LockTimeout(tf.wait))
+		return err
+	})
 	if err != nil {
-		return out, badTerraform(CodePlan, "plan the Terraform root", t.lockTimeout, err)
+		return out, badTerraform(CodePlan, "plan the Terraform root", tf.wait, err)
 	}
 	if changes {
 		env.Progress("terraform apply")
-		if err := tf.Apply(ctx, tfexec.DirOrPlan(planFile), tfexec.LockTimeout(t.lockTimeout)); err != nil {
-			return out, badTerraform(CodeApply, "apply the Terraform root", t.lockTimeout, err)
+		if err := tf.Apply(ctx, tfexec.DirOrPlan(planFile), tfexec.LockTimeout(tf.wait)); err != nil {
+			return out, badTerraform(CodeApply, "apply the Terraform root", tf.wait, err)
 		}
 	}
 	values, err := tf.Output(ctx)
@@ -59,9 +67,9 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.Terra
 			Err: err,
 		}
 	}
-	state, err := readState(statePath(env))
+	state, err := currentState(ctx, env)
 	if err != nil {
-		return out, badState(err)
+		return out, badState(env, err)
 	}
 	out.TerraformSerial = state.Serial
 	if changes {
@@ -74,8 +82,8 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.Terra
 
 // verifyTerraform tells whether the state is still the one that the outputs came
 // from.
-func verifyTerraform(_ context.Context, env *step.Env, _ stages.TerraformInput, out stages.Infrastructure) error {
-	state, err := readState(statePath(env))
+func verifyTerraform(ctx context.Context, env *step.Env, _ stages.TerraformInput, out stages.Infrastructure) error {
+	state, err := currentState(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -92,31 +100,32 @@ func verifyTerraform(_ context.Context, env *step.Env, _ stages.TerraformInput, 
 // do.
 func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in stages.TerraformInput) (stages.TerraformDestroyed, error) {
 	var out stages.TerraformDestroyed
-	before, err := readState(statePath(env))
+	before, err := currentState(ctx, env)
 	if errors.Is(err, fs.ErrNotExist) {
 		env.Progress("there is no Terraform state: nothing to destroy")
 		return out, nil
 	}
 	if err != nil {
-		return out, badState(err)
+		return out, badState(env, err)
 	}
 	out.Serial = before.Serial
 	if len(before.Resources) == 0 {
 		env.Progress("the Terraform state is empty: nothing to destroy")
 		return out, nil
 	}
-	tf, done, err := t.open(ctx, env, in)
+	tf, err := t.open(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
-	defer done()
+	defer tf.remove()
 	env.Progress("terraform destroy")
-	if err := tf.Destroy(ctx, tfexec.LockTimeout(t.lockTimeout)); err != nil {
-		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", t.lockTimeout, err)
-	}
-	after, err := readState(statePath(env))
+	err = tf.locked(ctx, env, func() error { return tf.Destroy(ctx, tfexec.LockTimeout(tf.wait)) })
 	if err != nil {
-		return out, badState(err)
+		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", tf.wait, err)
+	}
+	after, err := currentState(ctx, env)
+	if err != nil {
+		return out, badState(env, err)
 	}
 	if n := len(after.Resources); n > 0 {
 		return out, &fault.Fault{
@@ -129,11 +138,15 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in stage
 }
 
 // open copies the root to a directory of its own, initialises it on the
-// deployment's state, and returns Terraform for it. done removes the directory.
-func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformInput) (tf *tfexec.Terraform, done func(), err error) {
+// deployment's state, and returns Terraform for it.
+func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformInput) (tf root, err error) {
+	b, err := backendOf(env.Place, os.Getenv)
+	if err != nil {
+		return root{}, badTerraform(CodeInit, "choose Terraform's backend", t.lockTimeout, err)
+	}
 	dir, err := os.MkdirTemp("", "slipway-terraform-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a directory for Terraform: %w", err)
+		return root{}, fmt.Errorf("make a directory for Terraform: %w", err)
 	}
 	remove := func() {
 		if err := os.RemoveAll(dir); err != nil {
@@ -145,26 +158,35 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformI
 			remove()
 		}
 	}()
-	if err := prepare(dir, env.TerraformDir, in.Vars); err != nil {
-		return nil, nil, fmt.Errorf("prepare the Terraform root: %w", err)
+	if err := errors.Join(prepare(dir, env.TerraformDir, in.Vars), b.write(dir)); err != nil {
+		return root{}, fmt.Errorf("prepare the Terraform root: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(statePath(env)), 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the directory of the Terraform state: %w", err)
+		return root{}, fmt.Errorf("make the directory of the Terraform state: %w", err)
 	}
-	tf, err = tfexec.NewTerraform(dir, t.path("terraform"))
+	tf = root{remove: remove, wait: t.lockTimeout}
+	if b.kind != "" {
+		if tf.killed, err = env.Killed(ctx, in.Common.Deployment, "terraform", "terraform-destroy"); err != nil {
+			return root{}, err
+		}
+		if tf.killed {
+			tf.wait = killedWait
+		}
+	}
+	tf.Terraform, err = tfexec.NewTerraform(dir, t.of(env).path("terraform"))
 	if err != nil {
-		return nil, nil, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
+		return root{}, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
 	}
 	tf.SetStdout(env.Output())
 	tf.SetStderr(env.Output())
 	if err := errors.Join(tf.SetEnv(environment(os.Environ(), dir)), tf.SetWaitDelay(stopDelay)); err != nil {
-		return nil, nil, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
+		return root{}, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
 	}
 	env.Progress("terraform init")
-	if err := tf.Init(ctx, tfexec.BackendConfig("path="+statePath(env)), tfexec.Reconfigure(true)); err != nil {
-		return nil, nil, badTerraform(CodeInit, "initialise the Terraform root", t.lockTimeout, err)
+	if err := tf.Init(ctx, b.options(env)...); err != nil {
+		return root{}, badTerraform(CodeInit, "initialise the Terraform root", t.lockTimeout, err)
 	}
-	return tf, remove, nil
+	return tf, nil
 }
 
 // prepare copies the root's files and writes the variables beside them.
@@ -205,14 +227,20 @@ func copyFile(to, from string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// environment is the environment for Terraform: the step's without whatever
-// would make it behave differently here and there.
+// environment is the environment for Terraform: the step's, with the credentials
+// for its backend, and without whatever would make it behave differently here and
+// there.
 func environment(environ []string, dir string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range environ {
 		k, v, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(k, "TF_") {
+		if !strings.HasPrefix(k, "TF_") && !strings.HasPrefix(k, "SLIPWAY_") {
 			out[k] = v
+		}
+	}
+	for ours, name := range azureVariables() {
+		if v, ok := out[ours]; ok && v != "" {
+			out[name] = v
 		}
 	}
 	out["CHECKPOINT_DISABLE"] = "1"
@@ -259,11 +287,14 @@ func outputs(values map[string]tfexec.OutputMeta) (stages.Infrastructure, error)
 	return out, errors.Join(errs...)
 }
 
+// stateLocked is what Terraform says when somebody else has the state's lock.
+const stateLocked = "Error acquiring the state lock"
+
 // badTerraform is the fault for an error of the program; the full text is in the
 // step's log.
 func badTerraform(code fault.Code, op, waited string, err error) error {
 	text := err.Error()
-	if strings.Contains(text, "Error acquiring the state lock") {
+	if strings.Contains(text, stateLocked) {
 		return &fault.Fault{
 			Code: CodeStateLocked, Class: fault.Locked, Op: op,
 			Fix: "wait for the other run to end, then run again: slipway status",
@@ -316,9 +347,18 @@ func lockHolder(text string) string {
 	return who + since
 }
 
-func badState(err error) error {
+// badState is the fault for a state that cannot be read; one that has a code keeps
+// it.
+func badState(env *step.Env, err error) error {
+	if _, ok := errors.AsType[*fault.Fault](err); ok {
+		return err
+	}
+	from := "its backup beside it"
+	if env.Place.Remote() {
+		from = "an earlier version of it, if the bucket keeps those"
+	}
 	return &fault.Fault{
 		Code: CodeState, Class: fault.Step, Op: "read the Terraform state",
-		Fix: "restore terraform/terraform.tfstate from its backup beside it, then run again: slipway install", Err: err,
+		Fix: "restore terraform/terraform.tfstate from " + from + ", then run again: slipway install", Err: err,
 	}
 }

@@ -23,11 +23,16 @@ type tfresource struct {
 // readState reads a state file. An empty file is an empty state: Terraform makes
 // one when it takes the lock for the first time.
 func readState(path string) (tfstate, error) {
-	var s tfstate
 	b, err := os.ReadFile(path)
 	if err != nil || len(b) == 0 {
-		return s, err
+		return tfstate{}, err
 	}
+	return parseState(path, b)
+}
+
+// parseState decodes a state that was read from somewhere.
+func parseState(path string, b []byte) (tfstate, error) {
+	var s tfstate
 	if err := json.Unmarshal(b, &s); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}

@@ -25,9 +25,12 @@ type Env struct {
 	PlatformDir  string // the platform release, read-only
 	BundleDir    string // the bundle's manifests, read-only
 	TerraformDir string // the provider's Terraform root, read-only
+	ToolsDir     string // the pinned tools
 	Kubeconfig   string // may not exist yet
 
 	Place state.Place // where the deployment's state is
+
+	interrupted bool // the last attempt at this step was killed
 
 	opened sync.Mutex   // of store
 	store  *store.Store // nil until it is asked for
@@ -42,7 +45,7 @@ type Env struct {
 // Dirs are the paths of a step's container; an empty one has its default from
 // package stages.
 type Dirs struct {
-	State, Platform, Bundle, Terraform string
+	State, Platform, Bundle, Terraform, Tools string
 }
 
 // NewEnv returns an environment that logs to log, and to screen what a user
@@ -56,6 +59,7 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 		PlatformDir:  or(dirs.Platform, stages.PlatformDir),
 		BundleDir:    or(dirs.Bundle, stages.BundleDir),
 		TerraformDir: or(dirs.Terraform, stages.TerraformDir),
+		ToolsDir:     or(dirs.Tools, stages.ToolsDir),
 		log:          &lineWriter{r: secret, dst: file},
 		tools:        &lineWriter{r: secret, dst: file},
 		screen:       &lineWriter{r: secret, dst: screen},

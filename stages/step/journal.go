@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -63,6 +65,38 @@ func (b *books) locked(ctx context.Context) error {
 		Err: fmt.Errorf("run %s does not hold it any more: %s", b.req.Run, who),
 		Fix: "see that no other run works on the deployment (slipway runs), then run the same command again",
 	}
+}
+
+// interrupted tells whether the last attempt at the step ended without a word.
+func (b *books) interrupted(ctx context.Context) bool {
+	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
+	return err == nil && last.Status == journal.Running
+}
+
+// Killed tells whether the last attempt at this step, or at one of others of its
+// stage, was killed: what it had locked is nobody's, since this run has the
+// deployment's lock.
+func (e *Env) Killed(ctx context.Context, deployment string, others ...string) (bool, error) {
+	if e.interrupted {
+		return true, nil
+	}
+	s, err := e.Store(ctx)
+	if err != nil {
+		return false, err
+	}
+	stage, _, _ := strings.Cut(e.ID, "/")
+	for _, name := range others {
+		last, err := journal.On(s, deployment).Last(ctx, stage, name)
+		if _, damaged := errors.AsType[*journal.RecordError](err); damaged || errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return false, err
+		}
+		if last.Status == journal.Running && last.Run != e.Run {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // reuse returns the output of an earlier success with the same digests that still

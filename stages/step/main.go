@@ -51,6 +51,7 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	flags.StringVar(&o.dirs.Platform, "platform", stages.PlatformDir, "the platform release")
 	flags.StringVar(&o.dirs.Bundle, "bundle", stages.BundleDir, "the bundle's manifests")
 	flags.StringVar(&o.dirs.Terraform, "terraform", stages.TerraformDir, "the provider's Terraform root")
+	flags.StringVar(&o.dirs.Tools, "tools", stages.ToolsDir, "the pinned tools")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, "Runs one step in its container.\n\n  slipway step <stage>/<step> [flags]\n\n%s\nSteps:\n  %s\n",
 			flags.FlagUsages(), strings.Join(reg.Names(), "\n  "))
@@ -214,6 +215,9 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
 		"input", req.Digests.Input, "config", req.Digests.Config, "tools", req.Digests.Tools)
+	if env.Place.Remote() { // locks in a bucket outlive who took them
+		env.interrupted = own.interrupted(ctx)
+	}
 	attempt, err := own.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
 	if err != nil {
 		return stages.Failed, nil, badState("write the journal", err)
