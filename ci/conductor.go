@@ -52,6 +52,15 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 	if name != "" {
 		c.args = append(c.args, "--name", name)
 	}
+	if m.State != "" {
+		c.args = append(c.args, "--state", m.State)
+	}
+	for flag, secret := range map[string]*dagger.Secret{"state-key": m.StateKey, "state-credentials": m.StateCredentials} {
+		if secret != nil {
+			c.ctr = c.ctr.WithMountedSecret("/slipway/in/"+flag, secret)
+			c.args = append(c.args, "--"+flag, "/slipway/in/"+flag)
+		}
+	}
 	return c, nil
 }
 

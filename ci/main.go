@@ -26,6 +26,12 @@ type Slipway struct {
 	Lock *dagger.File
 	// +private
 	Registry string
+	// +private
+	State string
+	// +private
+	StateKey *dagger.Secret
+	// +private
+	StateCredentials *dagger.Secret
 }
 
 // New sets what all functions share.
@@ -42,8 +48,24 @@ func New(
 	// if not given.
 	// +optional
 	registry string,
+	// URL of the bucket that keeps the deployment's state, such as
+	// s3://bucket?region=eu-central-1; replaces state.url of the configuration.
+	// Without either it is a volume of the engine.
+	// +optional
+	state string,
+	// Age identity that encrypts the deployment's secrets in that bucket, as
+	// age-keygen writes it; in place of state.key of the configuration.
+	// +optional
+	stateKey *dagger.Secret,
+	// Credentials for that bucket, NAME=value in each line, such as
+	// AWS_ACCESS_KEY_ID=…; in place of state.credentials of the configuration.
+	// +optional
+	stateCredentials *dagger.Secret,
 ) *Slipway {
-	return &Slipway{Bundle: bundle, Lock: lock, Registry: registry}
+	return &Slipway{
+		Bundle: bundle, Lock: lock, Registry: registry,
+		State: state, StateKey: stateKey, StateCredentials: stateCredentials,
+	}
 }
 
 // Install brings a platform up and returns a table of its applications.

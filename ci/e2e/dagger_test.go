@@ -29,8 +29,9 @@ type result struct {
 // deployment is a deployment under test and what every call on it is given.
 type deployment struct {
 	name, bundle string
-	lock         string // file with the digests of a registry, in place of the bundle
-	dir          string // where dagger is called; the checkout if empty
+	lock         string   // file with the digests of a registry, in place of the bundle
+	dir          string   // where dagger is called; the checkout if empty
+	flags        []string // of the module, before the function
 }
 
 // open skips the test unless engine and bundle are there.
@@ -61,7 +62,8 @@ func (d deployment) command(ctx context.Context, t *testing.T, function string, 
 	} else {
 		all = append(all, "--bundle", d.bundle)
 	}
-	cmd := exec.CommandContext(ctx, "dagger", append(append(all, function, "--name", d.name), args...)...)
+	all = append(append(all, d.flags...), function, "--name", d.name)
+	cmd := exec.CommandContext(ctx, "dagger", append(all, args...)...)
 	if cmd.Dir = d.dir; cmd.Dir == "" {
 		cmd.Dir = root(t)
 	}
