@@ -183,14 +183,17 @@ func notLeftBehind(ctx context.Context, env *step.Env) error {
 	} else if err != nil {
 		return err
 	}
+	b, err := backendOf(env.Place, os.Getenv)
+	if err != nil {
+		return err
+	}
 	s, err := env.Store(ctx)
 	if err != nil {
 		return err
 	}
 	return &fault.Fault{
 		Code: CodeLeftBehind, Class: fault.Preflight, Op: "begin a Terraform state in " + s.Location(),
-		Fix: "copy it: slipway toolchain -- cat " + statePath(env) + " prints it, and it belongs to " + stateKey + " in the bucket; " +
-			"or give the state.url that the deployment was installed with",
+		Fix: "copy it to " + s.Location() + "/" + b.key + " as docs/state.md says, or give the state.url that the deployment was installed with",
 		Err: fmt.Errorf("the state volume has one with %d resources, which the bucket does not have", len(left.Resources)),
 	}
 }

@@ -32,8 +32,8 @@ const (
 	// none was given for a store in a bucket.
 	// Remedy: make a key with `age-keygen`, keep it, and name it in the
 	// configuration (`state.key`) or give it with `--state-key`. The key that was
-	// made for a local deployment is on the engine that installed it:
-	// `slipway toolchain -- cat /slipway/state/secrets/identity`
+	// made for a local deployment is on the engine that installed it; docs/state.md
+	// says how to copy it.
 	CodeBadKey fault.Code = "SEC-002"
 	// CodeDamaged: what is stored as a secret was altered, is incomplete, or is
 	// another secret.
