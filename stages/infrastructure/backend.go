@@ -59,7 +59,7 @@ func backendOf(place state.Place, getenv func(string) string) (backend, error) {
 		// Terraform adds the workspace's name.
 		return backend{"gcs", map[string]any{"bucket": u.Host, "prefix": prefix + "terraform"}, "terraform/default.tfstate"}, nil
 	}
-	return backend{}, fmt.Errorf("Terraform has no backend for a store of kind %q", u.Scheme)
+	return backend{}, fmt.Errorf("no backend of Terraform goes with a store of kind %q", u.Scheme)
 }
 
 // s3Backend is the block of the backend "s3" for a bucket that q says how to reach.
@@ -110,7 +110,7 @@ func azureBackend(container, key string, q url.Values, getenv func(string) strin
 	case "blob.core.chinacloudapi.cn":
 		s["environment"] = "china"
 	default:
-		return nil, fmt.Errorf("Terraform cannot keep its state in an account of %s", domain)
+		return nil, fmt.Errorf("an account of %s cannot keep the state of Terraform", domain)
 	}
 	if getenv("AZURE_STORAGE_KEY") == "" && getenv("AZURE_STORAGE_SAS_TOKEN") == "" {
 		s["use_azuread_auth"] = true
