@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
-
-// holdPort is where a holder of the lock listens: containers.HoldPort.
-const holdPort = "6480"
 
 // program builds Slipway.
 func program(t *testing.T) string {
@@ -105,8 +103,8 @@ func (m machine) step(t *testing.T, run, step string, input any, locked bool) (r
 	return r, e
 }
 
-// hold takes the deployment's lock; end gives it up.
-func (m machine) hold(t *testing.T, run string) (end func(os.Signal)) {
+// hold takes the deployment's lock, which is in s; end gives it up.
+func (m machine) hold(t *testing.T, s *store.Store, run string) (end func(os.Signal)) {
 	t.Helper()
 	cmd, errs := m.command(t, "state", "--root", m.volume, "hold", "--user", "u", "--host", "h", "--run", run, "--workflow", "install")
 	require.NoError(t, cmd.Start())
@@ -118,8 +116,8 @@ func (m machine) hold(t *testing.T, run string) (end func(os.Signal)) {
 			t.Fatalf("the holder ended: %v: %s", err, errs)
 		default:
 		}
-		c, err := net.Dial("tcp", "127.0.0.1:"+holdPort)
-		return err == nil && c.Close() == nil
+		r, err := lock.New(s, lock.Options{}).Current(t.Context())
+		return err == nil && r != nil && r.Holder.Run == run
 	}, 90*time.Second, 50*time.Millisecond)
 	return func(s os.Signal) {
 		require.NoError(t, cmd.Process.Signal(s))
@@ -146,7 +144,7 @@ func TestTwoMachines(t *testing.T) {
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
 	const first, second, third, fourth = "20260102-030405-a1b2c3", "20260102-030406-a1b2c3", "20260102-030407-a1b2c3", "20260102-030408-a1b2c3"
 
-	end := a.hold(t, first)
+	end := a.hold(t, s, first)
 	r, e := a.step(t, first, "infrastructure/terraform", input, true)
 	require.Zero(t, e.code, e.errs)
 	require.Equal(t, "succeeded", r.Status)
@@ -191,7 +189,7 @@ func TestTwoMachines(t *testing.T) {
 	end(os.Interrupt)
 
 	t.Run("what one did, the other one reuses", func(t *testing.T) {
-		end := b.hold(t, second)
+		end := b.hold(t, s, second)
 		r, e := b.step(t, second, "infrastructure/terraform", input, true)
 		require.Zero(t, e.code, e.errs)
 		require.Equal(t, "reused", r.Status)
@@ -220,7 +218,7 @@ func TestTwoMachines(t *testing.T) {
 
 	t.Run("a machine that is killed is taken over", func(t *testing.T) {
 		require.NoError(t, os.Remove(goOn))
-		end := a.hold(t, third)
+		end := a.hold(t, s, third)
 		other := map[string]any{"common": input["common"], "vars": map[string]any{"wait": goOn, "again": "1"}}
 		args, _ := a.request(t, third, "infrastructure/terraform", other, true)
 		args[2], args[3] = "--request", withDigest(t, args[3])
@@ -240,7 +238,7 @@ func TestTwoMachines(t *testing.T) {
 		require.Contains(t, keys, "terraform/terraform.tfstate.tflock", "it is left behind")
 
 		require.NoError(t, os.WriteFile(goOn, nil, 0o600))
-		end = b.hold(t, fourth) // once the other one has given no sign of life for long enough
+		end = b.hold(t, s, fourth) // once the other one has given no sign of life for long enough
 		r, e := b.step(t, fourth, "infrastructure/terraform", other, true)
 		require.Zero(t, e.code, e.errs)
 		require.Equal(t, "succeeded", r.Status)
