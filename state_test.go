@@ -67,6 +67,14 @@ func TestStateOf_missing(t *testing.T) {
 	require.ErrorContains(t, err, "find state.credentials.AWS_SECRET_ACCESS_KEY: file:/nowhere is not there")
 	require.ErrorContains(t, err, "find state.key: env:KEY is not there")
 
+	t.Run("in the module", func(t *testing.T) {
+		t.Setenv(moduleEnv, "1")
+		_, err := x.stateOf(opts, nil)
+		require.ErrorContains(t, err, "find state.credentials.AWS_ACCESS_KEY_ID: env:ID is on the machine that calls")
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, "--state-credentials (dagger call: before the function)")
+	})
+
 	x.cfg.State.Key, x.cfg.State.Credentials, x.stateKey = "", nil, filepath.Join(t.TempDir(), "none")
 	_, err = x.stateOf(opts, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,4 +85,14 @@ func TestARecordThatIsNotKept(t *testing.T) {
 	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}
 	require.ErrorIs(t, c.notKept(lost), lost)
 	require.NotErrorIs(t, c.notKept(lost), &fault.Fault{Code: codeNotKept})
+}
+
+func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
+	var out strings.Builder
+	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
+	require.NoError(t, s.Text(&out))
+	require.NotContains(t, out.String(), "another engine")
+	s.Elsewhere = true
+	require.NoError(t, s.Text(&out))
+	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
 }
