@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
@@ -107,14 +109,18 @@ func keepState(ctx context.Context, s *store.Store, file string) error {
 // made from the record and the logs. That happens here because the logs are here,
 // and now because it then costs no run anything.
 func reportState(ctx context.Context, s *store.Store, run, out string) error {
-	run, err := state.Report(ctx, s, run, out)
+	live, err := liveRun(ctx, s)
+	if err != nil {
+		return err
+	}
+	run, err = state.Report(ctx, s, run, out)
 	if errors.Is(err, state.ErrNoRun) {
 		return &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Err: err}
 	}
 	if err != nil {
 		return err
 	}
-	if err := report.Render(out, run); err != nil {
+	if err := report.Render(out, run, run == live); err != nil {
 		return err
 	}
 	return os.WriteFile(out+".id", []byte(run), 0o644)
@@ -133,6 +139,38 @@ func giveKubeconfig(ctx context.Context, place state.Place, s *store.Store, file
 	return os.WriteFile(file, text, 0o600)
 }
 
+// liveRun is the id of the run that works on the deployment; empty when there is
+// none. It comes before the run's record is read: a run writes its end before it
+// gives the lock up, so that one without an end that is not this one is gone.
+func liveRun(ctx context.Context, s *store.Store) (string, error) {
+	holder, err := openLock(s, io.Discard).Live(ctx)
+	if err != nil || holder == nil {
+		return "", err
+	}
+	return holder.Holder.Run, nil
+}
+
+// completed is the record of a run, of which data is what it wrote itself; nil for
+// one that was killed before that. live is the run that goes on.
+func completed(ctx context.Context, s *store.Store, run, live string, data []byte) (r *report.Run, err error) {
+	if data != nil {
+		if r, err = report.Decode(data); err != nil || r.Outcome != report.Running {
+			return r, err
+		}
+	}
+	// What it left out is in the results of its steps.
+	dir, err := os.MkdirTemp("", "slipway-run-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the run: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	copied := filepath.Join(dir, run)
+	if _, err := state.Report(ctx, s, run, copied); err != nil {
+		return nil, fmt.Errorf("read run %s: %w", run, err)
+	}
+	return report.Load(copied, run, run == live)
+}
+
 // showState reads what is known of the deployment.
 func showState(ctx context.Context, place state.Place, s *store.Store) (*stages.Stored, error) {
 	out := &stages.Stored{}
@@ -142,11 +180,16 @@ func showState(ctx context.Context, place state.Place, s *store.Store) (*stages.
 	case err != nil:
 		return nil, fmt.Errorf("find the last run: %w", err)
 	default:
-		if out.Record, err = storedRecord(ctx, s, run); err != nil {
+		live, err := liveRun(ctx, s)
+		if err != nil {
 			return nil, err
 		}
-		if out.Record == nil { // it was killed: its steps left records, and it none
-			out.Record = &report.Run{ID: run, Outcome: report.Running}
+		data, err := state.File(ctx, s, run, report.RecordFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read run %s: %w", run, err)
+		}
+		if out.Record, err = completed(ctx, s, run, live, data); err != nil {
+			return nil, err
 		}
 	}
 	data, err := state.Runtime(ctx, s)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -119,7 +120,11 @@ func listRuns(w io.Writer, runs []stages.RunSummary) error {
 		if !r.Started.IsZero() {
 			started = r.Started.Format(time.DateTime)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Workflow, r.Outcome, r.Exit, started, took)
+		exit := "-"
+		if r.Outcome.Ended() {
+			exit = strconv.Itoa(int(r.Exit))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Workflow, r.Outcome, exit, started, took)
 	}
 	return table.Flush()
 }
@@ -155,20 +160,28 @@ func showRun(w io.Writer, run *stages.RunDetail) error {
 
 // storedRuns is `slipway state runs`: all runs, or one of them with its attempts.
 func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (any, error) {
+	live, err := liveRun(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	if run == "" {
-		return listedRuns(ctx, s)
+		return listedRuns(ctx, s, live)
 	}
 	if _, err := report.IDTime(run); err != nil {
 		return nil, &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
 	out := stages.RunDetail{ID: run}
-	var err error
-	if out.Record, err = storedRecord(ctx, s, run); err != nil {
+	if out.Record, err = storedRecord(ctx, s, run, live); err != nil {
 		return nil, err
 	}
 	out.Attempts, err = journal.On(s, deployment).Run(ctx, run)
 	if err != nil { // what can be read is shown, and what cannot is named
 		out.Problems = append(out.Problems, err.Error())
+	}
+	for i := range out.Attempts {
+		if a := &out.Attempts[i]; a.Status == journal.Running && run != live {
+			a.Status = journal.Interrupted
+		}
 	}
 	if out.Record == nil && len(out.Attempts) == 0 && len(out.Problems) == 0 {
 		return nil, &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Op: "read the run",
@@ -182,7 +195,7 @@ const recordsAtOnce = 8
 
 // listedRuns are all runs, the oldest first. One without a record ended before it
 // had the lock: it did nothing, and is left out.
-func listedRuns(ctx context.Context, s *store.Store) ([]stages.RunSummary, error) {
+func listedRuns(ctx context.Context, s *store.Store, live string) ([]stages.RunSummary, error) {
 	ids, err := state.Runs(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)
@@ -192,7 +205,7 @@ func listedRuns(ctx context.Context, s *store.Store) ([]stages.RunSummary, error
 	group.SetLimit(recordsAtOnce)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			records[i], err = storedRecord(ctx, s, id)
+			records[i], err = storedRecord(ctx, s, id, live)
 			return err
 		})
 	}
@@ -208,8 +221,9 @@ func listedRuns(ctx context.Context, s *store.Store) ([]stages.RunSummary, error
 	return runs, nil
 }
 
-// storedRecord is the record of a run; nil when it left none.
-func storedRecord(ctx context.Context, s *store.Store, run string) (*report.Run, error) {
+// storedRecord is the record of a run; nil when it left none. live is the run that
+// goes on.
+func storedRecord(ctx context.Context, s *store.Store, run, live string) (*report.Run, error) {
 	data, err := state.File(ctx, s, run, report.RecordFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -217,7 +231,7 @@ func storedRecord(ctx context.Context, s *store.Store, run string) (*report.Run,
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	return report.Decode(data)
+	return completed(ctx, s, run, live, data)
 }
 
 // writeJSON is how a state command answers.

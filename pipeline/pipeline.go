@@ -37,6 +37,9 @@ const (
 	Skipped    Status = "skipped"    // it was skipped on purpose, or a step that it needs was, or warned
 	Cancelled  Status = "cancelled"  // the run was stopped before or while it ran
 	Unselected Status = "unselected" // Options.Select leaves it out, and nothing selected needs it
+	// Interrupted: it ran when its run was killed. No Run returns it; the record of
+	// the run says so.
+	Interrupted Status = "interrupted"
 )
 
 // OK tells whether a step with this status has an output.

@@ -13,8 +13,8 @@ import (
 type RunSummary struct {
 	ID       string         `json:"id"`
 	Workflow string         `json:"workflow"`
-	Outcome  report.Outcome `json:"outcome"` // running: or it was killed
-	Exit     fault.Class    `json:"exit"`
+	Outcome  report.Outcome `json:"outcome"`
+	Exit     fault.Class    `json:"exit"` // 0 too when it has not ended
 	Started  time.Time      `json:"started,omitzero"`
 	Seconds  float64        `json:"seconds"` // 0 when it has not ended
 }

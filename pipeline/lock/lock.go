@@ -182,6 +182,16 @@ func (l *Lock) abandon(ctx context.Context, r Record) {
 	}
 }
 
+// Live is the record of the one who holds the lock and gave a sign of life in time,
+// or nil. It waits for none.
+func (l *Lock) Live(ctx context.Context) (*Record, error) {
+	s, err := l.look(ctx)
+	if err != nil || s.free() || l.patience(s) > 0 {
+		return nil, err
+	}
+	return &s.record, nil
+}
+
 // Current is the record of the one who holds the lock, or nil. It may have died.
 func (l *Lock) Current(ctx context.Context) (*Record, error) {
 	s, err := l.look(ctx)

@@ -71,6 +71,9 @@ func TestAcquire(t *testing.T) {
 		current, err = l.Current(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, alice, current.Holder)
+		live, err := l.Live(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, current, live)
 		require.NoError(t, lease.Check(ctx))
 
 		require.NoError(t, lease.Release(t.Context()))
@@ -79,6 +82,9 @@ func TestAcquire(t *testing.T) {
 		current, err = l.Current(t.Context())
 		require.NoError(t, err)
 		require.Nil(t, current)
+		live, err = l.Live(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, live)
 
 		ctx, lease = acquire(t, lock.New(s, lock.Options{}), bob)
 		require.EqualValues(t, 2, lease.Record().Generation)
@@ -126,6 +132,9 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 
 		time.Sleep(2 * time.Second)
 		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 30s: read lock/000000000001.json: injected error")
+		live, err := l.Live(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, live, "its record says that it holds the lock, and is too old")
 		bobs, taken := acquire(t, l, bob)
 		require.Equal(t, 10*time.Second, waited, "it looked for two heartbeats")
 		require.Equal(t, alice, taken.Record().After.Holder)

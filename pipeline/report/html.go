@@ -111,7 +111,7 @@ func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 
 func (r *Run) view(root *os.Root) *pageView {
 	v := &pageView{
-		Run: r, Look: r.Outcome.look(), Ended: r.Outcome != Running, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		Run: r, Look: r.Outcome.look(), Ended: r.Outcome.Ended(), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
 		Counts: r.counts(), Took: "–", Code: "–", Means: "there is none yet",
 	}
 	v.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -121,7 +121,7 @@ func (r *Run) view(root *os.Root) *pageView {
 	if r.Elapsed() > 0 {
 		v.Took = Took(r.Elapsed())
 	}
-	if r.Outcome != Running {
+	if r.Outcome.Ended() {
 		v.Code, v.Means = fmt.Sprint(int(r.Exit)), meaning(r.Exit)
 	}
 	v.Begun = utc(r.Started)
@@ -236,7 +236,7 @@ func (r *Run) facts() []fact {
 	if !r.Finished.IsZero() {
 		ended = utc(r.Finished)
 	}
-	if r.Outcome != Running {
+	if r.Outcome.Ended() {
 		exit = fmt.Sprintf("%d: %s", r.Exit, meaning(r.Exit))
 	}
 	var out []fact
@@ -261,6 +261,8 @@ func phrase(o Outcome) string {
 		return "failed"
 	case Cancelled:
 		return "was cancelled"
+	case Interrupted:
+		return "was interrupted"
 	}
 	return "has not ended"
 }

@@ -164,7 +164,9 @@ func (s *Step) junit() junitCase {
 		}
 		c.Error = s.problem()
 	case pipeline.Running:
-		c.Error = &junitProblem{Message: "it has not ended, or the run was killed while it ran"}
+		c.Error = &junitProblem{Message: "it has not ended"}
+	case pipeline.Interrupted:
+		c.Error = &junitProblem{Message: "the run was killed while it ran"}
 	case pipeline.Blocked:
 		c.Skipped = &junitProblem{Message: "blocked by " + strings.Join(s.BlockedBy, ", ")}
 	default:

@@ -15,7 +15,7 @@ import (
 // page renders a directory and returns report.html.
 func page(t *testing.T, dir string, r *report.Run) string {
 	t.Helper()
-	require.NoError(t, report.Render(dir, r.ID))
+	require.NoError(t, report.Render(dir, r.ID, false))
 	text, err := os.ReadFile(filepath.Join(dir, report.PageFile))
 	require.NoError(t, err)
 	return string(text)

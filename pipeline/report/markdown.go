@@ -25,7 +25,7 @@ func (r *Run) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, ", %s", Took(d))
 	}
 	fmt.Fprintf(&b, "; steps: %s", r.counts())
-	if r.Outcome != Running {
+	if r.Outcome.Ended() {
 		fmt.Fprintf(&b, "; exit code %d (%s)", r.Exit, meaning(r.Exit))
 	}
 	b.WriteByte('\n')

@@ -75,7 +75,7 @@ func lookOf(s pipeline.Status) look {
 		return look{"clock", "⏳", "live"}
 	case pipeline.Blocked:
 		return look{"block", "🚫", "warn"}
-	case pipeline.Cancelled:
+	case pipeline.Cancelled, pipeline.Interrupted:
 		return look{"stop", "🛑", "warn"}
 	case pipeline.Skipped, pipeline.Unselected:
 		return look{"dash", "⏭️", "idle"}
@@ -89,7 +89,7 @@ func (o Outcome) look() look {
 		return lookOf(pipeline.Succeeded)
 	case Failed:
 		return lookOf(pipeline.Failed)
-	case Cancelled:
+	case Cancelled, Interrupted:
 		return lookOf(pipeline.Cancelled)
 	}
 	return lookOf(pipeline.Running)
@@ -110,7 +110,7 @@ func (r *Run) counts() string {
 	var parts []string
 	for _, s := range []pipeline.Status{
 		pipeline.Succeeded, pipeline.Reused, pipeline.Failed, pipeline.Warned, pipeline.Running,
-		pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped, pipeline.Unselected, pipeline.Pending,
+		pipeline.Interrupted, pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped, pipeline.Unselected, pipeline.Pending,
 	} {
 		n := 0
 		for _, step := range r.Steps {

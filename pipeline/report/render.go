@@ -30,17 +30,28 @@ const (
 	appsFile     = "apps.json"   // in it, when the step saw the apps and failed
 )
 
-// Render completes the directory of the run with that id: it reads report.json
-// and what the steps left, and writes everything that is made from these. A run
-// that was killed has steps but an incomplete record, or none; what its steps say
-// is added then.
-func Render(dir, id string) (err error) {
+// Load reads the record of the run with that id from its directory. One that goes
+// on or was killed has an incomplete record, or none, and steps: what these say is
+// added. alive tells whether the run goes on; one without an end that does not was
+// interrupted.
+func Load(dir, id string, alive bool) (r *Run, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the run's directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return load(root, id, alive)
+}
+
+// Render completes the directory of the run with that id: it reads the record, as
+// Load does, and writes everything that is made from it and from the steps' logs.
+func Render(dir, id string, alive bool) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("open the run's directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	r, err := load(root, id)
+	r, err := load(root, id, alive)
 	if err != nil {
 		return err
 	}
@@ -71,7 +82,7 @@ func Render(dir, id string) (err error) {
 }
 
 // load reads the record and adds what only the steps know.
-func load(root *os.Root, id string) (*Run, error) {
+func load(root *os.Root, id string, alive bool) (*Run, error) {
 	r := &Run{ID: id, Outcome: Running}
 	b, err := root.ReadFile(RecordFile)
 	switch {
@@ -100,8 +111,32 @@ func load(root *os.Root, id string) (*Run, error) {
 			return nil, err
 		}
 	}
+	r.infer()
+	if !alive {
+		r.Interrupt()
+	}
 	r.diagnose()
 	return r, nil
+}
+
+// infer says of steps without a directory of their own, such as the start of the
+// cluster's node, that they succeeded where one that needs them has started.
+func (r *Run) infer() {
+	if r.Outcome != Running {
+		return
+	}
+	needed := map[string]bool{}
+	for i := len(r.Steps) - 1; i >= 0; i-- { // what a step needs stands before it
+		s := &r.Steps[i]
+		if s.Status == pipeline.Pending && needed[s.ID()] {
+			s.Status = pipeline.Succeeded
+		}
+		if s.Status != pipeline.Pending {
+			for _, id := range s.Needs {
+				needed[id] = true
+			}
+		}
+	}
 }
 
 // add completes the record by what one step left in its directory. A step that

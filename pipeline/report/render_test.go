@@ -22,7 +22,7 @@ func TestRender(t *testing.T) {
 	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed()} {
 		t.Run(name, func(t *testing.T) {
 			dir := directory(t, r)
-			require.NoError(t, report.Render(dir, r.ID))
+			require.NoError(t, report.Render(dir, r.ID, false))
 			for _, file := range []string{report.RecordFile, report.SummaryFile, report.MarkdownFile, report.JUnitFile, report.PageFile} {
 				got, err := os.ReadFile(filepath.Join(dir, file))
 				require.NoError(t, err)
@@ -54,29 +54,49 @@ func TestPage_policy(t *testing.T) {
 	require.NotContains(t, text, "\u202e")
 }
 
-func TestRender_killed(t *testing.T) {
-	nodes, _ := plan(graph[:4])
+// TestRender_withoutAnEnd: a run that goes on and one that was killed left the
+// same; whether it is alive makes the difference.
+func TestRender_withoutAnEnd(t *testing.T) {
+	nodes, _ := plan(graph[:8])
 	r := begun("install", nodes)
-	dir := directory(t, r)
-	put(t, dir, "steps/infrastructure.preflight/log.txt", "looked\n")
-	put(t, dir, "steps/infrastructure.preflight/result.json", `{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08.5Z","output":{}}`)
-	put(t, dir, "steps/infrastructure.terraform/log.txt", "working\n")
-	put(t, dir, "steps/orchestrator.status/log.txt", "somebody asked for the status\n")
+	left := func() string {
+		dir := directory(t, r)
+		put(t, dir, "steps/infrastructure.preflight/log.txt", "looked\n")
+		put(t, dir, "steps/infrastructure.preflight/result.json", `{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08.5Z","output":{}}`)
+		put(t, dir, "steps/infrastructure.terraform/log.txt", "planned\n")
+		put(t, dir, "steps/infrastructure.terraform/result.json", `{"status":"reused","started":"2026-01-02T03:04:09Z","finished":"2026-01-02T03:04:10Z","output":{}}`)
+		put(t, dir, "steps/infrastructure.cluster/log.txt", "working\n")
+		put(t, dir, "steps/orchestrator.status/log.txt", "somebody asked for the status\n")
+		return dir
+	}
+	dir := left()
 	text := page(t, dir, r)
-	require.Contains(t, text, "Install of blue has not ended")
-	require.Contains(t, text, "1 succeeded, 1 running, 2 pending")
+	require.Contains(t, text, "Install of blue was interrupted")
+	require.Contains(t, text, "2 succeeded, 1 reused, 1 interrupted, 4 pending", "the node, whose start leaves nothing, had started when cluster did")
 	require.Contains(t, text, "working\n")
 	require.NotContains(t, text, "all went well")
-	require.Contains(t, text, "This run goes on, or it was killed")
+	require.Contains(t, text, "Running the same command again continues it")
+	junit, err := os.ReadFile(filepath.Join(dir, report.JUnitFile))
+	require.NoError(t, err)
+	require.Contains(t, string(junit), `<error message="the run was killed while it ran">`)
 
 	b, err := os.ReadFile(filepath.Join(dir, report.RecordFile))
 	require.NoError(t, err)
 	back, err := report.Decode(b)
 	require.NoError(t, err)
-	require.Equal(t, report.Running, back.Outcome)
+	require.Equal(t, report.Interrupted, back.Outcome)
 	require.Equal(t, 2.5, back.Steps[0].Seconds)
 	require.Equal(t, "steps/infrastructure.preflight/log.txt", back.Steps[0].Log)
 	require.Equal(t, []string{"infrastructure/preflight"}, back.Steps[1].Needs)
+	require.Equal(t, pipeline.Interrupted, back.Steps[3].Status)
+
+	dir = left()
+	require.NoError(t, report.Render(dir, r.ID, true))
+	b, err = os.ReadFile(filepath.Join(dir, report.PageFile))
+	require.NoError(t, err)
+	require.Contains(t, string(b), "Install of blue has not ended")
+	require.Contains(t, string(b), "2 succeeded, 1 reused, 1 running, 4 pending")
+	require.NotContains(t, string(b), "Running the same command again")
 }
 
 func TestRender_withoutARecord(t *testing.T) {
@@ -86,12 +106,12 @@ func TestRender_withoutARecord(t *testing.T) {
 	text := page(t, dir, r)
 	require.Contains(t, text, "X-001")
 	require.Contains(t, text, "undo it")
-	require.Contains(t, text, "has not ended")
+	require.Contains(t, text, "was interrupted")
 
-	require.ErrorContains(t, report.Render(t.TempDir(), "r1"), "run id")
+	require.ErrorContains(t, report.Render(t.TempDir(), "r1", false), "run id")
 	put(t, dir, report.RecordFile, `{"version":99}`)
-	require.ErrorContains(t, report.Render(dir, r.ID), "version 99")
-	require.ErrorIs(t, report.Render(filepath.Join(dir, "gone"), r.ID), os.ErrNotExist)
+	require.ErrorContains(t, report.Render(dir, r.ID, false), "version 99")
+	require.ErrorIs(t, report.Render(filepath.Join(dir, "gone"), r.ID, false), os.ErrNotExist)
 }
 
 func TestRender_nothing(t *testing.T) {

@@ -27,11 +27,15 @@ type Outcome string
 
 // The outcomes of a run.
 const (
-	Running   Outcome = "running" // or killed before it could say how it ended
-	Succeeded Outcome = "succeeded"
-	Failed    Outcome = "failed"
-	Cancelled Outcome = "cancelled"
+	Running     Outcome = "running"
+	Succeeded   Outcome = "succeeded"
+	Failed      Outcome = "failed"
+	Cancelled   Outcome = "cancelled"
+	Interrupted Outcome = "interrupted" // it is gone, and did not say how it ended
 )
+
+// Ended tells whether the run came to its end.
+func (o Outcome) Ended() bool { return o != Running && o != Interrupted }
 
 // HooksStage is the stage under which the hooks of a workflow are among the
 // steps. They have no edges: one around a step is a part of the step's time.
@@ -211,6 +215,20 @@ func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
 	}
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		r.Fault = f
+	}
+}
+
+// Interrupt says of a record without an end that its run is gone. Of the others
+// it says nothing.
+func (r *Run) Interrupt() {
+	if r.Outcome != Running {
+		return
+	}
+	r.Outcome = Interrupted
+	for i := range r.Steps {
+		if r.Steps[i].Status == pipeline.Running {
+			r.Steps[i].Status = pipeline.Interrupted
+		}
 	}
 }
 
