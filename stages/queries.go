@@ -205,10 +205,12 @@ func withServer(kubeconfig, server string) (string, error) {
 	return string(b), err
 }
 
+const runCluster = "run the cluster"
+
 // service is the cluster's, or the fault of a provider that runs none.
 func (c *Conductor) service() (*dagger.Service, error) {
 	if c.cluster == nil {
-		return nil, &fault.Fault{Code: codeNoCluster, Class: fault.Usage, Op: "run the cluster",
+		return nil, &fault.Fault{Code: codeNoCluster, Class: fault.Usage, Op: runCluster,
 			Fix: "use slipway kubeconfig to reach the cluster of this provider",
 			Err: fmt.Errorf("the cluster of provider %s is not a service of Slipway", c.opts.Config.Provider)}
 	}
@@ -227,13 +229,26 @@ seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
 pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
 echo "slipway"": infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
 
+// installed is the fault of what needs a cluster where none was installed; one
+// that is a service is where its volume is, on this engine.
+func (c *Conductor) installed(ctx context.Context, what string) error {
+	s, err := c.stored(ctx)
+	if err == nil && (!s.Cluster || c.cluster != nil && !s.Here) {
+		err = c.notThere(what)
+	}
+	return err
+}
+
 // up starts the cluster's service, which then lives as long as the Dagger
 // session, and waits until it is what it was when it was stopped. Pods that do
 // not come back within two minutes are for the caller to see: they are reported
-// and no error.
-func (c *Conductor) up(ctx context.Context) (*dagger.Service, error) {
+// and no error. Where nothing is installed it starts nothing.
+func (c *Conductor) up(ctx context.Context, what string) (*dagger.Service, error) {
 	s, err := c.service()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.installed(ctx, what); err != nil {
 		return nil, err
 	}
 	if err := c.cluster.Start(ctx); err != nil {
@@ -245,7 +260,7 @@ func (c *Conductor) up(ctx context.Context) (*dagger.Service, error) {
 
 // ClusterID is the Dagger id of the cluster's service, which runs.
 func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
-	s, err := c.up(ctx)
+	s, err := c.up(ctx, runCluster)
 	if err != nil {
 		return "", err
 	}
@@ -256,7 +271,7 @@ func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
 // Up runs the cluster's service and publishes its ports on this machine until
 // ctx ends.
 func (c *Conductor) Up(ctx context.Context) error {
-	s, err := c.up(ctx)
+	s, err := c.up(ctx, runCluster)
 	if err != nil {
 		return err
 	}
@@ -268,17 +283,18 @@ func (c *Conductor) Up(ctx context.Context) error {
 }
 
 // toolchain is the container in which every step runs, connected to the cluster,
-// which runs; without a cluster where nothing is installed.
+// which runs.
 func (c *Conductor) toolchain(ctx context.Context) (*dagger.Container, error) {
+	const what = "open the toolchain"
 	var s *dagger.Service
-	known, err := c.stored(ctx)
+	var err error
+	if c.cluster != nil {
+		s, err = c.up(ctx, what)
+	} else {
+		err = c.installed(ctx, what)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if c.cluster != nil && known.Here {
-		if s, err = c.up(ctx); err != nil {
-			return nil, err
-		}
 	}
 	return c.deployment.Toolchain(s).WithEnvVariable("KUBECONFIG", KubeconfigFile), nil
 }

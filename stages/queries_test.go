@@ -35,6 +35,37 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 	require.Equal(t, "install", status.Workflow)
 }
 
+// TestADeploymentThatIsNotThereIsNotStarted: a name that was mistyped must make
+// neither a node nor its volume.
+func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
+	for what, ask := range map[string]func(*Conductor) error{
+		"cluster":         func(c *Conductor) error { return c.Up(t.Context()) },
+		"cluster's id":    func(c *Conductor) error { _, err := c.ClusterID(t.Context()); return err },
+		"toolchain":       func(c *Conductor) error { _, err := c.Shell(t.Context(), []string{"true"}); return err },
+		"toolchain's id":  func(c *Conductor) error { _, err := c.ToolchainID(t.Context()); return err },
+		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
+		"status":          func(c *Conductor) error { _, err := c.Status(t.Context()); return err },
+		"toolchain only":  func(c *Conductor) error { c.cluster = nil; _, err := c.ToolchainID(t.Context()); return err },
+		"after a destroy": func(c *Conductor) error { return c.Up(t.Context()) },
+	} {
+		state := `{"cluster":false}`
+		if what == "after a destroy" {
+			state = `{"cluster":false,"record":{"version":1,"id":"r1"}}`
+		}
+		c, e := conducted(t, map[string]any{`"state","show"`: state})
+		err := ask(c)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.NotContains(t, e.all(), "slipway-node-", what)
+		require.NotContains(t, e.all(), "asService", what)
+	}
+
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, readiness: ""})
+	_, err := c.ToolchainID(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, e.all(), "slipway-node-", "one that is there runs")
+}
+
 func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
 	c := conductor(elsewhere{local.Provider{}})
 	for _, ask := range []func() error{
