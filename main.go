@@ -90,7 +90,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	err := do(ctx, streams{in, out, screen, stop}, set.Args())
 	finish(err)
 	screen.End()
-	return complain(errw, args[0], err)
+	return complain(errw, args[0], addressed(set), err)
 }
 
 // errInterrupted is the cause of a run that the second signal ended.
@@ -129,13 +129,14 @@ func interruptible(errw io.Writer) (context.Context, <-chan struct{}, func()) {
 	}
 }
 
-// complain prints err with code and remedy and returns the exit code.
-func complain(w io.Writer, name string, err error) int {
+// complain prints err with code and remedy, whose commands hint completes, and
+// returns the exit code.
+func complain(w io.Writer, name string, hint func(string) string, err error) int {
 	if err == nil {
 		return int(fault.OK)
 	}
 	if u, ok := errors.AsType[errUsage](err); ok {
-		fmt.Fprintf(w, "slipway %s: %s\nSee slipway %s --help.\n", name, u, name)
+		fmt.Fprintf(w, "slipway %s: %s\nSee slipway %s --help.\n", name, hint(u.Error()), name)
 		return int(fault.Usage)
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
@@ -144,10 +145,10 @@ func complain(w io.Writer, name string, err error) int {
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, err)
 	if f.Fix != "" {
-		fmt.Fprintf(w, "  remedy: %s\n", f.Fix)
+		fmt.Fprintf(w, "  remedy: %s\n", hint(f.Fix))
 	}
 	if f.Log != "" {
-		fmt.Fprintf(w, "  log:    %s in the run's report (slipway report, or dagger call report)\n", f.Log)
+		fmt.Fprintf(w, "  log:    %s in the run's report %s\n", f.Log, hint("(slipway report, or dagger call report)"))
 	}
 	if _, known := explanations()[string(f.Code)]; known {
 		fmt.Fprintf(w, "  more:   %s#%s\n", errorsPage, strings.ToLower(string(f.Code)))

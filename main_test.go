@@ -60,25 +60,26 @@ func TestVersion(t *testing.T) {
 }
 
 func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
+	plain := func(s string) string { return s }
 	f := &fault.Fault{Code: "INF-006", Class: fault.Step, Op: "destroy", Fix: "run again", Log: "steps/x/log.txt", Err: errors.New("refused")}
 	var w bytes.Buffer
-	require.Equal(t, 4, complain(&w, "destroy", fmt.Errorf("infrastructure/x: %w", f)))
+	require.Equal(t, 4, complain(&w, "destroy", plain, fmt.Errorf("infrastructure/x: %w", f)))
 	require.Equal(t, "\nerror INF-006: infrastructure/x: destroy: refused\n  remedy: run again\n"+
 		"  log:    steps/x/log.txt in the run's report (slipway report, or dagger call report)\n"+
 		"  more:   https://github.com/slipway-sh/slipway/blob/main/docs/errors.md#inf-006\n", w.String())
 
 	w.Reset()
 	unknown := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken")}
-	require.Equal(t, 4, complain(&w, "install", unknown))
+	require.Equal(t, 4, complain(&w, "install", plain, unknown))
 	require.Equal(t, "\nerror NOT-001: broken\n", w.String(), "no entry to read, no link")
 
 	w.Reset()
-	require.Equal(t, 1, complain(&w, "status", errors.New("no code")))
+	require.Equal(t, 1, complain(&w, "status", plain, errors.New("no code")))
 	require.Contains(t, w.String(), "RUN-003")
 	require.Contains(t, w.String(), "no code")
 	require.Contains(t, w.String(), "remedy: ")
 
 	w.Reset()
-	require.Zero(t, complain(&w, "status", nil))
+	require.Zero(t, complain(&w, "status", plain, nil))
 	require.Empty(t, w.String())
 }

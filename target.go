@@ -132,7 +132,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	}
 	defer func() { _ = client.Close() }()
 
-	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Stop: io.stop}
+	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Stop: io.stop, Hint: addressed(t.flags)}
 	keep := t.watch(io.err, &opts)
 	defer keep()
 	opts.Tools = toolVersions(pins)

@@ -127,3 +127,14 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	require.NoError(t, s.Text(&out))
 	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
 }
+
+// TestARecordIsKeptWithCommandsForItsDeployment: what a report tells people to
+// type works on the deployment that it is about.
+func TestARecordIsKeptWithCommandsForItsDeployment(t *testing.T) {
+	c, e := conducted(t, map[string]any{"{exitCode}": 0, "{contents}": "{}"})
+	c.opts.Hint = func(s string) string { return s + " --name dev" }
+	record := &report.Run{ID: "r1", Commands: []string{"slipway cluster"}}
+	require.NoError(t, c.keep(t.Context(), record, nil, nil))
+	require.Contains(t, e.all(), "slipway cluster --name dev")
+	require.Equal(t, []string{"slipway cluster --name dev"}, record.Commands, "the summary says the same")
+}

@@ -142,6 +142,9 @@ func (c *Conductor) keep(ctx context.Context, record *report.Run, state *Runtime
 		}
 		stopped <- c.cluster.Stop(ctx)
 	}()
+	if c.opts.Hint != nil {
+		record.Address(c.opts.Hint)
+	}
 	writeErr := c.write(ctx, record, state)
 	if stopErr := <-stopped; stopErr != nil {
 		writeErr = errors.Join(writeErr, stopErr)

@@ -232,6 +232,30 @@ func (r *Run) Interrupt() {
 	}
 }
 
+// Address replaces each command for people, and each remedy, by what hint makes of
+// it. The faults that the record was made from stay as they are.
+func (r *Run) Address(hint func(string) string) {
+	fix := func(f *fault.Fault) *fault.Fault {
+		if f == nil {
+			return nil
+		}
+		own := *f
+		own.Fix = hint(f.Fix)
+		return &own
+	}
+	r.Fault, r.Steps = fix(r.Fault), slices.Clone(r.Steps)
+	for i := range r.Steps {
+		r.Steps[i].Fault = fix(r.Steps[i].Fault)
+	}
+	r.Warnings, r.Commands = slices.Clone(r.Warnings), slices.Clone(r.Commands)
+	for i := range r.Warnings {
+		r.Warnings[i].Fix = hint(r.Warnings[i].Fix)
+	}
+	for i := range r.Commands {
+		r.Commands[i] = hint(r.Commands[i])
+	}
+}
+
 // merge completes planned steps by what they did; steps that nobody planned
 // follow.
 func merge(planned, did []Step) []Step {

@@ -145,3 +145,17 @@ func TestFinish_tells(t *testing.T) {
 	require.Equal(t, pipeline.Pending, r.Steps[0].Status)
 	require.Equal(t, []string{"a/zero"}, r.Steps[0].After)
 }
+
+// TestRun_Address: what is in a record for people to type works on its deployment.
+func TestRun_Address(t *testing.T) {
+	f := &fault.Fault{Code: "X-001", Class: fault.Step, Fix: "install", Err: errors.New("no")}
+	r := &report.Run{Fault: f, Steps: []report.Step{{Fault: f}, {}}, Warnings: []report.Warning{{Fix: "status"}}, Commands: []string{"cluster"}}
+	r.Address(func(s string) string { return s + " --name dev" })
+	require.Equal(t, "install --name dev", r.Fault.Fix)
+	require.Equal(t, "install --name dev", r.Steps[0].Fault.Fix)
+	require.Nil(t, r.Steps[1].Fault)
+	require.Equal(t, []report.Warning{{Fix: "status --name dev"}}, r.Warnings)
+	require.Equal(t, []string{"cluster --name dev"}, r.Commands)
+	require.Equal(t, "install", f.Fix, "that of the error is printed with it once")
+	(&report.Run{}).Address(nil)
+}
