@@ -8,8 +8,10 @@ const (
 	// codeUnreadable: the configuration file cannot be read.
 	// Remedy: give the path of a file that exists: `--config slipway.yaml`.
 	codeUnreadable fault.Code = "CFG-003"
-	// codeNoDirectory: a directory that was named does not exist.
-	// Remedy: give the path of a directory that exists.
+	// codeNoDirectory: a directory that was named does not exist, or `dagger call`
+	// cannot see it: the path of a platform release in the configuration.
+	// Remedy: give the path of a directory that exists; with `dagger call` a
+	// platform release also goes with `--platform DIR`.
 	codeNoDirectory fault.Code = "CFG-004"
 	// codeNoImages: neither a bundle nor a lock was given.
 	// Remedy: give `--bundle DIR` (SLIPWAY_BUNDLE), or `--lock FILE`

@@ -186,8 +186,13 @@ func (t *target) release(ctx context.Context, client *dagger.Client, opts *stage
 	var fsys fs.FS
 	var err error
 	path := t.platform
-	if path == "" && t.cfg.ReleaseIsPath() {
+	if path == "" && t.platformID == "" && t.cfg.ReleaseIsPath() {
 		path = t.cfg.Platform.Release
+		if os.Getenv(moduleEnv) != "" {
+			return &fault.Fault{Code: codeNoDirectory, Class: fault.Usage, Op: "open the platform release " + path,
+				Fix: "name the directory on the command line too: dagger call install --platform DIR",
+				Err: errors.New("it is on the machine that calls, and dagger call hands over only what a flag names")}
+		}
 		if t.config != "" && t.config != "-" && !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(t.config), path)
 		}

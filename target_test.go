@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 func TestAConfigurationThatCannotBeRead(t *testing.T) {
@@ -34,6 +36,25 @@ func TestADirectoryThatIsNone(t *testing.T) {
 		require.ErrorContains(t, err, "open "+path+": ")
 		require.ErrorContains(t, err, says)
 	}
+}
+
+// TestAReleaseThatTheModuleCannotSee: the configuration names a directory on the
+// machine that calls; only a flag hands one over.
+func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
+	cfg, err := config.Load([]byte("version: 1\nplatform: {release: ./mine}\n"), config.Options{Providers: []string{"local"}})
+	require.NoError(t, err)
+	release := func() *fault.Fault {
+		err := (&target{cfg: cfg, config: "dev.yaml"}).release(t.Context(), nil, &stages.Options{})
+		require.ErrorIs(t, err, &fault.Fault{Code: codeNoDirectory})
+		f, _ := errors.AsType[*fault.Fault](err)
+		return f
+	}
+	require.NotContains(t, release().Fix, "dagger call")
+	t.Setenv(moduleEnv, "1")
+	f := release()
+	require.Equal(t, fault.Usage, f.Class)
+	require.Contains(t, f.Fix, "dagger call install --platform DIR")
+	require.ErrorContains(t, f, "./mine")
 }
 
 func TestARegistryOnTheEnginesMachineNeedsAnAddressForTheNode(t *testing.T) {

@@ -46,8 +46,12 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 		c.args = append(c.args, "--platform-id", "/slipway/in/platform.id")
 	}
 	if config != nil {
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/config.yaml", config)
-		c.args = append(c.args, "--config", "/slipway/in/config.yaml")
+		file, err := config.Name(ctx) // errors and remedies name it as the caller knows it
+		if err != nil {
+			return nil, err
+		}
+		c.ctr = c.ctr.WithMountedFile("/slipway/in/config/"+file, config).WithWorkdir("/slipway/in/config")
+		c.args = append(c.args, "--config", file)
 	}
 	if name != "" {
 		c.args = append(c.args, "--name", name)

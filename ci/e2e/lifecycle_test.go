@@ -141,7 +141,7 @@ func TestThreeFaultsAreReportedTogether(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 2, cmd.ProcessState.ExitCode(), tail(string(out)))
-	for _, fault := range []string{"CFG-001", "My_Platform", "moon", "nobody at example.com"} {
+	for _, fault := range []string{"CFG-001", "read invalid-three-faults.yaml: ", "My_Platform", "moon", "nobody at example.com"} {
 		require.Contains(t, string(out), fault)
 	}
 	require.NotContains(t, string(out), "infrastructure/", "no step started")
