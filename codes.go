@@ -37,6 +37,10 @@ const (
 	// Remedy: put it there, or give `--state-key FILE` and
 	// `--state-credentials FILE`.
 	codeNoStateSecret fault.Code = "STO-007"
+	// codeOutput: the directory for the report holds something that is no report.
+	// Remedy: name a directory that does not exist, or that of an earlier report,
+	// which is replaced: `slipway report --output DIR`
+	codeOutput fault.Code = "RUN-008"
 	// codeUncoded: something went wrong that has no code of its own.
 	// Remedy: report it together with the output.
 	codeUncoded fault.Code = "RUN-003"

@@ -122,25 +122,6 @@ func statusCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 	}
 }
 
-func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := targetFlags(set)
-	output := set.StringP("output", "o", "report", "directory to write; made if it does not exist")
-	run := set.String("run", "", "id of the run; the last one if not given")
-	return func(ctx context.Context, io streams, args []string) error {
-		if err := noArgs(args); err != nil {
-			return err
-		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
-			id, err := c.Report(ctx, *run, *output)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(io.out, "%s: run %s\n", filepath.Join(*output, report.PageFile), id)
-			return nil
-		})
-	}
-}
-
 func kubeconfigCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	t := targetFlags(set)
 	output := set.StringP("output", "o", "-", "file to write with mode 0600; - is standard output")

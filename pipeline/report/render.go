@@ -30,6 +30,14 @@ const (
 	appsFile     = "apps.json"   // in it, when the step saw the apps and failed
 )
 
+// Holds tells whether something of that name is in the directory of a run, or of
+// its report.
+func Holds(name string) bool {
+	return slices.Contains([]string{
+		RecordFile, SummaryFile, MarkdownFile, JUnitFile, PageFile, "config.yaml", "state.yaml", stepsDir, HooksStage,
+	}, name)
+}
+
 // Load reads the record of the run with that id from its directory. One that goes
 // on or was killed has an incomplete record, or none, and steps: what these say is
 // added. alive tells whether the run goes on; one without an end that does not was
