@@ -25,11 +25,11 @@ func commands() map[string]command {
 		"status":     {short: "Shows the deployment's steps and applications", flags: statusCommand},
 		"report":     {short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs", flags: reportCommand},
 		"kubeconfig": {short: "Prints the administrator's access to the cluster", flags: kubeconfigCommand},
-		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports until interrupted", flags: clusterCommand},
+		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports until interrupted", flags: clusterCommand, stopping: "stopping the cluster"},
 		"toolchain":  {short: "Runs a command in the container in which every step runs", args: "-- COMMAND…", flags: toolchainCommand},
 		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
-		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand},
+		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand, stopping: "stopping"},
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
 		"explain":    {short: "Shows what an error code means and what to do", args: "CODE", flags: explainCommand},
 		"version":    {short: "Prints the version", flags: versionCommand},
@@ -174,18 +174,23 @@ func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 				text, err := c.ClusterID(ctx)
 				return writeID(*id, text, err)
 			}
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			go func() { // the first interrupt ends it
-				select {
-				case <-io.stop:
-					cancel()
-				case <-ctx.Done():
-				}
-			}()
-			return c.Up(ctx)
+			ctx, release := endsWith(ctx, io.stop)
+			defer release()
+			return c.Up(ctx, func(ports []int) { clusterReady(io.out, t, ports) })
 		})
 	}
+}
+
+// clusterReady tells how to reach the cluster, whose API and ports are published.
+func clusterReady(w io.Writer, t *target, ports []int) {
+	const api = "https://127.0.0.1:6443"
+	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", t.cfg.Name, api)
+	for _, p := range ports {
+		fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
+	}
+	fmt.Fprintf(w, "  for kubectl, in another terminal: %s\n",
+		addressed(t.flags)("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
+	fmt.Fprintln(w, "Ctrl-C stops it.")
 }
 
 func toolchainCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {

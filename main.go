@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ type command struct {
 	// flags declares the command's flags and returns what runs it.
 	flags  func(*pflag.FlagSet) func(ctx context.Context, io streams, args []string) error
 	hidden bool
+	// stopping is what the first interrupt says; empty: that the steps that run are
+	// waited for.
+	stopping string
 }
 
 // streams are the process's standard streams.
@@ -84,7 +88,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	}
 	screen := progress.Open(errw, progress.Terminal(errw, os.Getenv))
 	defer screen.End() // also when this panics
-	ctx, stop, release := interruptible(screen)
+	ctx, stop, release := interruptible(screen, cmp.Or(cmd.stopping, "stopping after the steps that run now"))
 	defer release()
 	ctx, finish := traced(ctx, "slipway "+args[0], screen)
 	err := do(ctx, streams{in, out, screen, stop}, set.Args())
@@ -100,9 +104,8 @@ var errInterrupted = &fault.Fault{
 }
 
 // interruptible returns a context that the second SIGINT or SIGTERM ends and a
-// channel that the first one closes: then no further step starts and those that
-// run finish.
-func interruptible(errw io.Writer) (context.Context, <-chan struct{}, func()) {
+// channel that the first one closes, which says what happens then.
+func interruptible(errw io.Writer, stopping string) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := make(chan struct{})
 	signals := make(chan os.Signal, 2)
@@ -114,7 +117,7 @@ func interruptible(errw io.Writer) (context.Context, <-chan struct{}, func()) {
 		case <-quit:
 			return
 		}
-		fmt.Fprintln(errw, "slipway: stopping after the steps that run now; interrupt again to stop at once")
+		fmt.Fprintf(errw, "slipway: %s; interrupt again to stop at once\n", stopping)
 		close(stop)
 		select {
 		case <-signals:

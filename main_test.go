@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -82,4 +87,29 @@ func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	w.Reset()
 	require.Zero(t, complain(&w, "status", plain, nil))
 	require.Empty(t, w.String())
+}
+
+func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
+	set := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
+	tgt := targetFlags(set)
+	require.NoError(t, set.Parse([]string{"--name", "dev"}))
+	tgt.cfg = &config.Config{Name: "dev"}
+	var out bytes.Buffer
+	clusterReady(&out, tgt, []int{443})
+	require.Equal(t, `the cluster of deployment dev is ready: https://127.0.0.1:6443
+  port 443 of this machine is the load balancer's
+  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://127.0.0.1:6443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
+Ctrl-C stops it.
+`, out.String())
+
+	r, w := io.Pipe()
+	_, stop, release := interruptible(w, commands()["cluster"].stopping)
+	defer release()
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	require.NoError(t, self.Signal(os.Interrupt))
+	said, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "slipway: stopping the cluster; interrupt again to stop at once\n", said)
+	<-stop
 }

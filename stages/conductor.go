@@ -41,6 +41,12 @@ const (
 	// codeNoCluster: the provider runs no cluster of its own.
 	// Remedy: use the cluster's own address: `slipway kubeconfig`
 	codeNoCluster fault.Code = "DEP-002"
+	// codePorts: ports of this machine on which the cluster is to be reached are
+	// taken, or this user must not listen there.
+	// Remedy: end what listens there, such as the cluster of another deployment;
+	// ports below 1024 may need root; `local.ports` in the configuration chooses
+	// others.
+	codePorts fault.Code = "DEP-003"
 )
 
 // Options say what a conductor works on. Client, Images, Config and Provider are

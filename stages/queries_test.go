@@ -39,14 +39,14 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 // neither a node nor its volume.
 func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	for what, ask := range map[string]func(*Conductor) error{
-		"cluster":         func(c *Conductor) error { return c.Up(t.Context()) },
+		"cluster":         func(c *Conductor) error { return c.Up(t.Context(), nil) },
 		"cluster's id":    func(c *Conductor) error { _, err := c.ClusterID(t.Context()); return err },
 		"toolchain":       func(c *Conductor) error { _, err := c.Shell(t.Context(), []string{"true"}); return err },
 		"toolchain's id":  func(c *Conductor) error { _, err := c.ToolchainID(t.Context()); return err },
 		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
 		"status":          func(c *Conductor) error { _, err := c.Status(t.Context()); return err },
 		"toolchain only":  func(c *Conductor) error { c.cluster = nil; _, err := c.ToolchainID(t.Context()); return err },
-		"after a destroy": func(c *Conductor) error { return c.Up(t.Context()) },
+		"after a destroy": func(c *Conductor) error { return c.Up(t.Context(), nil) },
 	} {
 		state := `{"cluster":false}`
 		if what == "after a destroy" {
@@ -69,7 +69,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
 	c := conductor(elsewhere{local.Provider{}})
 	for _, ask := range []func() error{
-		func() error { return c.Up(t.Context()) },
+		func() error { return c.Up(t.Context(), nil) },
 		func() error { _, err := c.ClusterID(t.Context()); return err },
 	} {
 		err := ask()
