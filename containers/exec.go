@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"dagger.io/dagger"
 
@@ -111,6 +112,20 @@ func lost(e Exec, err error) error {
 		Fix:   "look for memory pressure or an engine restart in the engine's log, then run the same command again: finished steps are kept",
 		Err:   err,
 	}
+}
+
+// Complaint is what a command of Slipway's says went wrong, without the code; its
+// last line if it does not say so.
+func Complaint(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if coded, ok := strings.CutPrefix(line, "error "); ok {
+			if _, text, ok := strings.Cut(coded, ": "); ok {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	stderr = strings.TrimSpace(stderr)
+	return stderr[strings.LastIndexByte(stderr, '\n')+1:]
 }
 
 // tail is the end of s, at most n bytes of it.

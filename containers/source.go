@@ -103,7 +103,12 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 	if err != nil {
 		return fmt.Errorf("verify the bundle: %w", err)
 	}
-	return damaged(strings.TrimSpace(text))
+	return notVerified(text)
+}
+
+// notVerified is the fault of a bundle, of which the runner said this.
+func notVerified(stderr string) error {
+	return damaged(strings.TrimPrefix(Complaint(stderr), "verify the bundle /bundle: "))
 }
 
 func damaged(what string) error {

@@ -353,19 +353,6 @@ func (c *Conductor) terraformRoot() (*dagger.Directory, error) {
 	return dir, nil
 }
 
-// complaint is what a command of Slipway's says went wrong, without the code; its
-// last line if it does not say so.
-func complaint(stderr string) string {
-	for line := range strings.Lines(stderr) {
-		if coded, ok := strings.CutPrefix(line, "error "); ok {
-			if _, text, ok := strings.Cut(coded, ": "); ok {
-				return strings.TrimSpace(text)
-			}
-		}
-	}
-	return lastLine(stderr)
-}
-
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]

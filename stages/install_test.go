@@ -172,9 +172,3 @@ func TestAnotherServerInAKubeconfig(t *testing.T) {
 	_, err = withServer("\t", "x")
 	require.ErrorContains(t, err, "decode the kubeconfig")
 }
-
-func TestWhatACommandOfSlipwaysSaysWentWrong(t *testing.T) {
-	require.Equal(t, "no run yet", complaint("12:00 connecting\n\nerror DEP-001: no run yet\n  remedy: install first\n  more:   https://example.org/#dep-001\n"))
-	require.Equal(t, "read it: no: space", complaint("error RUN-003: read it: no: space"))
-	require.Equal(t, "cp: no such file", complaint("cp: no such file\n"))
-}

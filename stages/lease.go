@@ -110,7 +110,7 @@ func (c *Conductor) ask(ctx context.Context, args []string, file string, answer 
 		return err
 	}
 	if done.Result == nil {
-		return fmt.Errorf("run %v: no answer: %s", args, complaint(done.Stderr))
+		return fmt.Errorf("run %v: no answer: %s", args, containers.Complaint(done.Stderr))
 	}
 	if err := json.Unmarshal(done.Result, answer); err != nil {
 		return fmt.Errorf("decode the answer of %v: %w", args, err)

@@ -150,7 +150,7 @@ func (c *Conductor) Report(ctx context.Context, run, out string) (string, error)
 	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
 		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "run something first, or name another deployment with --name",
-			Err: errors.New(complaint(done.Stderr))}
+			Err: errors.New(containers.Complaint(done.Stderr))}
 	} else if err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
 	}

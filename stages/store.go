@@ -71,5 +71,5 @@ func ended(args []string, done containers.Outcome) error {
 	if f := containers.ToldFault(done.Stderr); f != nil {
 		return f
 	}
-	return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, complaint(done.Stderr))
+	return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, containers.Complaint(done.Stderr))
 }

@@ -121,7 +121,7 @@ func (c *Conductor) verify(ctx context.Context) (found Verified, err error) {
 	case err != nil:
 		return found, err
 	case done.ExitCode != 0 || done.Result == nil:
-		return found, fmt.Errorf("exit status %d: %s", done.ExitCode, complaint(done.Stderr))
+		return found, fmt.Errorf("exit status %d: %s", done.ExitCode, containers.Complaint(done.Stderr))
 	}
 	if err := json.Unmarshal(done.Result, &found); err != nil {
 		return found, fmt.Errorf("decode what was verified: %w", err)
