@@ -9,6 +9,7 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
@@ -53,6 +54,11 @@ func (t *target) pins() (*lock.Lock, error) {
 		return nil, &fault.Fault{Code: codeNoImages, Class: fault.Usage, Op: "choose where images come from",
 			Fix: "give --bundle DIR (make bundle builds one; env SLIPWAY_BUNDLE), or --lock FILE for images in a registry (slipway bundle push writes it; env SLIPWAY_LOCK)",
 			Err: errors.New("neither a bundle nor a lock was given")}
+	}
+	if t.bundleID == "" { // else the engine has it
+		if _, err := bundle.Read(t.bundle); err != nil {
+			return nil, err
+		}
 	}
 	return lock.Load()
 }

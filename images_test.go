@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // slipway runs the program and returns exit code, standard output and error.
@@ -97,5 +99,23 @@ func TestBundlePushUsage(t *testing.T) {
 	require.Zero(t, code)
 	for _, flag := range []string{"push DIR --to", "--lock-out", "--plain-http"} {
 		require.Contains(t, out, flag)
+	}
+}
+
+// A bundle that is not there is the same failure for every command, before the
+// engine is asked; ci/origin has the one of a call of the module.
+func TestABundleThatIsNotThere(t *testing.T) {
+	t.Setenv("SLIPWAY_LOCK", "")
+	empty, damaged := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(damaged, bundle.IndexFile), []byte("{"), 0o600))
+	for dir, code := range map[string]fault.Code{
+		filepath.Join(empty, "none"): bundle.CodeAbsent, empty: bundle.CodeAbsent, damaged: bundle.CodeIndex,
+	} {
+		for _, args := range [][]string{{"install", "--bundle", dir}, {"status", "--bundle", dir}, {"bundle", "verify", dir}, {"lock", "verify", "--bundle", dir}} {
+			exit, _, errs := slipway(args...)
+			require.Equal(t, 3, exit, errs)
+			require.Contains(t, errs, "error "+string(code)+": ", args)
+			require.Contains(t, errs, "make bundle")
+		}
 	}
 }

@@ -54,7 +54,7 @@ func readIndex(ctx context.Context, client *dagger.Client, dir *dagger.Directory
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &fault.Fault{Code: bundle.CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: bundle.Fix,
+		return nil, &fault.Fault{Code: bundle.CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: bundle.FixAbsent,
 			Err: fmt.Errorf("the directory holds no %s", bundle.IndexFile)}
 	}
 	index, err := bundle.Parse([]byte(text))

@@ -26,7 +26,8 @@ func Nowhere() *Refusal {
 
 // NoBundle refuses a directory without an index; err says why there is none.
 func NoBundle(err error) *Refusal {
-	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "read the bundle's " + Index, Err: err, Fix: rebuild}
+	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "read the bundle's " + Index, Err: err,
+		Fix: "build one with make bundle, or give the path of one before the function: dagger call --bundle DIR install"}
 }
 
 // Damaged refuses a bundle whose file path cannot be used.

@@ -40,8 +40,9 @@ const (
 
 // The codes of this package's faults.
 const (
-	// CodeAbsent: there is no bundle at that place.
-	// Remedy: `make bundle`
+	// CodeAbsent: there is no bundle at that place. Where there is no directory
+	// either, `dagger call` itself says so before Slipway runs, and exits with 1.
+	// Remedy: `make bundle`, or give the path of one: `--bundle DIR`
 	CodeAbsent fault.Code = "BUN-001"
 	// CodeIndex: `bundle.json` cannot be understood.
 	// Remedy: `make bundle`
@@ -58,8 +59,11 @@ const (
 	CodeLock fault.Code = "BUN-005"
 )
 
-// Fix is the remedy for a bundle that is absent or damaged.
-const Fix = "build the bundle anew: make bundle"
+// The remedies for a bundle that is damaged, and for one that is not there.
+const (
+	Fix       = "build the bundle anew: make bundle"
+	FixAbsent = "build one with make bundle, or give the path of one: --bundle DIR"
+)
 
 // Kind says what a file of a bundle is.
 type Kind string
@@ -121,7 +125,7 @@ func Read(dir string) (*Bundle, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			why = fmt.Errorf("%s holds no %s", dir, IndexFile)
 		}
-		return nil, &fault.Fault{Code: CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: Fix, Err: why}
+		return nil, &fault.Fault{Code: CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: FixAbsent, Err: why}
 	}
 	b, err := Parse(data)
 	if err != nil {
