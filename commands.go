@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -130,6 +131,9 @@ func kubeconfigCommand(set *pflag.FlagSet) func(context.Context, streams, []stri
 		if err := noArgs(args); err != nil {
 			return err
 		}
+		if *server != "" && !isServer(*server) {
+			return errUsage{fmt.Errorf("--server is %q; give https:// (or http://), a host and at most a port and a path, such as https://127.0.0.1:6443", *server)}
+		}
 		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
 			text, err := c.Kubeconfig(ctx, *server)
 			if err != nil {
@@ -142,6 +146,13 @@ func kubeconfigCommand(set *pflag.FlagSet) func(context.Context, streams, []stri
 			return writeSecret(*output, text)
 		})
 	}
+}
+
+// isServer tells whether text is a URL that kubectl takes for a server's.
+func isServer(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
+		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // writeSecret replaces a file by one that only its owner reads; a failure leaves

@@ -46,6 +46,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"output":              {[]string{"status", "--output", "xml"}, "give text or json"},
 		"bundle":              {[]string{"bundle"}, "give: verify DIR"},
 		"lock":                {[]string{"lock"}, "give verify or update"},
+		"server":              {[]string{"kubeconfig", "--server", "not a url"}, "such as https://127.0.0.1:6443"},
 		"a step without name": {[]string{"step"}, "give one step"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -112,4 +113,13 @@ Ctrl-C stops it.
 	require.NoError(t, err)
 	require.Equal(t, "slipway: stopping the cluster; interrupt again to stop at once\n", said)
 	<-stop
+}
+
+func TestServersOfAKubeconfig(t *testing.T) {
+	for _, good := range []string{"https://127.0.0.1:6443", "https://[::1]:6443", "https://k8s.example.com/clusters/1", "http://localhost:8001"} {
+		require.True(t, isServer(good), good)
+	}
+	for _, bad := range []string{"not a url", "127.0.0.1:6443", "https://", "https://:6443", "ftp://x", "https://u:p@x", "https://x?y", "https://x#y", "https://x:port", "https://a b", "//x"} {
+		require.False(t, isServer(bad), bad)
+	}
 }
