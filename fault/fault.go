@@ -26,7 +26,7 @@ const (
 	// (`slipway report`).
 	Bug Class = 1
 	// Usage: the command line, the configuration or the platform release must be
-	// corrected; nothing was started.
+	// corrected; nothing was changed, unless the error is that of a step.
 	Usage Class = 2
 	// Preflight: the machine, the engine or the bundle is not as it must be;
 	// nothing was changed.

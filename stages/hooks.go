@@ -32,11 +32,11 @@ const (
 	// Remedy: correct what its output says, or raise its `timeout`.
 	codeHookTime fault.Code = "HOK-002"
 	// codeHookSecret: a secret of a hook is not where the configuration says;
-	// nothing was started.
+	// no step was started.
 	// Remedy: put it there. `dagger call` does not hand secrets to hooks:
 	// [hooks.md](hooks.md).
 	codeHookSecret fault.Code = "HOK-003"
-	// codeHookImage: the engine cannot pull the image of a hook; nothing was
+	// codeHookImage: the engine cannot pull the image of a hook; no step was
 	// started.
 	// Remedy: name one that it can pull; `docker login HOST`.
 	codeHookImage fault.Code = "HOK-004"
