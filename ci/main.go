@@ -36,16 +36,15 @@ type Slipway struct {
 
 // New sets what all functions share.
 func New(
-	// The bundle: tools, images and manifests by digest, made by `make bundle`,
-	// which also writes its path into .env.
+	// Where tools and images are, made by `make bundle`, which puts it into .env.
 	// +optional
 	bundle *dagger.Directory,
-	// Digests of the images in a registry, written by `slipway bundle push`. It
-	// takes the bundle's place, also where .env names one.
+	// Digests of the images in a registry, written by `slipway bundle push`.
+	//
+	// It takes the bundle's place, also where .env names one.
 	// +optional
 	lock *dagger.File,
-	// The registry of these images, host[:port][/path]; the one that the lock names
-	// if not given.
+	// The registry of these images, host[:port][/path]; replaces that of the lock.
 	// +optional
 	registry string,
 	// URL of the bucket that keeps the deployment's state, such as
@@ -91,7 +90,8 @@ func (m *Slipway) Install(
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
-	// Run these steps and all that is not before them: "stage" or "stage/step".
+	// Run these steps ("stage" or "stage/step") and all that is not before them.
+	//
 	// What is left out must verify.
 	// +optional
 	from []string,
@@ -101,8 +101,7 @@ func (m *Slipway) Install(
 	// Run only these steps.
 	// +optional
 	only []string,
-	// How long to wait for another run that works on the deployment, such as 1m;
-	// then the exit code is 6.
+	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
 ) (string, error) {
@@ -126,8 +125,7 @@ func (m *Slipway) Install(
 	return c.stdout(ctx, args...)
 }
 
-// Status shows the deployment: its steps and every application with sync and
-// health.
+// Status shows the deployment's steps and applications.
 //
 // +cache="never"
 func (m *Slipway) Status(
@@ -138,7 +136,7 @@ func (m *Slipway) Status(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// "text" or "json". (The CLI's flag is --output, which dagger keeps to itself.)
+	// "text" or "json"; --output of the CLI, a flag that dagger keeps to itself.
 	// +default="text"
 	format string,
 ) (string, error) {
@@ -149,9 +147,11 @@ func (m *Slipway) Status(
 	return c.stdout(ctx, "status", "--output", format)
 }
 
-// Report is the directory of the last run, without secrets: report.html for
-// people, report.json, junit.xml and summary.md for CI, the steps' logs and the
-// runtime state. It is there after a failed run too.
+// Report is a directory that tells how a run went: report.html and more.
+//
+// It has report.html for people, report.json, junit.xml and summary.md for CI, the
+// steps' logs and the runtime state, and no secrets. It is there after a failed run
+// too.
 //
 // +cache="never"
 func (m *Slipway) Report(
@@ -181,7 +181,8 @@ func (m *Slipway) Report(
 	return done.Directory("/slipway/out"), nil
 }
 
-// Destroy removes the platform and its cluster and looks whether anything is left.
+// Destroy removes the platform and its cluster and proves that nothing is left.
+//
 // A deployment that is not there is no error.
 //
 // +cache="never"
@@ -201,8 +202,9 @@ func (m *Slipway) Destroy(
 	return c.stdout(ctx, "destroy")
 }
 
-// Runs lists the runs of a deployment, the oldest first, or shows one of them with
-// every attempt at its steps.
+// Runs lists the runs of a deployment, or shows one of them.
+//
+// The oldest comes first. One that is shown has every attempt at its steps.
 //
 // +cache="never"
 func (m *Slipway) Runs(
@@ -213,7 +215,7 @@ func (m *Slipway) Runs(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Id of a run to show.
+	// Id of the run to show.
 	// +optional
 	show string,
 	// "text" or "json".
@@ -231,8 +233,9 @@ func (m *Slipway) Runs(
 	return c.stdout(ctx, args...)
 }
 
-// Unlock takes the deployment's lock away from a run that is gone, and records
-// who did so and why.
+// Unlock takes the deployment's lock away from a run that is gone.
+//
+// Who did so and why is recorded.
 //
 // +cache="never"
 func (m *Slipway) Unlock(
@@ -293,8 +296,9 @@ func (m *Slipway) Kubeconfig(
 	return done.File("/slipway/out/kubeconfig"), nil
 }
 
-// Cluster is the deployment's local Kubernetes as a service: `cluster up`
-// publishes its API on port 6443 of this machine.
+// Cluster is the deployment's local Kubernetes, as a service.
+//
+// `cluster up` publishes its API on port 6443 of this machine.
 //
 // +cache="never"
 func (m *Slipway) Cluster(
@@ -317,9 +321,9 @@ func (m *Slipway) Cluster(
 	return dag.LoadServiceFromID(dagger.ServiceID(id)), nil
 }
 
-// Toolchain is the container in which every step runs, connected to the
-// deployment's cluster: `toolchain terminal` opens a shell with kubectl, helm
-// and terraform.
+// Toolchain is the container of the steps, with kubectl, helm and terraform.
+//
+// It is connected to the deployment's cluster: `toolchain terminal` opens a shell.
 //
 // +cache="never"
 func (m *Slipway) Toolchain(
