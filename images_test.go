@@ -95,10 +95,12 @@ func TestBundlePushUsage(t *testing.T) {
 	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x")
 	require.Equal(t, 3, code)
 	require.Contains(t, errs, "BUN-001")
-	code, out, _ := slipway("bundle", "--help")
-	require.Zero(t, code)
-	for _, flag := range []string{"push DIR --to", "--lock-out", "--plain-http"} {
-		require.Contains(t, out, flag)
+	for _, args := range [][]string{{"bundle", "--help"}, {"bundle", "push", "--help"}} {
+		code, out, _ := slipway(args...)
+		require.Zero(t, code)
+		for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--plain-http"} {
+			require.Contains(t, out, flag)
+		}
 	}
 }
 
