@@ -24,10 +24,11 @@ const (
 	MarkdownFile = "summary.md"
 	JUnitFile    = "junit.xml"
 	PageFile     = "report.html"
-	stepsDir     = "steps"       // a directory for each step, "<stage>.<step>"
-	logFile      = "log.txt"     // in it
-	resultFile   = "result.json" // in it, once the step has ended
-	appsFile     = "apps.json"   // in it, when the step saw the apps and failed
+	stepsDir     = "steps"        // a directory for each step, "<stage>.<step>"
+	requestFile  = "request.json" // in it, once it was opened
+	logFile      = "log.txt"      // in it
+	resultFile   = "result.json"  // in it, once the step has ended
+	appsFile     = "apps.json"    // in it, when the step saw the apps and failed
 )
 
 // Holds tells whether something of that name is in the directory of a run, or of
@@ -168,7 +169,7 @@ func (r *Run) add(root *os.Root, stage, name string, planned bool) error {
 		return nil
 	}
 	if i < 0 {
-		r.Steps = append(r.Steps, Step{Stage: stage, Step: name})
+		r.Steps = append(r.Steps, Step{Stage: stage, Step: name, Status: pipeline.Pending})
 		i = len(r.Steps) - 1
 	}
 	s := &r.Steps[i]
@@ -178,8 +179,16 @@ func (r *Run) add(root *os.Root, stage, name string, planned bool) error {
 		Fault             *fault.Fault
 		Started, Finished time.Time
 	}
+	var request struct {
+		VerifyOnly bool `json:"verifyOnly"`
+	}
+	if err := decode(root, path.Join(dir, requestFile), &request); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	err := decode(root, path.Join(dir, resultFile), &result)
 	switch {
+	case request.VerifyOnly && (err == nil && result.Status == pipeline.Failed || errors.Is(err, fs.ErrNotExist)):
+		return nil // only its earlier result was looked at, and that does not hold
 	case errors.Is(err, fs.ErrNotExist):
 		s.Status = pipeline.Running
 		return nil

@@ -65,7 +65,13 @@ func TestRender_withoutAnEnd(t *testing.T) {
 		put(t, dir, "steps/infrastructure.preflight/result.json", `{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08.5Z","output":{}}`)
 		put(t, dir, "steps/infrastructure.terraform/log.txt", "planned\n")
 		put(t, dir, "steps/infrastructure.terraform/result.json", `{"status":"reused","started":"2026-01-02T03:04:09Z","finished":"2026-01-02T03:04:10Z","output":{}}`)
+		put(t, dir, "steps/infrastructure.cluster/request.json", `{"run":"r1","input":{}}`)
 		put(t, dir, "steps/infrastructure.cluster/log.txt", "working\n")
+		for _, looked := range []string{"infrastructure.storage", "preorchestrator.namespaces"} { // whether an earlier result holds
+			put(t, dir, "steps/"+looked+"/request.json", `{"run":"r1","verifyOnly":true}`)
+			put(t, dir, "steps/"+looked+"/log.txt", "it does not hold\n")
+		}
+		put(t, dir, "steps/infrastructure.storage/result.json", `{"status":"failed","fault":{"code":"X-001","class":4,"op":"","fix":"","message":"no"}}`)
 		put(t, dir, "steps/orchestrator.status/log.txt", "somebody asked for the status\n")
 		return dir
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -171,13 +172,18 @@ func find(reg *Registry, req stages.Request) (erased, error) {
 }
 
 // openLog makes the step's directory, keeps the request there, and opens the
-// log for appending: a step that is tried again in the same run adds to it.
+// log for appending: a step that is tried again in the same run adds to it. The
+// result of the try before, such as a look at an earlier one, goes: a step without
+// a result is one that runs.
 func openLog(dir string, req stages.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	b, err := json.Marshal(req)
 	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(filepath.Join(dir, "result.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err := writeFile(filepath.Join(dir, "request.json"), append(b, '\n')); err != nil {

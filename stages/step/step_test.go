@@ -208,7 +208,11 @@ func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
 	require.ErrorContains(t, res.Fault, "the journal has no record of the step")
 	require.Zero(t, b.calls)
+	require.FileExists(t, b.path("state/runs/r1/steps/stage.measure/result.json"))
 
+	b.do = func(context.Context, *step.Env) {
+		require.NoFileExists(t, b.path("state/runs/r1/steps/stage.measure/result.json"), "that of the look; this one runs yet")
+	}
 	_, res = b.run(stages.Request{Digests: digests("d")})
 	require.Equal(t, stages.Succeeded, res.Status)
 	_, res = b.run(only)
