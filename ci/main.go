@@ -47,17 +47,17 @@ func New(
 	// The registry of these images, host[:port][/path]; replaces that of the lock.
 	// +optional
 	registry string,
-	// URL of the bucket that keeps the deployment's state, such as
-	// s3://bucket?region=eu-central-1; replaces state.url of the configuration.
+	// URL of the bucket with the deployment's state; replaces state.url.
+	// Such as s3://bucket?region=eu-central-1.
 	// Without either it is a volume of the engine.
 	// +optional
 	state string,
-	// Age identity that encrypts the deployment's secrets in that bucket, as
-	// age-keygen writes it; in place of state.key of the configuration.
+	// Age identity for the secrets in that bucket; replaces state.key.
+	// As age-keygen writes it.
 	// +optional
 	stateKey *dagger.Secret,
-	// Credentials for that bucket, NAME=value in each line, such as
-	// AWS_ACCESS_KEY_ID=…; in place of state.credentials of the configuration.
+	// Credentials for that bucket; replaces state.credentials.
+	// NAME=value in each line, such as AWS_ACCESS_KEY_ID=….
 	// +optional
 	stateCredentials *dagger.Secret,
 ) *Slipway {
