@@ -73,8 +73,12 @@ browser: ## Install Chromium, which opens the report in the tests
 	@command -v chromium google-chrome >/dev/null || go run -C ci/build ./need chromium=chromium
 
 .PHONY: bench
-bench: engine bundle ## Compare installs with a plain shell script, side by side
+bench: engine bundle bench-graph ## Compare installs with a plain shell script, side by side
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/e2e ./bench
+
+.PHONY: bench-graph
+bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
+	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out

@@ -75,63 +75,47 @@ func runErrgroup(b *testing.B) {
 	}
 }
 
-// BenchmarkLayers compares what a step costs beside an errgroup. Run is Run alone,
-// BuildAndRun has the wiring of the graph in it as well.
-func BenchmarkLayers(b *testing.B) {
+// BenchmarkGraph is what a step costs beside an errgroup's: how many times as long
+// Run takes, alone and with the wiring of the graph, and what each allocates. They
+// take turns, each with a heap that has just been collected, and medians are
+// compared, so that whatever else the machine does falls on all.
+func BenchmarkGraph(b *testing.B) {
 	keys := benchKeys()
-	perStep := func(b *testing.B) {
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchSteps, "ns/step")
-	}
-	b.Run("Errgroup", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			runErrgroup(b)
-		}
-		perStep(b)
-	})
-	b.Run("Run", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			b.StopTimer()
-			p := benchPipeline(keys)
-			runtime.GC() // the garbage of building is not the run's
-			b.StartTimer()
-			runPipeline(b, p)
-		}
-		perStep(b)
-	})
-	b.Run("BuildAndRun", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			runPipeline(b, benchPipeline(keys))
-		}
-		perStep(b)
-	})
-}
-
-// BenchmarkRatio is how many times as long as the errgroup Run takes. The two take
-// turns, each with a heap that has just been collected, and medians are compared,
-// so that whatever else the machine does falls on both.
-func BenchmarkRatio(b *testing.B) {
-	keys := benchKeys()
-	timed := func(f func()) time.Duration {
-		runtime.GC()
-		start := time.Now()
-		f()
-		return time.Since(start)
-	}
-	var run, group []time.Duration
+	var group, run, both sample
 	for b.Loop() {
 		p := benchPipeline(keys)
-		run = append(run, timed(func() { runPipeline(b, p) }))
-		group = append(group, timed(func() { runErrgroup(b) }))
+		run.take(func() { runPipeline(b, p) })
+		group.take(func() { runErrgroup(b) })
+		both.take(func() { runPipeline(b, benchPipeline(keys)) })
 	}
-	median := func(d []time.Duration) float64 {
-		slices.Sort(d)
-		return float64(d[len(d)/2].Nanoseconds()) / benchSteps
+	for name, s := range map[string]*sample{"errgroup": &group, "run": &run, "build+run": &both} {
+		b.ReportMetric(s.median()/benchSteps, name+"-ns/step")
+		b.ReportMetric(float64(s.bytes)/float64(len(s.times))/benchSteps, name+"-B/step")
 	}
-	b.ReportMetric(median(group), "errgroup-ns/step")
-	b.ReportMetric(median(run), "run-ns/step")
-	b.ReportMetric(median(run)/median(group), "run/errgroup")
-	b.ReportMetric(0, "ns/op") // of both and of the building: says nothing
+	b.ReportMetric(run.median()/group.median(), "run/errgroup")
+	b.ReportMetric(both.median()/group.median(), "build+run/errgroup")
+	b.ReportMetric(0, "ns/op") // of all together: says nothing
+}
+
+// sample is what calls of one kind took.
+type sample struct {
+	times []time.Duration
+	bytes uint64 // allocated by all of them
+}
+
+func (s *sample) take(f func()) {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	f()
+	s.times = append(s.times, time.Since(start))
+	runtime.ReadMemStats(&after)
+	s.bytes += after.TotalAlloc - before.TotalAlloc
+}
+
+// median is in nanoseconds.
+func (s *sample) median() float64 {
+	sorted := slices.Sorted(slices.Values(s.times))
+	return float64(sorted[len(sorted)/2].Nanoseconds())
 }

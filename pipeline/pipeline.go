@@ -166,9 +166,6 @@ func (p *Pipeline) add(n *node, needs []Dep) {
 	case n.key.Stage == "" || n.key.Name == "":
 		panic(fmt.Sprintf("pipeline: step %q has no stage or no name", n.key))
 	}
-	if _, taken := p.keys[n.key]; taken {
-		panic(fmt.Sprintf("pipeline: two steps are named %s", n.key))
-	}
 	n.needs = make([]edge, len(needs))
 	for i, d := range needs {
 		var e edge
@@ -187,8 +184,10 @@ func (p *Pipeline) add(n *node, needs []Dep) {
 	if p.keys == nil {
 		p.keys = map[Key]struct{}{}
 	}
+	if p.keys[n.key] = struct{}{}; len(p.keys) == len(p.nodes) { // it was there
+		panic(fmt.Sprintf("pipeline: two steps are named %s", n.key))
+	}
 	n.p, n.index = p, len(p.nodes)
-	p.keys[n.key] = struct{}{}
 	p.nodes = append(p.nodes, n)
 }
 

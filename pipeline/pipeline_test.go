@@ -117,21 +117,30 @@ func TestRun_limit(t *testing.T) {
 	}
 }
 
-// TestRun_withoutLimit: as many as can run at the same time, however many.
+// TestRun_withoutLimit: as many as can run at the same time, however many, also
+// after few did or some have ended their goroutine.
 func TestRun_withoutLimit(t *testing.T) {
-	const steps = 1000
 	var p Pipeline
-	var all sync.WaitGroup
-	all.Add(steps)
-	for i := range steps {
-		Add(&p, key(fmt.Sprint(i)), func(context.Context) (int, error) {
-			all.Done()
-			all.Wait()
-			return 0, nil
-		})
+	var layer []Dep
+	for i, width := range []int{10, 1000, 1, 500} {
+		var all sync.WaitGroup
+		all.Add(width)
+		var next []Dep
+		for j := range width {
+			next = append(next, Add(&p, key(fmt.Sprint(i, ".", j)), func(context.Context) (int, error) {
+				all.Done()
+				all.Wait()
+				return 0, nil
+			}, layer...))
+			Add(&p, key(fmt.Sprint(i, ".", j, " ends")), func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, layer...)
+		}
+		layer = next
 	}
-	_, err := p.Run(t.Context(), Options{})
-	require.NoError(t, err)
+	results, err := p.Run(t.Context(), Options{})
+	require.ErrorContains(t, err, "the step ended its goroutine")
+	for i, r := range results {
+		require.Equal(t, i%2 == 0, r.Status == Succeeded, "%s: %s", r.Key, r.Status)
+	}
 }
 
 // graph is: first (1 minute) → second; clean-up after both.

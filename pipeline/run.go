@@ -75,7 +75,7 @@ func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 	if opts.CleanupTimeout <= 0 {
 		opts.CleanupTimeout = DefaultCleanupTimeout
 	}
-	s := newScheduler(p, opts)
+	s := newScheduler(ctx, p, opts)
 	started := time.Now()
 	if err := safely(func() error { return beforeRun(ctx, opts.Hooks) }); err != nil {
 		s.refused = err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -15,11 +14,8 @@ import (
 type scheduler struct {
 	p       *Pipeline
 	opts    Options
-	running int
-	idle    int // workers that have nothing to do
-	workers sync.WaitGroup
-	todo    chan *node // never more than there are idle workers for
-	ended   chan *node // their results are complete
+	crew    *crew
+	running int // steps that the crew has
 	stop    <-chan struct{}
 	cause   error // why no step starts any more; nil while they do
 	refused error // of a hook before the run
@@ -30,13 +26,10 @@ type scheduler struct {
 	failed  int     // how many steps have failed
 }
 
-// backlog is how many steps may have ended without the scheduler looking, and how
-// many it may hand out without a worker looking.
-const backlog = 128
-
-func newScheduler(p *Pipeline, opts Options) *scheduler {
-	size := min(len(p.nodes), backlog)
-	return &scheduler{p: p, opts: opts, stop: opts.Stop, todo: make(chan *node, size), ended: make(chan *node, size)}
+func newScheduler(ctx context.Context, p *Pipeline, opts Options) *scheduler {
+	s := &scheduler{p: p, opts: opts, stop: opts.Stop}
+	s.crew = newCrew(func(n *node) { s.execute(ctx, n) })
+	return s
 }
 
 // link gives each node its dependants.
@@ -70,7 +63,7 @@ func (s *scheduler) loop(ctx context.Context) {
 	ctxDone := ctx.Done()
 	for {
 		s.look(ctx)
-		s.advance(ctx)
+		s.advance()
 		if s.running == 0 {
 			// Nothing is left, or clean-up steps that wait for the diagnosis.
 			if !s.diagnose(ctx) {
@@ -79,8 +72,11 @@ func (s *scheduler) loop(ctx context.Context) {
 			continue
 		}
 		select {
-		case n := <-s.ended:
-			s.collect(n)
+		case <-s.crew.ended:
+			for _, n := range s.crew.collect() {
+				s.running--
+				s.settle(n)
+			}
 		case <-s.stop:
 			s.stop = nil // look has the last word
 			s.halt(ErrStopped)
@@ -88,8 +84,7 @@ func (s *scheduler) loop(ctx context.Context) {
 			ctxDone = nil
 		}
 	}
-	close(s.todo)
-	s.workers.Wait()
+	s.crew.dismiss()
 }
 
 // seed settles what takes no part and queues what needs nothing.
@@ -103,20 +98,6 @@ func (s *scheduler) seed() {
 		if n.part == out {
 			n.result = Result{Key: n.key, Status: Unselected}
 			s.settle(n)
-		}
-	}
-}
-
-// collect settles n and all others that have ended by now.
-func (s *scheduler) collect(n *node) {
-	for {
-		s.running--
-		s.idle++
-		s.settle(n)
-		select {
-		case n = <-s.ended:
-		default:
-			return
 		}
 	}
 }
@@ -144,7 +125,7 @@ func (s *scheduler) halt(cause error) {
 }
 
 // advance settles and starts whatever can be, in the order of adding.
-func (s *scheduler) advance(ctx context.Context) {
+func (s *scheduler) advance() {
 	for {
 		room := s.opts.Parallel <= 0 || s.running < s.opts.Parallel
 		var n *node
@@ -167,44 +148,19 @@ func (s *scheduler) advance(ctx context.Context) {
 		case n.cleanup && s.diagnosing():
 			s.held = append(s.held, n)
 		case room:
-			s.start(ctx, n)
+			s.start(n)
 		default:
 			heap.Push(&s.waiting, n)
 		}
 	}
 }
 
-// start has a worker execute n.
-func (s *scheduler) start(ctx context.Context, n *node) {
+// start has n executed.
+func (s *scheduler) start(n *node) {
 	s.running++
 	n.result = Result{Key: n.key, Status: Running, Started: time.Now()}
 	s.observe(Event{Time: n.result.Started, Status: Running, Result: n.result})
-	if s.idle--; s.idle < 0 {
-		s.idle = 0
-		s.hire(ctx)
-	}
-	s.todo <- n
-}
-
-// hire starts a worker. It executes one step after the other: a goroutine for
-// each would have to grow its stack each time.
-func (s *scheduler) hire(ctx context.Context) {
-	s.workers.Go(func() {
-		var n *node
-		defer func() {
-			if n != nil { // the step has ended the goroutine
-				n.result.Status, n.result.Err = n.failed(), errors.Join(n.result.Err, errGoexit)
-				s.hire(ctx)
-				s.ended <- n
-			}
-		}()
-		for n = range s.todo {
-			s.execute(ctx, n)
-			done := n
-			n = nil
-			s.ended <- done
-		}
-	})
+	s.crew.give(n)
 }
 
 // settle makes n's status final. What waited for nothing else is ready then.
