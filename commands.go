@@ -8,12 +8,12 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 )
@@ -158,16 +158,8 @@ func isServer(text string) bool {
 // writeSecret replaces a file by one that only its owner reads; a failure leaves
 // what was there.
 func writeSecret(file, text string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".slipway-*") // mode 0600
-	if err != nil {
+	if err := atomicfile.Write(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
-	}
-	_, err = tmp.WriteString(text)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, errors.Join(err, os.Remove(tmp.Name())))
 	}
 	return nil
 }

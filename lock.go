@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/lock/update"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // lockCommand is `slipway lock`: verify compares a bundle with the pins of this
@@ -87,12 +88,8 @@ func updateLock(ctx context.Context, io streams, file, platform string) error {
 	if err != nil {
 		return unusable("complete", err)
 	}
-	tmp := file + ".new"
-	if err := os.WriteFile(tmp, text, 0o644); err != nil {
+	if err := atomicfile.Write(file, text, 0o644); err != nil {
 		return unusable("write", err)
-	}
-	if err := os.Rename(tmp, file); err != nil {
-		return unusable("write", errors.Join(err, os.Remove(tmp)))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/publish"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // bundleCommand is `slipway bundle`: verify compares a bundle with its index,
@@ -68,10 +68,7 @@ func push(ctx context.Context, io streams, o publish.Options, file string) error
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file+".new", text, 0o644); err != nil {
-		return fmt.Errorf("write the lock: %w", err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
+	if err := atomicfile.Write(file, text, 0o644); err != nil {
 		return fmt.Errorf("write the lock: %w", err)
 	}
 	fmt.Fprintf(io.out, "%s holds the digests; install with: slipway install --lock %s\n", file, file)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // historyVersion is the version of the files that this program writes and reads.
@@ -118,29 +119,13 @@ func (h *History) Write() error {
 	h.mu.Unlock()
 	data, err := json.Marshal(stored)
 	if err == nil {
-		err = replace(h.file, append(data, '\n'))
+		err = os.MkdirAll(filepath.Dir(h.file), 0o755)
+	}
+	if err == nil {
+		err = atomicfile.Write(h.file, append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the durations of this run in %s: %w", h.file, err)
-	}
-	return nil
-}
-
-func replace(file string, data []byte) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, ".durations-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +12,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// unfinished begins the names of files that a writer has not finished. No key has
-// a part like it.
-const unfinished = ".tmp-"
-
-// abandoned is the age from which a file that nobody finished is removed.
+// abandoned is the age from which a file that nobody finished is removed. No key has
+// a part like its name.
 const abandoned = time.Hour
 
 // directory is a backend of plain files, each at the path that its key is. The
@@ -28,8 +26,8 @@ const abandoned = time.Hour
 // not sync, and it shows unfinished files and hides unreadable directories in a
 // list.
 type directory struct {
-	root *os.Root
-	sync func(*os.File) error // (*os.File).Sync; tests look on
+	root  *os.Root
+	files atomicfile.Dir // the same
 }
 
 // openDirectory opens dir and makes it if it is not there.
@@ -41,7 +39,7 @@ func openDirectory(dir string) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directory{root: root, sync: (*os.File).Sync}, nil
+	return &directory{root, atomicfile.Dir{Root: root}}, nil
 }
 
 // makeAll makes dir and what it is in, so that it survives a crash.
@@ -98,10 +96,10 @@ func (d *directory) get(ctx context.Context, key string) (data []byte, err error
 
 func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent bool) error {
 	dir := path.Dir(key)
-	if err := d.makeDirectories(dir); err != nil {
+	if err := d.files.MakeAll(dir); err != nil {
 		return err
 	}
-	if ifAbsent { // spares the write; Link below is what decides
+	if ifAbsent { // spares the write; Create is what decides
 		if _, err := d.root.Lstat(key); err == nil {
 			return ErrExists
 		}
@@ -109,73 +107,14 @@ func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent b
 	if err := d.sweep(dir); err != nil {
 		return err
 	}
-	tmp := path.Join(dir, unfinished+rand.Text())
-	if err := d.write(tmp, data); err != nil {
-		return errors.Join(err, d.discard(tmp))
-	}
-	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), d.discard(tmp))
-	}
 	if !ifAbsent {
-		if err := d.root.Rename(tmp, key); err != nil {
-			return errors.Join(err, d.discard(tmp))
-		}
-		return d.syncDir(dir)
+		return d.files.Replace(ctx, key, data, 0o600)
 	}
-	err := d.root.Link(tmp, key)
+	err := d.files.Create(ctx, key, data, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		err = ErrExists
 	}
-	if err := errors.Join(err, d.discard(tmp)); err != nil {
-		return err
-	}
-	return d.syncDir(dir)
-}
-
-// write makes a file whose content survives a crash.
-func (d *directory) write(name string, data []byte) error {
-	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = d.sync(f)
-	}
-	return errors.Join(err, f.Close())
-}
-
-func (d *directory) discard(name string) error {
-	if err := d.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// makeDirectories makes dir and what it is in, each so that it survives a crash.
-func (d *directory) makeDirectories(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if info, err := d.root.Lstat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	parent := path.Dir(dir)
-	if err := d.makeDirectories(parent); err != nil {
-		return err
-	}
-	err := d.root.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		info, err := d.root.Lstat(dir)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
-		}
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	return d.syncDir(parent)
+	return err
 }
 
 // sweep removes the files that writers which were killed left in dir.
@@ -185,7 +124,7 @@ func (d *directory) sweep(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), unfinished) {
+		if !strings.HasPrefix(e.Name(), atomicfile.Unfinished) {
 			continue
 		}
 		info, err := e.Info()
@@ -197,7 +136,7 @@ func (d *directory) sweep(dir string) error {
 		if time.Since(info.ModTime()) < abandoned {
 			continue
 		}
-		if err := d.discard(path.Join(dir, e.Name())); err != nil {
+		if err := d.files.Remove(path.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -211,10 +150,7 @@ func (d *directory) remove(ctx context.Context, key string) error {
 	} else if err != nil {
 		return err
 	}
-	if err := d.discard(key); err != nil {
-		return err
-	}
-	return d.syncDir(path.Dir(key))
+	return d.files.Remove(key)
 }
 
 func (d *directory) list(ctx context.Context, prefix string) ([]string, error) {
@@ -260,14 +196,6 @@ func (d *directory) entries(dir string) ([]fs.DirEntry, error) {
 	}
 	entries, err := f.ReadDir(-1)
 	return entries, errors.Join(err, f.Close())
-}
-
-func (d *directory) syncDir(dir string) error {
-	f, err := d.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.sync(f), f.Close())
 }
 
 // absent tells whether err says that there is no such file: also when a part of

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 func openDir(t *testing.T, dir string) (*Store, *directory) {
@@ -33,10 +34,10 @@ func TestDirectory_syncs(t *testing.T) {
 	dir := t.TempDir()
 	s, d := openDir(t, dir)
 	var log []string
-	d.sync = func(f *os.File) error {
+	d.files.Sync = func(f *os.File) error {
 		name, err := filepath.Rel(dir, f.Name())
 		require.NoError(t, err)
-		if base := filepath.Base(name); strings.HasPrefix(base, unfinished) {
+		if base := filepath.Base(name); strings.HasPrefix(base, atomicfile.Unfinished) {
 			name = filepath.Join(filepath.Dir(name), "unfinished")
 		}
 		value, err := os.ReadFile(filepath.Join(dir, "a/b/k"))
@@ -57,10 +58,10 @@ func TestDirectory_syncs(t *testing.T) {
 	require.NoError(t, s.Delete(t.Context(), "a/b/k"))
 	require.Equal(t, []string{"a/b while there is nothing"}, take())
 
-	d.sync = func(*os.File) error { return syscall.EIO }
+	d.files.Sync = func(*os.File) error { return syscall.EIO }
 	require.ErrorIs(t, s.Put(t.Context(), "a/b/k", []byte("3")), &fault.Fault{Code: CodeUnreachable})
 	require.ErrorIs(t, s.Create(t.Context(), "a/b/k", []byte("3")), &fault.Fault{Code: CodeUnreachable})
-	d.sync = (*os.File).Sync
+	d.files.Sync = nil
 	_, err := s.Get(t.Context(), "a/b/k")
 	require.ErrorIs(t, err, fs.ErrNotExist, "what could not be synced got no name")
 	left, err := os.ReadDir(filepath.Join(dir, "a/b"))
@@ -115,7 +116,7 @@ func TestDirectory_sweepsAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := openDir(t, dir)
 	require.NoError(t, s.Put(t.Context(), "a/k", nil))
-	old, young := filepath.Join(dir, "a", unfinished+"old"), filepath.Join(dir, "a", unfinished+"young")
+	old, young := filepath.Join(dir, "a", atomicfile.Unfinished+"old"), filepath.Join(dir, "a", atomicfile.Unfinished+"young")
 	require.NoError(t, os.WriteFile(old, nil, 0o600))
 	require.NoError(t, os.WriteFile(young, nil, 0o600))
 	past := time.Now().Add(-2 * abandoned)

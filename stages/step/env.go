@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/state"
@@ -101,7 +103,11 @@ func (e *Env) Progress(format string, args ...any) {
 // what a report tells although the step fails and has no output.
 func (e *Env) Keep(name string, data []byte) error {
 	stage, step, _ := strings.Cut(e.ID, "/")
-	return writeFile(filepath.Join(recordDir(e.StateDir, e.Run, stage, step), name), []byte(e.secret.clean(string(data))))
+	dir := recordDir(e.StateDir, e.Run, stage, step)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secret.clean(string(data))), 0o644)
 }
 
 // recordDir is the step's directory of the run's record.

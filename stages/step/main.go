@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/state"
@@ -186,7 +187,7 @@ func openLog(dir string, req stages.Request) (*os.File, error) {
 	if err := os.Remove(filepath.Join(dir, "result.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, "request.json"), append(b, '\n')); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, "request.json"), append(b, '\n'), 0o644); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, "log.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -320,10 +321,10 @@ func finish(file, dir string, res stages.Result, stderr io.Writer) stages.Result
 	}
 	b = append(b, '\n')
 	if dir != "" {
-		err = writeFile(filepath.Join(dir, "result.json"), b)
+		err = atomicfile.Write(filepath.Join(dir, "result.json"), b, 0o644)
 	}
 	if file != "" {
-		err = errors.Join(err, writeFile(file, b))
+		err = errors.Join(err, atomicfile.Write(file, b, 0o644))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "slipway: write the step's result:", err)

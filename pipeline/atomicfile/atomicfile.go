@@ -1,0 +1,142 @@
+// Package atomicfile writes files so that there is the old content or the new one,
+// whatever is killed meanwhile, and so that what has been written survives a crash
+// of the machine.
+package atomicfile
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+)
+
+// Unfinished begins the names of files that a writer has not finished.
+const Unfinished = ".tmp-"
+
+// Write replaces the file at path, or makes it, in a directory that is there.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	d, name := Dir{Root: root}, filepath.Base(path)
+	err = d.place(name, data, mode, func(tmp string) error { return d.Root.Rename(tmp, name) })
+	return errors.Join(err, root.Close())
+}
+
+// Dir is a directory. Names are relative to it, with slashes. Its methods may be
+// called by any number of goroutines and processes at the same time.
+type Dir struct {
+	Root *os.Root
+	Sync func(*os.File) error // nil is (*os.File).Sync
+}
+
+// Replace replaces a file, or makes it, in a directory that is there. It does not
+// when ctx ends before the file can get its name.
+func (d Dir) Replace(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
+	return d.place(name, data, mode, func(tmp string) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return d.Root.Rename(tmp, name)
+	})
+}
+
+// Create makes a file, as Replace does. Of several callers one succeeds; where
+// there is one already the error is fs.ErrExist.
+func (d Dir) Create(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
+	return d.place(name, data, mode, func(tmp string) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return errors.Join(d.Root.Link(tmp, name), d.discard(tmp))
+	})
+}
+
+// place writes a file beside name and then has it put there.
+func (d Dir) place(name string, data []byte, mode fs.FileMode, put func(tmp string) error) error {
+	dir := path.Dir(name)
+	tmp := path.Join(dir, Unfinished+rand.Text())
+	err := d.write(tmp, data, mode)
+	if err == nil {
+		err = put(tmp)
+	}
+	if err != nil {
+		return errors.Join(err, d.discard(tmp))
+	}
+	return d.syncDir(dir)
+}
+
+// write makes a file whose content survives a crash.
+func (d Dir) write(name string, data []byte, mode fs.FileMode) error {
+	f, err := d.Root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = d.sync(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Remove removes a file; there need not be one.
+func (d Dir) Remove(name string) error {
+	if err := d.discard(name); err != nil {
+		return err
+	}
+	return d.syncDir(path.Dir(name))
+}
+
+func (d Dir) discard(name string) error {
+	if err := d.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// MakeAll makes a directory and what it is in.
+func (d Dir) MakeAll(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if info, err := d.Root.Lstat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := path.Dir(dir)
+	if err := d.MakeAll(parent); err != nil {
+		return err
+	}
+	err := d.Root.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		info, err := d.Root.Lstat(dir)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return d.syncDir(parent)
+}
+
+func (d Dir) sync(f *os.File) error {
+	if d.Sync == nil {
+		return f.Sync()
+	}
+	return d.Sync(f)
+}
+
+func (d Dir) syncDir(dir string) error {
+	f, err := d.Root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.sync(f), f.Close())
+}
