@@ -205,3 +205,18 @@ func (l *Lock) Current(ctx context.Context) (*Record, error) {
 	}
 	return &s.record, nil
 }
+
+// HeldBy asks whether a run holds the lock, as a step of it does before it changes
+// something. Without it the error is that of a lease which is lost.
+func (l *Lock) HeldBy(ctx context.Context, run string) error {
+	r, err := l.Current(ctx)
+	switch {
+	case err != nil:
+		return err
+	case r == nil:
+		return lost("run %s does not hold it any more: nobody has it", run)
+	case r.Holder.Run != run:
+		return lost("run %s does not hold it any more: %s has it", run, r.Holder)
+	}
+	return nil
+}

@@ -75,8 +75,11 @@ func TestAcquire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, current, live)
 		require.NoError(t, lease.Check(ctx))
+		require.NoError(t, l.HeldBy(t.Context(), alice.Run))
+		requireLost(t, l.HeldBy(t.Context(), bob.Run), "run 20260102-040506-d4e5f6 does not hold it any more: alice@build-7 (install, run 20260102-030405-a1b2c3) has it")
 
 		require.NoError(t, lease.Release(t.Context()))
+		requireLost(t, l.HeldBy(t.Context(), alice.Run), "nobody has it")
 		require.NoError(t, lease.Release(t.Context()), "again")
 		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
 		current, err = l.Current(t.Context())

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -49,22 +47,7 @@ func (b *books) locked(ctx context.Context) error {
 	if !b.req.Locked {
 		return nil
 	}
-	r, err := lock.New(b.store, lock.Options{}).Current(ctx)
-	if err != nil {
-		return err
-	}
-	if r != nil && r.Holder.Run == b.req.Run {
-		return nil
-	}
-	who := "nobody has it"
-	if r != nil {
-		who = r.Holder.String() + " has it"
-	}
-	return &fault.Fault{
-		Code: lock.CodeLost, Class: fault.Locked, Op: "keep the deployment's lock",
-		Err: fmt.Errorf("run %s does not hold it any more: %s", b.req.Run, who),
-		Fix: "see that no other run works on the deployment (slipway runs), then run the same command again",
-	}
+	return lock.New(b.store, lock.Options{}).HeldBy(ctx, b.req.Run)
 }
 
 // interrupted tells whether the last attempt at the step ended without a word.
