@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -18,6 +16,8 @@ import (
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // The credentials of the S3 server of these tests.
@@ -43,20 +43,9 @@ state:
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(d.bundle, "bin/slipway"),
-			append([]string{command, "--name", d.name, "--bundle", d.bundle, "--config", config}, args...)...)
-		cmd.Env = append(os.Environ(), "E2E_ID="+s3ID, "E2E_SECRET="+secret)
-		var out, errs bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		start := time.Now()
-		err := cmd.Run()
-		r := result{out: out.String(), err: errs.String(), took: time.Since(start)}
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			r.code = exit.ExitCode()
-		} else {
-			require.NoError(t, err)
-		}
+		cmd := d.CLI(ctx, command, append([]string{"--config", config}, args...)...)
+		cmd.Env = append(cmd.Env, "E2E_ID="+s3ID, "E2E_SECRET="+secret)
+		r := finish(t, cmd)
 		t.Logf("slipway %s: exit %d after %s", command, r.code, r.took.Round(time.Second))
 		require.NotContains(t, r.out+r.err, s3Secret)
 		return r
@@ -64,21 +53,21 @@ state:
 	ok := func(t *testing.T, command string, args ...string) result {
 		t.Helper()
 		r := cli(t, s3Secret, command, args...)
-		require.Zero(t, r.code, tail(r.err))
+		require.Zero(t, r.code, slipway.Tail(r.err))
 		return r
 	}
 	ok(t, "destroy") // whatever an earlier run of the tests left on the engine
 
 	t.Run("one that refuses stops a run before anything starts", func(t *testing.T) {
 		r := cli(t, "an0ther-secret-access-key", "install")
-		require.Equal(t, 3, r.code, tail(r.err))
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "STO-002")
 		require.NotContains(t, r.err, "infrastructure/terraform: running")
 	})
 
 	t.Run("install", func(t *testing.T) {
 		ok(t, "install")
-		below := "team/" + d.name + "/"
+		below := "team/" + d.Name + "/"
 		keys := server.keys(t)
 		for _, want := range []string{
 			"journal/infrastructure.terraform.json", "state.yaml", "runs/latest", "terraform/terraform.tfstate", "secrets/kubeconfig.age",
@@ -108,7 +97,7 @@ state:
 		credentials := filepath.Join(t.TempDir(), "aws.env")
 		require.NoError(t, os.WriteFile(credentials, []byte("AWS_ACCESS_KEY_ID="+s3ID+"\nAWS_SECRET_ACCESS_KEY="+s3Secret+"\n"), 0o600))
 		m := d
-		m.flags = []string{"--state-key", "file:" + key, "--state-credentials", "file:" + credentials}
+		m.Flags = []string{"--state-key", "file:" + key, "--state-credentials", "file:" + credentials}
 		requireHealthy(t, m.status(t, "--config", config), apps...)
 		require.Len(t, regexp.MustCompile(`(?m)^\S+\s+install\s+succeeded\s`).FindAllString(m.ok(t, "runs", "--config", config).out, -1), 2)
 		dir := t.TempDir()
@@ -116,13 +105,13 @@ state:
 		require.FileExists(t, filepath.Join(dir, "report.html"))
 		require.FileExists(t, filepath.Join(dir, "steps/orchestrator.sync/log.txt"))
 		r := d.call(t, "status", "--config", config)
-		require.Equal(t, 2, r.code, tail(r.err))
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "STO-007", "the configuration's references are not for the module")
 	})
 
 	t.Run("another key opens nothing", func(t *testing.T) {
 		r := cli(t, s3Secret, "install", "--state-key", ageKey(t))
-		require.Equal(t, 3, r.code, tail(r.err))
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "SEC-001")
 	})
 
@@ -130,7 +119,7 @@ state:
 		r := ok(t, "destroy")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		for _, k := range server.keys(t) {
-			require.Regexp(t, `^team/`+d.name+`/(lock|runs)/`, k)
+			require.Regexp(t, `^team/`+d.Name+`/(lock|runs)/`, k)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // TestChaos is the short form of `make chaos`: a step's process is killed once and
@@ -16,7 +18,7 @@ func TestChaos(t *testing.T) {
 	d := open(t, "e2e-chaos")
 	logs := filepath.Join(t.TempDir(), "logs")
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./chaos",
-		"--rounds", "2", "--kinds", "step,engine", "--name", d.name, "--bundle", d.bundle, "--logs", logs)
+		"--rounds", "2", "--kinds", "step,engine", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
@@ -26,7 +28,7 @@ func TestChaos(t *testing.T) {
 		for _, file := range files {
 			text, readErr := os.ReadFile(file)
 			require.NoError(t, readErr)
-			t.Logf("%s:\n%s", filepath.Base(file), tail(string(text)))
+			t.Logf("%s:\n%s", filepath.Base(file), slipway.Tail(string(text)))
 		}
 	}
 	require.NoError(t, err)

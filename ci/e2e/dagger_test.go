@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // callLimit bounds one `dagger call`.
@@ -27,12 +29,7 @@ type result struct {
 }
 
 // deployment is a deployment under test and what every call on it is given.
-type deployment struct {
-	name, bundle string
-	lock         string   // file with the digests of a registry, in place of the bundle
-	dir          string   // where dagger is called; the checkout if empty
-	flags        []string // of the module, before the function
-}
+type deployment struct{ slipway.Deployment }
 
 // open skips the test unless engine and bundle are there.
 func open(t *testing.T, name string) deployment {
@@ -42,7 +39,7 @@ func open(t *testing.T, name string) deployment {
 	}
 	bundle := os.Getenv("SLIPWAY_BUNDLE")
 	require.NotEmpty(t, bundle, "SLIPWAY_BUNDLE is not set: run make e2e")
-	return deployment{name: name, bundle: bundle}
+	return deployment{slipway.Deployment{Name: name, Bundle: bundle, Root: root(t)}}
 }
 
 // root is the checkout.
@@ -53,30 +50,19 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// command is a `dagger call` of function on the deployment, ready to start.
-func (d deployment) command(ctx context.Context, t *testing.T, function string, args ...string) *exec.Cmd {
-	t.Helper()
-	all := []string{"call", "--progress", "plain", "--mod", root(t)}
-	if d.lock != "" {
-		all = append(all, "--lock", d.lock)
-	} else {
-		all = append(all, "--bundle", d.bundle)
-	}
-	all = append(append(all, d.flags...), function, "--name", d.name)
-	cmd := exec.CommandContext(ctx, "dagger", append(all, args...)...)
-	if cmd.Dir = d.dir; cmd.Dir == "" {
-		cmd.Dir = root(t)
-	}
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1")
-	return cmd
-}
-
 // call runs `dagger call` to its end.
 func (d deployment) call(t *testing.T, function string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	defer cancel()
-	cmd := d.command(ctx, t, function, args...)
+	r := finish(t, d.Module(ctx, function, args...))
+	t.Logf("dagger call %s %s (%s): exit %d after %s", function, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
+	return r
+}
+
+// finish runs a command to its end.
+func finish(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	start := time.Now()
@@ -86,9 +72,8 @@ func (d deployment) call(t *testing.T, function string, args ...string) result {
 	if errors.As(err, &exit) {
 		r.code = exit.ExitCode()
 	} else {
-		require.NoError(t, err, "start dagger")
+		require.NoError(t, err, "start %s", cmd.Path)
 	}
-	t.Logf("dagger call %s %s (%s): exit %d after %s", function, strings.Join(args, " "), d.name, r.code, r.took.Round(time.Second))
 	return r
 }
 
@@ -96,7 +81,7 @@ func (d deployment) call(t *testing.T, function string, args ...string) result {
 func (d deployment) ok(t *testing.T, function string, args ...string) result {
 	t.Helper()
 	r := d.call(t, function, args...)
-	require.Zero(t, r.code, "dagger call %s failed:\n%s", function, tail(r.err))
+	require.Zero(t, r.code, "dagger call %s failed:\n%s", function, slipway.Tail(r.err))
 	return r
 }
 
@@ -154,12 +139,4 @@ func requireHealthy(t *testing.T, s status, apps ...string) {
 		require.Equal(t, s.Apps[0].Revision, a.Revision, a.Name)
 	}
 	require.ElementsMatch(t, apps, names)
-}
-
-// tail is the end of a long output.
-func tail(s string) string {
-	if len(s) > 6000 {
-		return "…" + s[len(s)-6000:]
-	}
-	return s
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // hooked is a configuration whose hooks write when they ran. The order of the
@@ -59,7 +60,7 @@ hooks:
   - {name: tell, after: workflow, always: true, script: 'echo "$SLIPWAY_STATUS $SLIPWAY_ERROR_CODE"'}
   - {name: celebrate, after: workflow, run: ["true"]}
 `))
-		require.Equal(t, 4, r.code, tail(r.err))
+		require.Equal(t, 4, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "HOK-001")
 		require.Contains(t, r.err, "run the hook gate before infrastructure/terraform: exit status 3: the gate is shut")
 		require.NotContains(t, r.err, "infrastructure/cluster: running", "what needs the step did not start")
@@ -74,7 +75,7 @@ hooks:
 hooks:
   - {name: slow, before: workflow, script: "echo waiting for Godot; sleep 600", timeout: 2s}
 `))
-		require.Equal(t, 5, r.code, tail(r.err))
+		require.Equal(t, 5, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "HOK-002")
 		require.Contains(t, r.err, "it did not end within 2s: waiting for Godot")
 		require.NotContains(t, r.err, "infrastructure/preflight: running", "no step started")
@@ -83,7 +84,7 @@ hooks:
 
 	t.Run("one on a step that does not exist is an error", func(t *testing.T) {
 		r := d.call(t, "install", "--config", write(t, "hooks:\n  - {name: a, before: orchestrator/sinc, run: [x]}\n"))
-		require.Equal(t, 2, r.code, tail(r.err))
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, `line 2: hooks[0].before: got "orchestrator/sinc"`)
 		require.Contains(t, r.err, "orchestrator/sync")
 		require.NotContains(t, r.err, "infrastructure/preflight: running", "no step started")
@@ -95,16 +96,15 @@ hooks:
   - {name: login, before: workflow, script: 'echo "token $TOKEN"; exit 3', secrets: {TOKEN: "env:SLIPWAY_E2E_TOKEN"}}
 `)
 		r := d.call(t, "install", "--config", config)
-		require.Equal(t, 2, r.code, tail(r.err))
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "HOK-003")
 
 		const token = "correct-horse-battery-staple"
-		cmd := exec.CommandContext(t.Context(), filepath.Join(d.bundle, "bin/slipway"),
-			"install", "--verbose", "--name", d.name, "--bundle", d.bundle, "--config", config)
-		cmd.Env = append(os.Environ(), "SLIPWAY_E2E_TOKEN="+token)
+		cmd := d.CLI(t.Context(), "install", "--verbose", "--config", config)
+		cmd.Env = append(cmd.Env, "SLIPWAY_E2E_TOKEN="+token)
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
-		require.Equal(t, 4, cmd.ProcessState.ExitCode(), tail(string(out)))
+		require.Equal(t, 4, cmd.ProcessState.ExitCode(), slipway.Tail(string(out)))
 		require.Contains(t, string(out), "exit status 3: token ***")
 		require.False(t, bytes.Contains(out, []byte(token)), "the token is on the screen")
 		require.Contains(t, read(t, d.report(t), "hooks/login.txt"), "\ntoken ***\n")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // apps are those of the reference platform.
@@ -37,7 +39,7 @@ func TestLifecycle(t *testing.T) {
 	d.ok(t, "destroy") // whatever an earlier run of the tests left
 
 	t.Run("a killed install leaves what the next one continues", func(t *testing.T) {
-		cmd := d.command(t.Context(), t, "install")
+		cmd := d.Module(t.Context(), "install")
 		errs, err := cmd.StderrPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -78,13 +80,13 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	t.Run("one install at a time", func(t *testing.T) {
-		first := d.command(t.Context(), t, "install")
+		first := d.Module(t.Context(), "install")
 		errs, err := first.StderrPipe()
 		require.NoError(t, err)
 		require.NoError(t, first.Start())
 		until(t, errs, "infrastructure/verify: running") // the node before it waits for the lock
 		second := d.call(t, "install", "--lock-timeout", "0s")
-		require.Equal(t, 6, second.code, tail(second.err))
+		require.Equal(t, 6, second.code, slipway.Tail(second.err))
 		require.Contains(t, second.err, "LOK-001")
 		require.Regexp(t, `dagger call@\S+ \(install, run \S+\) has had the lock since`, second.err)
 		require.NoError(t, first.Wait(), "the first goes on")
@@ -101,7 +103,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
 		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, "timeouts: {app: 45s}\n"))
-		require.Contains(t, []int{4, 5}, r.code, tail(r.err))
+		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Regexp(t, `ErrImagePull|ImagePullBackOff|not found`, r.err)
 		require.Contains(t, r.err, "remedy")
@@ -136,11 +138,10 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 func TestThreeFaultsAreReportedTogether(t *testing.T) {
 	d := open(t, "")
-	cmd := d.command(t.Context(), t, "install", "--config", filepath.Join(root(t), "examples/config/invalid-three-faults.yaml"))
-	cmd.Args = without(cmd.Args, "--name", "")
+	cmd := d.Module(t.Context(), "install", "--config", filepath.Join(root(t), "examples/config/invalid-three-faults.yaml"))
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
-	require.Equal(t, 2, cmd.ProcessState.ExitCode(), tail(string(out)))
+	require.Equal(t, 2, cmd.ProcessState.ExitCode(), slipway.Tail(string(out)))
 	for _, fault := range []string{"CFG-001", "read invalid-three-faults.yaml: ", "My_Platform", "moon", "nobody at example.com"} {
 		require.Contains(t, string(out), fault)
 	}
@@ -150,7 +151,7 @@ func TestThreeFaultsAreReportedTogether(t *testing.T) {
 func TestWrongBundleFileIsNamed(t *testing.T) {
 	d := open(t, "e2e-bundle")
 	bad := t.TempDir()
-	require.NoError(t, os.CopyFS(bad, os.DirFS(d.bundle)))
+	require.NoError(t, os.CopyFS(bad, os.DirFS(d.Bundle)))
 	for _, file := range []string{"images/node.tar", "manifests/argocd/core-install.yaml"} {
 		f, err := os.OpenFile(filepath.Join(bad, file), os.O_APPEND|os.O_WRONLY, 0)
 		require.NoError(t, err)
@@ -158,9 +159,9 @@ func TestWrongBundleFileIsNamed(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 	}
-	d.bundle = bad
+	d.Bundle = bad
 	r := d.call(t, "install")
-	require.Equal(t, 3, r.code, tail(r.err))
+	require.Equal(t, 3, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "images/node.tar")
 	require.Contains(t, r.err, "manifests/argocd/core-install.yaml")
 	require.NotContains(t, r.err, "infrastructure/", "no step started")
@@ -230,15 +231,5 @@ func until(t *testing.T, r io.Reader, text string) {
 			return
 		}
 	}
-	t.Fatalf("the output ended without %q:\n%s", text, tail(strings.Join(seen, "\n")))
-}
-
-// without removes a flag and its value.
-func without(args []string, flag, value string) []string {
-	for i := range args {
-		if args[i] == flag && args[i+1] == value {
-			return append(args[:i:i], args[i+2:]...)
-		}
-	}
-	return args
+	t.Fatalf("the output ended without %q:\n%s", text, slipway.Tail(strings.Join(seen, "\n")))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // TestRefusals: what the module refuses before Slipway's program runs has code,
@@ -29,7 +31,7 @@ func TestRefusals(t *testing.T) {
 	}
 	damaged := func(file string) []string {
 		bad := t.TempDir()
-		require.NoError(t, os.CopyFS(bad, os.DirFS(d.bundle)))
+		require.NoError(t, os.CopyFS(bad, os.DirFS(d.Bundle)))
 		require.NoError(t, os.WriteFile(filepath.Join(bad, file), []byte("damaged"), 0o755))
 		return []string{"--bundle", bad}
 	}
@@ -52,12 +54,12 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			args := append([]string{"call", "--progress", "plain", "--mod", module}, c.flags...)
-			cmd := exec.CommandContext(t.Context(), "dagger", append(args, "install", "--name", d.name)...)
+			cmd := exec.CommandContext(t.Context(), "dagger", append(args, "install", "--name", d.Name)...)
 			cmd.Dir = module
 			cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1")
 			out, err := cmd.CombinedOutput()
 			require.Error(t, err)
-			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), tail(string(out)))
+			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), slipway.Tail(string(out)))
 			require.Contains(t, string(out), c.says+": ")
 			require.Contains(t, string(out), "remedy: ")
 		})

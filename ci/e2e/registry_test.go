@@ -21,13 +21,15 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // TestInstallFromRegistry pushes the bundle to a registry and installs from there,
 // without the bundle.
 func TestInstallFromRegistry(t *testing.T) {
 	d := open(t, "e2e-registry")
-	bundle := d.bundle
+	bundle := d.Bundle
 	r := startRegistry(t)
 	to := r.loopback + "/team/slipway"
 	lockFile := filepath.Join(t.TempDir(), "slipway.lock.json")
@@ -44,15 +46,15 @@ func TestInstallFromRegistry(t *testing.T) {
 	require.Equal(t, puts, r.count(http.MethodPut, ""), "a second push uploads nothing")
 
 	// No call gets the bundle: it runs where no .env names it.
-	d.bundle, d.dir, d.lock = "", t.TempDir(), lockFile
+	d.Bundle, d.Dir, d.Lock = "", t.TempDir(), lockFile
 	config := write(t, fmt.Sprintf("registry: %s\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
 	d.ok(t, "destroy", "--config", config) // whatever an earlier run of the tests left
 
 	t.Run("an image that is missing is named before anything starts", func(t *testing.T) {
 		incomplete := d
-		incomplete.lock = changed(t, lockFile, "guestbook")
+		incomplete.Lock = changed(t, lockFile, "guestbook")
 		got := incomplete.call(t, "install", "--config", config)
-		require.Equal(t, 3, got.code, tail(got.err))
+		require.Equal(t, 3, got.code, slipway.Tail(got.err))
 		require.Contains(t, got.err, "REG-007")
 		require.Contains(t, got.err, "the image guestbook from "+to)
 		require.NotContains(t, got.err, "infrastructure/", "no step started")
@@ -60,10 +62,10 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	t.Run("an image that is not the one of the lock is named", func(t *testing.T) {
 		forged := d
-		forged.lock = changed(t, lockFile, "redis")
-		r.forge(workloads(t, forged.lock)["redis"], workloads(t, lockFile)["redis"])
+		forged.Lock = changed(t, lockFile, "redis")
+		r.forge(workloads(t, forged.Lock)["redis"], workloads(t, lockFile)["redis"])
 		got := forged.call(t, "install", "--config", config)
-		require.Equal(t, 3, got.code, tail(got.err))
+		require.Equal(t, 3, got.code, slipway.Tail(got.err))
 		require.Contains(t, got.err, "REG-008")
 		require.Contains(t, got.err, "the image redis from "+to)
 	})
@@ -78,8 +80,9 @@ func TestInstallFromRegistry(t *testing.T) {
 		gone.Close()
 		for url, says := range map[string]string{locked.URL: "REG-001", gone.URL: "REG-002"} {
 			registry := strings.TrimPrefix(url, "http://") + "/slipway"
-			cmd := exec.CommandContext(t.Context(), filepath.Join(bundle, "bin/slipway"),
-				"install", "--name", d.name, "--lock", lockFile, "--registry", registry)
+			tool := d
+			tool.Bundle = bundle
+			cmd := tool.CLI(t.Context(), "install", "--registry", registry)
 			out, err := cmd.CombinedOutput()
 			require.Error(t, err)
 			require.Equal(t, 3, cmd.ProcessState.ExitCode(), string(out))
@@ -90,7 +93,7 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	t.Run("a node that cannot reach the registry is told so", func(t *testing.T) {
 		got := d.call(t, "install")
-		require.Equal(t, 2, got.code, tail(got.err))
+		require.Equal(t, 2, got.code, slipway.Tail(got.err))
 		require.Contains(t, got.err, "registryMirror")
 	})
 

@@ -10,11 +10,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -113,9 +116,14 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 	if s.verbose {
 		log = errw
 	}
+	on := func(name string) slipway.Deployment {
+		return slipway.Deployment{Name: name, Bundle: s.bundle, Root: root}
+	}
+	module := func(ctx context.Context, command, name string) *exec.Cmd { return on(name).Module(ctx, command) }
+	cli := func(ctx context.Context, command, name string) *exec.Cmd { return on(name).CLI(ctx, command) }
 	contestants := []contestant{
-		{title: titleModule, name: "bench-module", installer: &module{dir: root, bundle: s.bundle, log: log}},
-		{title: titleCLI, name: "bench-cli", installer: &cli{dir: root, bundle: s.bundle, log: log}},
+		{title: titleModule, name: "bench-module", installer: &program{module, log}},
+		{title: titleCLI, name: "bench-cli", installer: &program{cli, log}},
 		{title: titleScript, name: "bench-script", installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}, repeats: true},
 	}
 	if s.only != "" {

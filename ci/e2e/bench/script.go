@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // Where containers/ puts things in the node's and the toolchain's container; the
@@ -136,7 +138,7 @@ func (s *script) exec(ctx context.Context, ctr *dagger.Container, args ...string
 	if err != nil {
 		return fmt.Errorf("read the output of %s: %w", args, err)
 	}
-	return fmt.Errorf("%s: exit status %d:\n%s", args, code, tail(out+errs))
+	return fmt.Errorf("%s: exit status %d:\n%s", args, code, slipway.Tail(out+errs))
 }
 
 func fresh(ctr *dagger.Container) *dagger.Container { return ctr.WithEnvVariable("NONCE", rand.Text()) }

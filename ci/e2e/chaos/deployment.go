@@ -12,39 +12,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // deployment is what the rounds install and remove, with the bundle's own
 // command line tool.
-type deployment struct {
-	name   string
-	bundle string
-	root   string // the checkout
-}
-
-// command is one of the tool's commands on the deployment.
-func (d *deployment) command(ctx context.Context, command string, args ...string) *exec.Cmd {
-	all := append([]string{command, "--name", d.name, "--bundle", d.bundle}, args...)
-	cmd := exec.CommandContext(ctx, filepath.Join(d.bundle, "bin", "slipway"), all...)
-	cmd.Dir = d.root
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1", "DO_NOT_TRACK=1")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = time.Minute
-	return cmd
-}
-
-// exitError is a command that ended with another status than 0.
-type exitError struct {
-	command string
-	status  int
-	log     string
-}
-
-func (e *exitError) Error() string {
-	return fmt.Sprintf("slipway %s: exit status %d, see %s", e.command, e.status, e.log)
-}
+type deployment struct{ slipway.Deployment }
 
 // run runs a command to its end and appends what it prints to the file log.
 func (d *deployment) run(ctx context.Context, log, command string, args ...string) error {
@@ -52,31 +27,9 @@ func (d *deployment) run(ctx context.Context, log, command string, args ...strin
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer func() { _ = f.Close() }()
 	fmt.Fprintf(f, "== slipway %s %s\n", command, strings.Join(args, " "))
-	cmd := d.command(ctx, command, args...)
-	cmd.Stdout, cmd.Stderr = f, f
-	return ended(cmd.Run(), command, log)
-}
-
-// ended tells a status from a command that could not be run.
-func ended(err error, command, log string) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return &exitError{command, exit.ExitCode(), log}
-	}
-	return err
-}
-
-// output runs a command and returns its standard output.
-func (d *deployment) output(ctx context.Context, command string, args ...string) ([]byte, error) {
-	cmd := d.command(ctx, command, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("slipway %s %s: %w\n%s", command, strings.Join(args, " "), err, errs.String())
-	}
-	return out.Bytes(), nil
+	err = slipway.Run(d.CLI(ctx, command, args...), f)
+	return errors.Join(err, f.Close())
 }
 
 // reference installs from nothing, undisturbed, and returns what there is then
@@ -112,7 +65,7 @@ type record struct {
 // report copies the last run's directory to dir and returns its record.
 func (d *deployment) report(ctx context.Context, dir string) (record, error) {
 	var r record
-	if _, err := d.output(ctx, "report", "--output", dir); err != nil {
+	if _, err := slipway.Output(d.CLI(ctx, "report", "--output", dir)); err != nil {
 		return r, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
@@ -127,7 +80,7 @@ func (d *deployment) report(ctx context.Context, dir string) (record, error) {
 
 // engine is the pid of the Dagger engine that `make engine` started.
 func (d *deployment) engine(ctx context.Context) (int, error) {
-	out, err := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.root, "ci/engine"), ".", "status").Output()
+	out, err := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/engine"), ".", "status").Output()
 	if err != nil {
 		return 0, fmt.Errorf("find the engine, which make engine starts: %w", err)
 	}
@@ -141,7 +94,7 @@ func (d *deployment) engine(ctx context.Context) (int, error) {
 
 // startEngine starts it again.
 func (d *deployment) startEngine(ctx context.Context, log io.Writer) error {
-	cmd := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.root, "ci/engine"), ".", "start")
+	cmd := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/engine"), ".", "start")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("start the engine again: %w", err)

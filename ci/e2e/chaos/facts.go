@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // facts describe a cluster and the recorded state: a name, and what was found
@@ -25,7 +27,7 @@ const listed = "namespaces,deployments.apps,statefulsets.apps,daemonsets.apps,jo
 
 // facts looks at the deployment, which is installed.
 func (d *deployment) facts(ctx context.Context) (facts, error) {
-	text, err := d.output(ctx, "toolchain", "--", "kubectl", "get", listed, "-A", "-o", "json")
+	text, err := slipway.Output(d.CLI(ctx, "toolchain", "--", "kubectl", "get", listed, "-A", "-o", "json"))
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -116,7 +118,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	} else if err := os.MkdirAll(s.logs, 0o755); err != nil {
 		return fmt.Errorf("make a directory for the logs: %w", err)
 	}
-	d := &deployment{name: s.name, bundle: s.bundle, root: root}
+	d := &deployment{slipway.Deployment{Name: s.name, Bundle: s.bundle, Root: root}}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/ci/e2e/slipway"
 )
 
 // standstill is for how long the API server is cut off.
@@ -127,7 +129,7 @@ func (r *round) start(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	cmd := r.command(ctx, "install")
+	cmd := r.CLI(ctx, "install")
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
 	if err := cmd.Start(); err != nil {
@@ -149,7 +151,11 @@ func (r *round) start(ctx context.Context) (*running, error) {
 		_, _ = io.Copy(io.Discard, out)
 	}()
 	go func() {
-		inst.err = ended(cmd.Wait(), "install", r.log+".log")
+		err := cmd.Wait()
+		if err != nil {
+			err = fmt.Errorf("%w, see %s", err, log.Name())
+		}
+		inst.err = err
 		_ = in.Close()
 		<-read
 		_ = log.Close()
@@ -269,8 +275,8 @@ const notHeld = "does not hold any more"
 func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
 	out := map[string]bool{}
 	err := r.run(ctx, r.log+".log", "report", "--output", dir)
-	var exit *exitError
-	if errors.As(err, &exit) && exit.status == 2 {
+	var exit *slipway.ExitError
+	if errors.As(err, &exit) && exit.Status == 2 {
 		return out, nil // killed before it had written anything
 	}
 	if err != nil {
