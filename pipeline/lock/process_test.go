@@ -20,7 +20,14 @@ import (
 
 const holderVariable = "SLIPWAY_TEST_LOCK"
 
-var quick = lock.Options{Beat: 100 * time.Millisecond, TTL: 2 * time.Second}
+// On a machine that is busy a process may stand still for seconds. So no lease of
+// these tests ends by itself, and who takes one over has a clock by which it has
+// expired long ago: then it is taken once it does not change for two heartbeats,
+// which one that has ended, or stands still, never does.
+var (
+	quick = lock.Options{Beat: 100 * time.Millisecond, TTL: 10 * time.Minute}
+	late  = lock.Options{Beat: quick.Beat, TTL: quick.TTL, Clock: func() time.Time { return time.Now().Add(time.Hour) }}
+)
 
 // holder is another process that holds the lock of a directory.
 type holder struct {
@@ -54,6 +61,10 @@ func hold(t *testing.T, dir string) *holder {
 	out, err := h.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, h.cmd.Start())
+	t.Cleanup(func() { // of a test that failed, it may stand still
+		_ = h.cmd.Process.Kill()
+		_ = h.cmd.Wait()
+	})
 	h.lines = bufio.NewScanner(out)
 	require.Equal(t, "held", h.line(t))
 	return h
@@ -65,20 +76,21 @@ func (h *holder) line(t *testing.T) string {
 	return h.lines.Text()
 }
 
-// takeOver tries until the lock can be had.
-func takeOver(t *testing.T, l *lock.Lock) (context.Context, *lock.Lease) {
+// takeOver takes the lock of a directory away from alice, who holds it and gives no
+// sign of life any more.
+func takeOver(t *testing.T, dir string) (context.Context, *lock.Lease) {
 	t.Helper()
-	_, _, err := l.Acquire(t.Context(), bob)
+	s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
+	require.NoError(t, err)
+	_, _, err = lock.New(s, quick).Acquire(t.Context(), bob)
 	requireHeld(t, err, alice)
-	for start := time.Now(); ; {
-		ctx, lease, err := l.Acquire(t.Context(), bob)
-		if err == nil {
-			return ctx, lease
-		}
-		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
-		require.Less(t, time.Since(start), time.Minute)
-		time.Sleep(quick.Beat)
+	ctx, lease, err := lock.New(s, late).Acquire(t.Context(), bob)
+	if errors.Is(err, &fault.Fault{Code: lock.CodeHeld}) { // a heartbeat was on its way
+		ctx, lease, err = lock.New(s, late).Acquire(t.Context(), bob)
 	}
+	require.NoError(t, err)
+	require.Equal(t, alice, lease.Record().After.Holder)
+	return ctx, lease
 }
 
 func TestAcquire_ofAKilledProcess(t *testing.T) {
@@ -86,10 +98,7 @@ func TestAcquire_ofAKilledProcess(t *testing.T) {
 	h := hold(t, dir)
 	require.NoError(t, h.cmd.Process.Kill())
 	require.Error(t, h.cmd.Wait())
-	s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
-	require.NoError(t, err)
-	ctx, lease := takeOver(t, lock.New(s, quick))
-	require.Equal(t, alice, lease.Record().After.Holder)
+	ctx, lease := takeOver(t, dir)
 	require.NoError(t, lease.Check(ctx))
 	require.NoError(t, lease.Release(ctx))
 }
@@ -100,12 +109,10 @@ func TestAcquire_ofAPausedProcess(t *testing.T) {
 	dir := t.TempDir()
 	h := hold(t, dir)
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGSTOP))
-	s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
-	require.NoError(t, err)
-	ctx, lease := takeOver(t, lock.New(s, quick))
+	ctx, lease := takeOver(t, dir)
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGCONT))
 	cause, release := h.line(t), h.line(t)
-	require.Regexp(t, "^keep the deployment's lock: (no heartbeat could be written within 2s|bob@laptop .* took it over at .*, because it had expired)", cause)
+	require.Regexp(t, "^keep the deployment's lock: bob@laptop .* took it over at .*, because it had expired", cause)
 	require.Equal(t, cause, release)
 	require.NoError(t, h.cmd.Wait())
 	require.NoError(t, lease.Check(ctx))
