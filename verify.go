@@ -88,7 +88,7 @@ type looker struct {
 }
 
 func (l *looker) observe(e pipeline.Event) {
-	key := e.Result.Key.String()
+	key := e.Result.String()
 	if e.Status == pipeline.Running {
 		l.running[key] = true
 	} else {

@@ -67,7 +67,9 @@ func (s Seen) of(req Request) bool {
 var errHooked = errors.New("hooks run around it")
 
 // verifyStep is the step after which a run knows which earlier results hold.
-var verifyStep = step{stage: infrastructure, name: "verify", platform: true, manifests: true, tlsKey: true}
+func verifyStep() step {
+	return step{stage: infrastructure, name: "verify", platform: true, manifests: true, tlsKey: true}
+}
 
 // Verification is what infrastructure/verify found.
 type Verification struct {
@@ -79,7 +81,7 @@ type Verification struct {
 // their results from it; one that is not among them looks for itself. There is
 // nothing to look at in a first run, and no point where hooks run around each step.
 func (c *Conductor) addVerify(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[Verification] {
-	key := verifyStep.key()
+	key := verifyStep().key()
 	return pipeline.Add(p, key, func(ctx context.Context) (out Verification, err error) {
 		if c.inProcess != nil || c.known < worthwhile || slices.Contains(c.hooked, pipeline.EveryStep) {
 			return out, nil
@@ -113,7 +115,7 @@ func (c *Conductor) verify(ctx context.Context) (found Verified, err error) {
 		Secrets:     map[string]*dagger.Secret{},
 		Result:      VerifiedFile,
 	}
-	if err := c.mount(&e, verifyStep); err != nil {
+	if err := c.mount(&e, verifyStep()); err != nil {
 		return found, err
 	}
 	done, err := c.deployment.Exec(ctx, e)

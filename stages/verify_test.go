@@ -112,7 +112,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, results, 16)
 	for _, r := range results {
-		if r.Key != verifyStep.key() {
+		if r.Key != verifyStep().key() {
 			require.Equal(t, Reused, r.Status, r.Key)
 		}
 	}
