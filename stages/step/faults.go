@@ -36,6 +36,8 @@ const (
 	codeSecret fault.Code = "STP-007"
 )
 
+var errSecret = errors.New("the output holds a secret")
+
 func badInput(err error) error {
 	return &fault.Fault{
 		Code: codeRequest, Class: fault.Bug, Op: "read the step's input",

@@ -93,6 +93,9 @@ func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessa
 	var now json.RawMessage // what the step sees now, where it looks for itself
 	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
 		now, err = guarded(ctx, 0, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
+		if err == nil && env.secret.holds(now) {
+			err = errSecret
+		}
 		return err
 	})
 	switch {

@@ -234,7 +234,7 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 	out, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secret.holds(out) {
 		err = &fault.Fault{
-			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errors.New("the output holds a secret"),
+			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errSecret,
 			Fix: "report this with the step's log: slipway report",
 		}
 	}

@@ -2,8 +2,6 @@ package step
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -13,54 +11,54 @@ import (
 // redactor replaces secrets by "***". It is safe for concurrent use.
 type redactor struct {
 	mu    sync.RWMutex
-	forms []string // longest first, so that a part never hides the whole
+	forms []form // longest first, so that a part never hides the whole
 }
 
-// add registers a secret in the forms in which it shows up in output: as it is,
-// line by line (a key in PEM), quoted as in JSON and logs, and in base64 as in a
-// Kubernetes Secret.
+// add registers a secret in the forms in which it shows up in output, with the
+// space around it and without.
 func (r *redactor) add(secret string) {
-	if len(strings.TrimSpace(secret)) < 4 { // would blank out ordinary words
+	trimmed := strings.TrimSpace(secret)
+	if len(trimmed) < 4 { // would blank out ordinary words
 		return
-	}
-	forms := []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))}
-	if q, err := json.Marshal(secret); err == nil {
-		forms = append(forms, string(q[1:len(q)-1]))
-	}
-	if strings.Contains(secret, "\n") {
-		for line := range strings.Lines(secret) {
-			line = strings.TrimSpace(line)
-			// The markers of PEM are no secret, and a short last line would
-			// blank out half the log.
-			if len(line) >= 8 && !strings.HasPrefix(line, "-----") {
-				forms = append(forms, line)
-			}
-		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forms = append(r.forms, forms...)
-	slices.SortFunc(r.forms, func(a, b string) int { return len(b) - len(a) })
-	r.forms = slices.Compact(r.forms)
+	for _, text := range slices.Concat(written(secret), written(trimmed)) {
+		if !slices.ContainsFunc(r.forms, func(f form) bool { return f.text == text }) {
+			r.forms = append(r.forms, newForm(text))
+		}
+	}
+	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 }
 
 func (r *redactor) clean(s string) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, f := range r.forms {
-		s = strings.ReplaceAll(s, f, "***")
+		s = f.hide(s)
 	}
 	return s
+}
+
+// longest is the length of the longest form of a secret, at least 1.
+func (r *redactor) longest() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if len(r.forms) == 0 {
+		return 1
+	}
+	return escaped * len(r.forms[0].text)
 }
 
 // holds tells whether b contains a registered secret.
 func (r *redactor) holds(b []byte) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return slices.ContainsFunc(r.forms, func(f string) bool { return bytes.Contains(b, []byte(f)) })
+	return slices.ContainsFunc(r.forms, func(f form) bool { return f.in(string(b)) })
 }
 
-// maxLine is how many bytes of one line a lineWriter holds back at most.
+// maxLine is how many bytes of one line a lineWriter holds back at most, beside
+// what may be the beginning of a secret.
 const maxLine = 64 << 10
 
 // lineWriter hands whole lines to dst, redacted: a secret that is split over two
@@ -84,8 +82,11 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		w.buf = append(w.buf[:0], w.buf[i+1:]...)
 	}
 	if len(w.buf) > maxLine {
-		w.emit(w.buf)
-		w.buf = w.buf[:0]
+		// The beginning of a secret may stand at the end.
+		clean := w.r.clean(string(w.buf))
+		cut := max(0, len(clean)-w.r.longest()+1)
+		_, _ = io.WriteString(w.dst, clean[:cut])
+		w.buf = append(w.buf[:0], clean[cut:]...)
 	}
 	return len(p), nil
 }
