@@ -29,7 +29,10 @@ type result struct {
 }
 
 // deployment is a deployment under test and what every call on it is given.
-type deployment struct{ slipway.Deployment }
+type deployment struct {
+	slipway.Deployment
+	said *transcript // of every call but those that show secrets
+}
 
 // open skips the test unless engine and bundle are there.
 func open(t *testing.T, name string) deployment {
@@ -39,7 +42,7 @@ func open(t *testing.T, name string) deployment {
 	}
 	bundle := os.Getenv("SLIPWAY_BUNDLE")
 	require.NotEmpty(t, bundle, "SLIPWAY_BUNDLE is not set: run make e2e")
-	return deployment{slipway.Deployment{Name: name, Bundle: bundle, Root: root(t)}}
+	return deployment{slipway.Deployment{Name: name, Bundle: bundle, Root: root(t)}, &transcript{}}
 }
 
 // root is the checkout.
@@ -56,6 +59,9 @@ func (d deployment) call(t *testing.T, function string, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	defer cancel()
 	r := finish(t, d.Module(ctx, function, args...))
+	if function != "toolchain" && function != "kubeconfig" {
+		d.said.add(r.out + r.err)
+	}
 	t.Logf("dagger call %s %s (%s): exit %d after %s", function, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
 	return r
 }

@@ -101,6 +101,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Equal(t, 2, d.call(t, "install", "--only", "moon").code)
 	})
 
+	failed := map[string]string{} // the report of a run that failed
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
 		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, "timeouts: {app: 45s}\n"))
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
@@ -114,6 +115,9 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		}
 		require.FileExists(t, filepath.Join(report, "steps/orchestrator.sync/log.txt"))
 		require.NoDirExists(t, filepath.Join(report, "secrets"))
+		for _, file := range []string{"report.html", "report.json", "junit.xml", "summary.md", "summary.txt"} {
+			failed["the failed run's "+file] = read(t, report, file)
+		}
 		page, err := os.ReadFile(filepath.Join(report, "report.html"))
 		require.NoError(t, err)
 		require.Regexp(t, `(?s)<h2 id="applications">.*<th scope="row">guestbook</th>`, string(page), "the apps, although the run failed")
@@ -124,6 +128,10 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		d.ok(t, "install")
 		requireHealthy(t, d.status(t), apps...)
 		require.Equal(t, secrets(before), secrets(d.shell(t, snapshot)))
+	})
+
+	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
+		d.requireNoLeak(t, failed)
 	})
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// transcript is what commands printed.
+type transcript struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (t *transcript) add(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.WriteString(text)
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
+// public are the keys of Secrets whose values are no secret.
+var public = map[string]bool{"type": true, "username": true, "email": true, "url": true, "ca.crt": true, "tls.crt": true}
+
+// secrets are those that Slipway made in the cluster, and the administrator's
+// access to it: by what they are, in the forms in which they could be somewhere.
+func (d deployment) secrets(t *testing.T) map[string][]string {
+	t.Helper()
+	text := d.shell(t, "kubectl get secrets -A -l app.kubernetes.io/managed-by=slipway -o json")
+	var list struct {
+		Items []struct {
+			Metadata struct{ Namespace, Name string }
+			Data     map[string][]byte
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &list))
+	all := map[string][]string{}
+	for _, s := range list.Items {
+		for key, value := range s.Data {
+			if public[key] || len(value) < 12 {
+				continue
+			}
+			what := s.Metadata.Namespace + "/" + s.Metadata.Name + " " + key
+			all[what] = forms(string(value))
+			require.True(t, holds(text, all[what]), "the list of Secrets holds %s: the search finds it", what)
+		}
+	}
+	require.Contains(t, all, "gitea/gitea-admin password")
+	require.Contains(t, all, "argocd/argocd-redis auth")
+	kubeconfig := d.ok(t, "kubeconfig", "contents").out
+	key := regexp.MustCompile(`client-key-data: (\S+)`).FindStringSubmatch(kubeconfig)
+	require.NotNil(t, key, "the kubeconfig has a key")
+	pem, err := base64.StdEncoding.DecodeString(key[1])
+	require.NoError(t, err)
+	all["the administrator's key"] = append(forms(string(pem)), key[1])
+	return all
+}
+
+// forms are a secret as it is, in base64 and as in a URL; of one of several lines
+// (a key in PEM) each that has no ordinary words in it.
+func forms(secret string) []string {
+	if trimmed := strings.TrimSpace(secret); strings.Contains(trimmed, "\n") {
+		all := []string{base64.StdEncoding.EncodeToString([]byte(secret))}
+		for line := range strings.Lines(trimmed) {
+			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
+				all = append(all, forms(line)...)
+			}
+		}
+		return all
+	}
+	return []string{
+		secret, url.QueryEscape(secret), url.PathEscape(secret),
+		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	}
+}
+
+func holds(text string, forms []string) bool {
+	for _, form := range forms {
+		if strings.Contains(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+// requireNoLeak asserts that no secret of the cluster is in what the commands on
+// the deployment printed, in the report of the last run, in its state volume, which
+// has the records of all of them, and in more: texts by what they are.
+func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
+	t.Helper()
+	places := map[string]string{"what commands printed": d.said.String()}
+	maps.Copy(places, more)
+	report := d.report(t)
+	require.NoError(t, filepath.WalkDir(report, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(report, path)
+		require.NoError(t, err)
+		places["the report's "+filepath.ToSlash(name)] = read(t, report, name)
+		return nil
+	}))
+	for name, text := range d.volume(t) {
+		places["the state volume's "+name] = text
+	}
+	for _, name := range []string{
+		"the report's report.html", "the report's report.json", "the report's junit.xml", "the report's summary.md",
+		"the report's steps/preorchestrator.gitea/log.txt", "the report's steps/preorchestrator.secrets/log.txt",
+		"the state volume's state.yaml", "the state volume's journal/preorchestrator.gitea.json",
+	} {
+		require.NotEmpty(t, places[name], name)
+	}
+	for what, forms := range d.secrets(t) {
+		for where, text := range places {
+			if holds(text, forms) { // the secret is not told here either
+				t.Errorf("%s: the secret %s is in it", where, what)
+			}
+		}
+	}
+}
+
+// volume are the files of the deployment's state volume, without the secrets and
+// Terraform's state, by name.
+func (d deployment) volume(t *testing.T) map[string]string {
+	t.Helper()
+	text := d.shell(t, "tar -cz -C /slipway/state --exclude=./secrets --exclude=./terraform . | base64 -w0")
+	packed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	require.NoError(t, err)
+	plain, err := gzip.NewReader(bytes.NewReader(packed))
+	require.NoError(t, err)
+	files := map[string]string{}
+	for r := tar.NewReader(plain); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		require.NoError(t, err)
+		if h.Typeflag == tar.TypeReg {
+			text, err := io.ReadAll(r)
+			require.NoError(t, err)
+			files[strings.TrimPrefix(h.Name, "./")] = string(text)
+		}
+	}
+}
+
+// collector takes spans over HTTP, as OpenTelemetry sends them, and keeps them as
+// they are: what is text in them can be read.
+func collector(t *testing.T) (env string, spans *transcript) {
+	t.Helper()
+	spans = &transcript{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && r.Header.Get("Content-Encoding") == "gzip" {
+			var plain *gzip.Reader
+			if plain, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
+				body, err = io.ReadAll(plain)
+			}
+		}
+		if err != nil {
+			http.Error(w, fmt.Sprint(err), http.StatusBadRequest)
+			return
+		}
+		spans.add(string(body))
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}))
+	t.Cleanup(server.Close)
+	return "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + server.URL + "/v1/traces", spans
+}
+
+// TestTheSearchForSecretsFinds: one that is escaped or in a file of several lines.
+func TestTheSearchForSecretsFinds(t *testing.T) {
+	key := "-----BEGIN KEY-----\nMIIabc/defghij+klmnop\nMIIqrstuvwxyz0123456\n-----END KEY-----\n"
+	for _, secret := range []string{"correct horse+battery", key} {
+		for _, text := range []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)), strings.ReplaceAll(secret, "\n", `\n`)} {
+			require.True(t, holds("before "+text+" after", forms(secret)), text)
+		}
+		require.False(t, holds("-----BEGIN KEY-----", forms(secret)))
+	}
+}
