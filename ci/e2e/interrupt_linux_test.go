@@ -11,11 +11,9 @@ import (
 
 const ctrlC = "\x03"
 
-// TestCtrlC interrupts installs as a person at a terminal does. Each continues
-// where the one before was.
-func TestCtrlC(t *testing.T) {
-	d := open(t, "e2e-ctrl-c")
-	d.ok(t, "destroy") // whatever an earlier run of the tests left
+// interrupts presses Ctrl-C in installs as a person at a terminal does, and returns
+// the spans of these runs. Each continues where the one before was.
+func interrupts(t *testing.T, d deployment) (spans *transcript) {
 	env, spans := collector(t)
 	install := func(t *testing.T) *terminal {
 		t.Helper()
@@ -24,20 +22,20 @@ func TestCtrlC(t *testing.T) {
 		return onTerminal(t, cmd)
 	}
 
-	t.Run("twice: it ends at once", func(t *testing.T) {
+	t.Run("Ctrl-C twice: it ends at once", func(t *testing.T) {
 		p := install(t)
 		p.until(t, `\ds  preorchestrator/argocd`) // it runs, for long
 		p.press(t, ctrlC+ctrlC)
 		start := time.Now()
 		code, text := p.wait(t, time.Minute)
-		require.Less(t, p.at.Sub(start), 5*time.Second, "%s", text)
+		require.Less(t, p.at.Sub(start), 20*time.Second, "%s", text) // the rest of the install takes a minute
 		require.Equal(t, 7, code, slipway.Tail(text))
 		require.Contains(t, text, "error RUN-001")
 		require.Regexp(t, `steps interrupted: [1-9]`, text)
 		d.said.add(text)
 	})
 
-	t.Run("once: what runs ends, and it says what is left", func(t *testing.T) {
+	t.Run("Ctrl-C once: what runs ends, and it says what is left", func(t *testing.T) {
 		p := install(t)
 		p.until(t, `\ds  preorchestrator/gitea`)
 		p.press(t, ctrlC)
@@ -51,19 +49,6 @@ func TestCtrlC(t *testing.T) {
 		require.Regexp(t, `orchestrator/sync +cancelled`, text)
 		d.said.add(text)
 	})
-
-	t.Run("the next one converges", func(t *testing.T) {
-		code, text := install(t).wait(t, callLimit)
-		require.Zero(t, code, slipway.Tail(text))
-		require.Regexp(t, `preorchestrator/gitea +reused`, text)
-		requireHealthy(t, d.status(t), apps...)
-		d.said.add(text)
-	})
-
-	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
-		require.Contains(t, spans.String(), "orchestrator/sync", "the collector got the spans")
-		d.requireNoLeak(t, map[string]string{"a span": spans.String()})
-	})
-
-	d.ok(t, "destroy")
+	require.Contains(t, spans.String(), "preorchestrator/gitea", "the collector got the spans")
+	return spans
 }

@@ -33,24 +33,27 @@ kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=N:.metad
 // emptySHA256 is the digest of nothing: of a kubectl that failed in a pipe.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// TestLifecycle follows one deployment from a killed install to its removal.
+// TestLifecycle follows one deployment from interrupted installs to its removal.
 func TestLifecycle(t *testing.T) {
 	d := open(t, "e2e")
 	d.ok(t, "destroy") // whatever an earlier run of the tests left
+
+	spans := interrupts(t, d)
 
 	t.Run("a killed install leaves what the next one continues", func(t *testing.T) {
 		cmd := d.Module(t.Context(), "install")
 		errs, err := cmd.StderrPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		until(t, errs, "preorchestrator/argocd: running")
-		time.Sleep(5 * time.Second) // so that it is in the middle of it
+		until(t, errs, "orchestrator/sync: running")
+		time.Sleep(2 * time.Second) // so that it is in the middle of it
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 	})
 
 	t.Run("install", func(t *testing.T) {
 		r := d.ok(t, "install")
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
 		for _, app := range apps {
 			require.Regexp(t, `(?m)^\s*`+app+`\s.*\sSynced\s+Healthy\s`, r.out)
 		}
@@ -131,6 +134,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
+		failed["a span"] = spans.String()
 		d.requireNoLeak(t, failed)
 	})
 
