@@ -27,7 +27,8 @@ func verifyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 	var dirs step.Dirs
 	set.StringVar(&dirs.State, "root", stages.StateDir, "the state volume")
 	set.StringVar(&dirs.Platform, "platform", stages.PlatformDir, "the platform release")
-	return func(ctx context.Context, io streams, args []string) error {
+	return func(ctx context.Context, io streams, args []string) (err error) {
+		defer func() { tellFault(io.err, err) }()
 		if len(args) != 2 {
 			return errUsage{errors.New("give: PLAN RESULT, two files")}
 		}
@@ -80,7 +81,7 @@ func verify(ctx context.Context, plan stages.Plan, dirs step.Dirs, screen io.Wri
 	return found, nil
 }
 
-// looker tells which results are being looked at.
+// looker tells which earlier results are being looked at.
 type looker struct {
 	screen  io.Writer
 	hold    int

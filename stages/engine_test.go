@@ -24,6 +24,7 @@ import (
 // every object an id, and answers the rest from a table.
 type engine struct {
 	answers map[string]any // by what the question holds
+	exit    int            // code of every command
 
 	mu    sync.Mutex
 	asked []string
@@ -70,7 +71,7 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 	defer e.mu.Unlock()
 	e.asked = append(e.asked, query)
 	if leaf == "exitCode" {
-		return 0, ctx.Err()
+		return e.exit, ctx.Err()
 	}
 	for part, answer := range e.answers {
 		if strings.Contains(query, part) {

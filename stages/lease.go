@@ -102,18 +102,24 @@ func (c *Conductor) Unlock(ctx context.Context, reason string, force bool) (*loc
 
 // ask runs a state command that writes JSON to a file, or tells its fault.
 func (c *Conductor) ask(ctx context.Context, args []string, file string, answer any) error {
-	done, err := c.deployment.Exec(ctx, containers.Exec{Args: args, Result: file})
+	return c.answer(ctx, containers.Exec{Args: args, Result: file}, answer)
+}
+
+// answer runs a command of Slipway's of which the result is JSON, and decodes that.
+// Its error is the fault that the command told.
+func (c *Conductor) answer(ctx context.Context, e containers.Exec, answer any) error {
+	done, err := c.deployment.Exec(ctx, e)
 	if err != nil {
 		return err
 	}
-	if err := ended(args, done); err != nil {
+	if err := ended(e.Args, done); err != nil {
 		return err
 	}
 	if done.Result == nil {
-		return fmt.Errorf("run %v: no answer: %s", args, containers.Complaint(done.Stderr))
+		return fmt.Errorf("run %v: no answer: %s", e.Args, containers.Complaint(done.Stderr))
 	}
 	if err := json.Unmarshal(done.Result, answer); err != nil {
-		return fmt.Errorf("decode the answer of %v: %w", args, err)
+		return fmt.Errorf("decode the answer of %v: %w", e.Args, err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ type Plan struct {
 // Verified is what `slipway verify` leaves in VerifiedFile.
 type Verified struct {
 	Steps map[string]Seen `json:"steps"` // those whose results hold, by "stage/name"
-	Total int             `json:"total"` // of the graph
+	Total int             `json:"total"` // steps of the graph that can be looked at
 }
 
 // Seen is the earlier result of a step that was found to hold for an input.
@@ -118,21 +118,12 @@ func (c *Conductor) verify(ctx context.Context) (found Verified, err error) {
 	if err := c.mount(&e, verifyStep()); err != nil {
 		return found, err
 	}
-	done, err := c.deployment.Exec(ctx, e)
-	switch {
-	case err != nil:
-		return found, err
-	case done.ExitCode != 0 || done.Result == nil:
-		return found, fmt.Errorf("exit status %d: %s", done.ExitCode, containers.Complaint(done.Stderr))
-	}
-	if err := json.Unmarshal(done.Result, &found); err != nil {
-		return found, fmt.Errorf("decode what was verified: %w", err)
-	}
-	return found, nil
+	return found, c.answer(ctx, e, &found)
 }
 
 // Verify carries plan out in this process, where run runs a step as far as that
-// changes nothing, and returns what holds. observe is told of every step.
+// changes nothing, and returns what holds. observe, which may be nil, is told of
+// every step that is looked at.
 func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider providers.Provider, release *platform.Release,
 	run func(context.Context, Request) Result, observe func(pipeline.Event)) (Verified, error) {
 	c := &Conductor{
@@ -156,13 +147,18 @@ func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider provide
 	}
 	// A step that does not hold is no failure here, and what needs it is not
 	// looked at.
-	if results, err := p.Run(ctx, pipeline.Options{Select: plan.Selection, Observe: observe}); results == nil {
+	tell := func(e pipeline.Event) {
+		if _, looked := c.online[e.Result.Key]; looked && observe != nil {
+			observe(e)
+		}
+	}
+	if results, err := p.Run(ctx, pipeline.Options{Select: plan.Selection, Observe: tell}); results == nil {
 		return Verified{}, err
 	}
 	if ctx.Err() != nil {
 		return Verified{}, context.Cause(ctx)
 	}
-	return Verified{Steps: maps.Clone(c.verified), Total: len(p.Graph())}, nil
+	return Verified{Steps: maps.Clone(c.verified), Total: len(c.online)}, nil
 }
 
 // look runs a step in this process and keeps its earlier result if that holds.

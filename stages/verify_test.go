@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers"
@@ -54,8 +55,8 @@ func verifyAll(t *testing.T, e *earlier, change func(*Plan)) Verified {
 func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
 	e := &earlier{}
 	got := verifyAll(t, e, nil)
-	require.Equal(t, 18, got.Total)
-	require.Len(t, got.Steps, 16, "all but the node and the look itself")
+	require.Equal(t, 16, got.Total, "all but the node and the look itself")
+	require.Len(t, got.Steps, 16)
 	require.Equal(t, slices.Sorted(maps.Keys(e.asked)), slices.Sorted(maps.Keys(got.Steps)))
 	for id, req := range e.asked {
 		require.True(t, req.VerifyOnly, id)
@@ -86,6 +87,39 @@ func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
 func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
 	got := verifyAll(t, &earlier{}, func(p *Plan) { p.Selection = pipeline.Select{To: []string{"infrastructure/cluster"}} })
 	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
+}
+
+func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
+	told := map[string][]pipeline.Status{}
+	observe := func(e pipeline.Event) {
+		id := e.Result.Key.String()
+		told[id] = append(told[id], e.Status)
+	}
+	release := &platform.Release{Version: "1.0.0"}
+	_, err := Verify(t.Context(), Plan{Run: "r2"}, config.Default(), local.Provider{}, release, (&earlier{}).run, observe)
+	require.NoError(t, err)
+	require.Len(t, told, 16)
+	require.NotContains(t, told, "infrastructure/node")
+	require.NotContains(t, told, "infrastructure/verify")
+	require.Equal(t, []pipeline.Status{pipeline.Running, pipeline.Reused}, told["orchestrator/sync"])
+}
+
+// What `slipway verify` says went wrong has its code in the run's error too.
+func TestALookThatFailsTellsItsFault(t *testing.T) {
+	f := &fault.Fault{Code: "PLT-001", Class: fault.Usage, Err: errors.New("no such release")}
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	c, e := conducted(t, map[string]any{"{contents}": "", "{stderr}": containers.FaultLine + string(text) + "\n"})
+	e.exit = 2
+	c.opts.ReleaseDir, c.opts.Images.Manifests = c.opts.Client.Directory(), c.opts.Client.Directory()
+	_, err = c.verify(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-001"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+
+	c, _ = conducted(t, map[string]any{"{contents}": "no JSON"})
+	c.opts.ReleaseDir, c.opts.Images.Manifests = c.opts.Client.Directory(), c.opts.Client.Directory()
+	_, err = c.verify(t.Context())
+	require.ErrorContains(t, err, "decode the answer of [slipway verify")
 }
 
 // The conductor asks for each step the same as the look did: otherwise no result
