@@ -87,6 +87,18 @@ func (e *Env) Store(ctx context.Context) (*store.Store, error) {
 	return s, err
 }
 
+// close lets go of the store, if it was opened.
+func (e *Env) close() error {
+	e.opened.Lock()
+	defer e.opened.Unlock()
+	if e.store == nil {
+		return nil
+	}
+	err := e.store.Close()
+	e.store = nil
+	return err
+}
+
 // Output is where the output of tools goes: the step's log file only.
 func (e *Env) Output() io.Writer { return e.tools }
 

@@ -111,12 +111,12 @@ func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessa
 // known counts the steps of which the journal holds a success with the tools of
 // req. What cannot be read counts for nothing: it makes a run slower, not wrong.
 func known(ctx context.Context, req stages.Request, env *Env) int {
-	own, err := openBooks(ctx, env, req)
+	s, err := env.Store(ctx)
 	if err != nil {
 		env.Logger.Warn("earlier results are not counted", "error", err)
 		return 0
 	}
-	all, err := own.ledger.All(ctx)
+	all, err := journal.On(s, req.Deployment).All(ctx)
 	if err != nil {
 		env.Logger.Warn("some earlier results are not counted", "error", err)
 	}

@@ -115,6 +115,11 @@ func perform(ctx context.Context, reg *Registry, req stages.Request, o options, 
 	defer func() { _ = logFile.Close() }()
 
 	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
+	defer func() {
+		if err := env.close(); err != nil {
+			fmt.Fprintln(stderr, "slipway: close the deployment's store:", err)
+		}
+	}()
 	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
 	for _, name := range store.SecretVariables() {
 		env.Redact(os.Getenv(name))

@@ -1,13 +1,19 @@
 package step_test
 
 import (
+	"context"
 	"encoding/json"
+	"net/url"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+	"gocloud.dev/gcerrors"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -43,4 +49,35 @@ func TestAStepInThisProcess(t *testing.T) {
 	}
 	req.Digests.Tools = "others"
 	require.Zero(t, perform().Known)
+}
+
+// buckets opens buckets in memory, by their names, and keeps them.
+type buckets map[string][]*blob.Bucket
+
+func (b buckets) OpenBucketURL(_ context.Context, u *url.URL) (*blob.Bucket, error) {
+	opened := memblob.OpenBucket(nil)
+	b[u.Host] = append(b[u.Host], opened)
+	return opened, nil
+}
+
+func (buckets) Credentials() []string { return nil }
+
+func (buckets) Kind(err error) store.Kind {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return store.Absent
+	}
+	return store.Other
+}
+
+// TestAStepClosesItsStore: in one process many steps run.
+func TestAStepClosesItsStore(t *testing.T) {
+	b, opened := newBench(t), buckets{}
+	b.reg.Stores = map[string]store.Opener{"mine": opened}
+	t.Setenv(stages.StateURLVariable, "mine://bucket")
+	_, res := b.run(stages.Request{Digests: digests("d"), Count: true})
+	require.Nil(t, res.Fault, b.shown.String())
+	require.Equal(t, 1, res.Known)
+	require.Len(t, opened["bucket"], 1, "one for all that a step does")
+	_, err := opened["bucket"][0].Exists(t.Context(), "x")
+	require.ErrorContains(t, err, "closed")
 }
