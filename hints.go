@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // addressed returns what completes the commands in a text for people, such as a
@@ -28,12 +30,16 @@ func addressed(set *pflag.FlagSet) func(string) string {
 			cmd.flags(its)
 			var before, after string // the function that dagger calls
 			for _, f := range given(set) {
+				value := f.Value.String()
 				switch {
-				case its.Lookup(f.Name) == nil || strings.Contains(found, "--"+f.Name):
-				case program == "slipway" || !slices.Contains(origins(), f.Name):
-					after += " --" + f.Name + " " + quoted(f.Value.String())
+				case its.Lookup(f.Name) == nil || has(found, f.Name):
+				case program == "slipway" || !slices.Contains(shared(), f.Name):
+					after += " --" + f.Name + " " + quoted(value)
 				default:
-					before += " --" + f.Name + " " + quoted(f.Value.String())
+					if f.Name == "state-key" || f.Name == "state-credentials" {
+						value = "file:" + value // dagger's secrets are named by where they are
+					}
+					before += " --" + f.Name + " " + quoted(value)
 				}
 			}
 			return program + before + " " + name + after + strings.TrimPrefix(found, program+" "+name)
@@ -41,22 +47,40 @@ func addressed(set *pflag.FlagSet) func(string) string {
 	}
 }
 
-// origins are the flags that say where images come from; dagger has them before
-// the function.
-func origins() []string { return []string{"bundle", "lock", "registry"} }
+// has tells whether a command has the flag of that name already.
+func has(command, flag string) bool {
+	return slices.ContainsFunc(strings.Fields(command), func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		return name == "--"+flag
+	})
+}
+
+// shared are the flags that all functions of the Dagger module have in common;
+// dagger has them before the function.
+func shared() []string {
+	return []string{"bundle", "lock", "registry", "state", "state-key", "state-credentials"}
+}
 
 // given are the flags of a command line that say what it works on. In the Dagger
-// module only some of them are what the user gave: the files are elsewhere.
+// module only some of them are what the user gave: the files are elsewhere. A URL
+// that is refused, since it may hold a password, is not among them.
 func given(set *pflag.FlagSet) []*pflag.Flag {
-	names := []string{"config", "name"}
+	names := []string{"config", "name", "state"}
 	if os.Getenv(moduleEnv) == "" {
-		names = append(append(names, "platform"), origins()...)
+		names = append([]string{"config", "name", "platform"}, shared()...)
 	}
 	var out []*pflag.Flag
 	for _, name := range names {
-		if f := set.Lookup(name); f != nil && f.Changed {
-			out = append(out, f)
+		f := set.Lookup(name)
+		if f == nil || !f.Changed {
+			continue
 		}
+		if name == "state" {
+			if _, err := store.CheckURL(f.Value.String(), store.Options{Openers: stores()}); err != nil {
+				continue
+			}
+		}
+		out = append(out, f)
 	}
 	return out
 }

@@ -36,6 +36,13 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 		{[]string{"--lock", "l.json", "--registry", "r.example.com"}, "slipway install, or dagger call install", "slipway install --lock l.json --registry r.example.com, or dagger call --lock l.json --registry r.example.com install"},
 		{[]string{"--platform", "./mine"}, "slipway install, then slipway status", "slipway install --platform ./mine, then slipway status"},
 		{[]string{"--name", "dev"}, "slipway bundle push DIR, slipway explain X, a slipway that floats", "slipway bundle push DIR, slipway explain X, a slipway that floats"},
+		{[]string{"--state", "s3://b?region=x", "--state-key", "key.txt", "--state-credentials", "aws.env"},
+			"see that it is gone: slipway runs; then slipway unlock --force, or dagger call unlock",
+			"see that it is gone: slipway runs --state 's3://b?region=x' --state-key key.txt --state-credentials aws.env; " +
+				"then slipway unlock --state 's3://b?region=x' --state-key key.txt --state-credentials aws.env --force, " +
+				"or dagger call --state 's3://b?region=x' --state-key file:key.txt --state-credentials file:aws.env unlock"},
+		{[]string{"--state", "s3://b", "--lock", "l.json"}, "slipway install --state-key FILE --lock-timeout 1m", "slipway install --lock l.json --state s3://b --state-key FILE --lock-timeout 1m"},
+		{[]string{"--state", "s3://me:hunter2@b"}, "slipway validate, slipway install", "slipway validate, slipway install"},
 	} {
 		require.Equal(t, c.want, addressed(line(t, "install", c.args...))(c.text))
 	}
@@ -43,6 +50,8 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 	t.Setenv(moduleEnv, "1")
 	got := addressed(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"))("dagger call install")
 	require.Equal(t, "dagger call install --config c.yaml --name dev", got, "where the module has its files means nothing to who called it")
+	got = addressed(line(t, "runs", "--state", "gs://b", "--state-key", "/slipway/in/state-key"))("dagger call runs")
+	require.Equal(t, "dagger call --state gs://b runs", got, "a URL does")
 }
 
 func TestAnErrorIsPrintedWithCommandsForTheSameDeployment(t *testing.T) {
