@@ -59,7 +59,7 @@ func (p Place) volume(ctx context.Context) (*store.Store, error) {
 
 // Vault opens the secrets of the deployment in s, which is remote. The error is
 // secret.CodeBadKey when there is no key that could be theirs.
-func (p Place) Vault(ctx context.Context, s *store.Store) (*secret.Vault, error) {
+func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, err error) {
 	text, err := os.ReadFile(p.KeyFile)
 	switch {
 	case err == nil:
@@ -77,6 +77,7 @@ func (p Place) Vault(ctx context.Context, s *store.Store) (*secret.Vault, error)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, volume.Close()) }()
 	if _, err := volume.Get(ctx, secret.KeyFile); errors.Is(err, fs.ErrNotExist) {
 		// A key that is made now opens nothing that is there already.
 		names, err := secret.Open(s, nil).Names(ctx)
@@ -179,7 +180,7 @@ func (p Place) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
 
 // RestoreKubeconfig writes the kubeconfig that is in s to the volume, unless there
 // is one: for steps on a machine that has not worked on the deployment yet.
-func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) error {
+func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) (err error) {
 	if !p.Remote() {
 		return nil
 	}
@@ -196,5 +197,6 @@ func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, volume.Close()) }()
 	return volume.Put(ctx, secretsDir+"/"+kubeconfig, text)
 }

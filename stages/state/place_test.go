@@ -102,6 +102,29 @@ func TestKubeconfigIsSealed(t *testing.T) {
 	})
 }
 
+// TestTheVolumeIsClosed: what looks for a key or a kubeconfig there leaves nothing
+// open.
+func TestTheVolumeIsClosed(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	first, s := machine(t, t.TempDir())
+	writeKubeconfig(t, first, canary)
+	_, err := first.SealKubeconfig(t.Context(), s, false)
+	require.NoError(t, err)
+	second := first
+	second.Volume, second.KeyFile = t.TempDir(), filepath.Join(first.Volume, "secrets/identity")
+	require.NoError(t, second.RestoreKubeconfig(t.Context(), s))
+
+	open, err := filepath.Glob("/proc/self/fd/*")
+	require.NoError(t, err)
+	for _, fd := range open {
+		at, _ := os.Readlink(fd) // one that is closed since is nobody's
+		require.NotEqual(t, first.Volume, at)
+		require.NotEqual(t, second.Volume, at)
+	}
+}
+
 func TestTheVolumeNeedsNoKey(t *testing.T) {
 	p := state.Place{Volume: t.TempDir()}
 	s := open(t, p.Volume)
