@@ -20,19 +20,15 @@ func readable(ref config.SecretRef) error {
 		return fmt.Errorf("%s is on the machine that calls, and dagger call does not hand it to hooks; "+
 			"use slipway there, or let the hook read it from the cluster", ref)
 	}
-	kind, name := ref.Split()
-	if kind == "env" {
+	if kind, name := ref.Split(); kind == "env" {
 		if _, ok := os.LookupEnv(name); !ok {
 			return fmt.Errorf("the environment variable %s is not set", name)
 		}
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return err
-		}
-		name = filepath.Join(home, rest)
+	name, err := fileOf(ref)
+	if err != nil {
+		return err
 	}
 	info, err := os.Stat(name) // opening a pipe would wait for its writer
 	switch {
@@ -46,4 +42,17 @@ func readable(ref config.SecretRef) error {
 		return err
 	}
 	return f.Close()
+}
+
+// fileOf is the path of the file that ref refers to; empty when it refers to none.
+func fileOf(ref config.SecretRef) (string, error) {
+	kind, name := ref.Split()
+	if kind != "file" {
+		return "", nil
+	}
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		home, err := os.UserHomeDir()
+		return filepath.Join(home, rest), err
+	}
+	return name, nil
 }

@@ -69,8 +69,11 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 		return stages.State{}, err
 	}
 	out := stages.State{URL: url, Credentials: map[string]*dagger.Secret{}}
+	set := func(name, value string) *dagger.Secret {
+		return opts.Client.SetSecret("slipway-state-"+opts.Config.Name+"-"+name, value)
+	}
 	for name, value := range given {
-		out.Credentials[name] = opts.Client.SetSecret("slipway-state-"+opts.Config.Name+"-"+name, value)
+		out.Credentials[name] = set(name, value)
 	}
 	var errs []error
 	find := func(what string, ref config.SecretRef) *dagger.Secret {
@@ -86,7 +89,17 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 	}
 	if given == nil {
 		for _, name := range slices.Sorted(maps.Keys(cfg.Credentials)) {
-			out.Credentials[name] = find("state.credentials."+name, cfg.Credentials[name])
+			ref := cfg.Credentials[name]
+			out.Credentials[name] = find("state.credentials."+name, ref)
+			if out.Credentials[name] == nil {
+				continue
+			}
+			value, ok, err := oneLine(ref)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("read state.credentials.%s: %w", name, err))
+			} else if ok {
+				out.Credentials[name] = set(name, value)
+			}
 		}
 	}
 	switch {
@@ -105,4 +118,17 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 		out.Key = find("state.key", cfg.Key)
 	}
 	return out, errors.Join(errs...)
+}
+
+// oneLine is the content of the file that ref refers to, without the end of its
+// line, which is no part of a credential: a variable with it is refused by the
+// clouds. ok is false for one that is no file or has several lines.
+func oneLine(ref config.SecretRef) (text string, ok bool, err error) {
+	name, err := fileOf(ref)
+	if name == "" || err != nil {
+		return "", false, err
+	}
+	data, err := os.ReadFile(name)
+	text = strings.TrimSpace(string(data))
+	return text, err == nil && !strings.Contains(text, "\n"), err
 }

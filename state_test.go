@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,6 +90,58 @@ func TestStateOf_missing(t *testing.T) {
 	x.stateKey, opts.Config = "key", x.cfg
 	_, err = x.stateOf(opts, nil)
 	require.ErrorAs(t, err, new(errUsage))
+}
+
+// A file ends with the end of a line, which a variable must not have.
+func TestOneLine(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for name, text := range map[string]string{"key": "se=cret\n", "json": "{\n}\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+	}
+	text, ok, err := oneLine("file:~/key")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "se=cret", text)
+	for _, as := range []config.SecretRef{"env:HOME", config.SecretRef("file:" + filepath.Join(home, "json"))} {
+		_, ok, err = oneLine(as)
+		require.NoError(t, err)
+		require.False(t, ok, "it goes to the engine as it is")
+	}
+	_, _, err = oneLine("file:/nowhere")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// asked is a Dagger engine that keeps what it is asked, and answers nothing.
+type asked struct{ text string }
+
+func (a *asked) Host() string { return "engine.invalid" }
+func (a *asked) Close() error { return nil }
+func (a *asked) Do(req *http.Request) (*http.Response, error) {
+	text, err := io.ReadAll(req.Body)
+	a.text += string(text)
+	return nil, errors.Join(errors.New("nobody answers"), err)
+}
+
+func TestStateOf_credentialsInFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte("verysecret\n"), 0o600))
+	engine := &asked{}
+	client, err := dagger.Connect(t.Context(), dagger.WithConn(engine))
+	require.NoError(t, err)
+	x := bucketed("s3://bucket")
+	x.cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": config.SecretRef("file:" + file)}
+	opts := stages.Options{Client: client, Config: x.cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) {
+		return client.Secret(ref.URI()), nil
+	}}
+	got, err := x.stateOf(opts, nil)
+	require.NoError(t, err)
+	for _, secret := range got.Credentials {
+		_, err := secret.Plaintext(t.Context())
+		require.Error(t, err)
+	}
+	require.Contains(t, engine.text, `env://ID`)
+	require.Contains(t, engine.text, `plaintext:\"verysecret\"`)
 }
 
 // TestStateFlags: a bucket that cannot be is refused before anything starts, and a
