@@ -43,10 +43,19 @@ echo "slipway"": infrastructure/node: not every pod is back after two minutes; l
 // that is a service is where its volume is, on this engine.
 func (c *Conductor) installed(ctx context.Context, what string) error {
 	s, err := c.stored(ctx)
-	if err == nil && (!s.Cluster || c.cluster != nil && !s.Here) {
-		err = c.notThere(what)
+	switch {
+	case err != nil:
+		return err
+	case !s.Cluster:
+		return c.notThere(what)
+	case c.cluster != nil && !s.Here:
+		return &fault.Fault{
+			Code: CodeNotThere, Class: fault.Usage, Op: what,
+			Fix: "use the engine on which it was installed; slipway status shows what the last run saw",
+			Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Name),
+		}
 	}
-	return err
+	return nil
 }
 
 // up starts the cluster's service, which then lives as long as the Dagger

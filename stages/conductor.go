@@ -35,8 +35,10 @@ const (
 	// deployment is.
 	// Class: step, timeout or cancelled.
 	codeNotKept fault.Code = "RUN-007"
-	// CodeNotThere: nothing is installed under that name.
-	// Remedy: `slipway install`, or name another deployment with `--name`.
+	// CodeNotThere: nothing is installed under that name, or its cluster is on
+	// another engine.
+	// Remedy: `slipway install`, or name another deployment with `--name`; use the
+	// engine on which it was installed.
 	CodeNotThere fault.Code = "DEP-001"
 	// codeNoCluster: the provider runs no cluster of its own.
 	// Remedy: use the cluster's own address: `slipway kubeconfig`

@@ -102,7 +102,7 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 	return out, err
 }
 
-// statusOf is the status as far as the state volume knows it.
+// statusOf is the status as far as the deployment's state knows it.
 func (c *Conductor) statusOf(s *Stored) (*DeploymentStatus, error) {
 	if s.Record == nil || !s.Cluster {
 		return nil, c.notThere("show the status")

@@ -60,8 +60,14 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		require.NotContains(t, e.all(), "asService", what)
 	}
 
+	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
+	err := other.Up(t.Context(), nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
+	require.NotContains(t, asked.all(), "slipway-node-", "a second one is not made")
+
 	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, readiness: ""})
-	_, err := c.ToolchainID(t.Context())
+	_, err = c.ToolchainID(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, e.all(), "slipway-node-", "one that is there runs")
 }
