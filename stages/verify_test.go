@@ -92,7 +92,7 @@ func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
 func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
 	told := map[string][]pipeline.Status{}
 	observe := func(e pipeline.Event) {
-		id := e.Result.Key.String()
+		id := e.Result.String()
 		told[id] = append(told[id], e.Status)
 	}
 	release := &platform.Release{Version: "1.0.0"}
