@@ -119,3 +119,23 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 	says("interrupted", "interrupted") // another run holds it
 	require.NoError(t, lease.Release(t.Context()))
 }
+
+// TestState_kubeconfig: a deployment without a cluster has none, which is no error.
+func TestState_kubeconfig(t *testing.T) {
+	root, file := t.TempDir(), filepath.Join(t.TempDir(), "kubeconfig")
+	code, _, errs := slipway("state", "--root", root, "kubeconfig", file)
+	require.Zero(t, code, errs)
+	require.NoFileExists(t, file)
+
+	require.NoError(t, os.Mkdir(filepath.Join(root, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), []byte("c4nary"), 0o600))
+	code, out, errs := slipway("state", "--root", root, "kubeconfig", file)
+	require.Zero(t, code, errs)
+	require.NotContains(t, out+errs, "c4nary", "what is printed is in the engine's log")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "c4nary", string(text))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}

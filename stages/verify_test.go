@@ -104,6 +104,33 @@ func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
 	require.Equal(t, []pipeline.Status{pipeline.Running, pipeline.Reused}, told["orchestrator/sync"])
 }
 
+// A look costs a container, and is no use where hooks run around each step.
+func TestWhenALookIsWorthwhile(t *testing.T) {
+	for what, c := range map[string]struct {
+		known  int
+		hooked []string
+		hold   int
+	}{
+		"a first run":             {worthwhile - 1, nil, 0},
+		"hooks around each step":  {worthwhile, []string{pipeline.EveryStep}, 0},
+		"an earlier run":          {worthwhile, nil, 1},
+		"hooks around some steps": {worthwhile, []string{"orchestrator/sync"}, 1},
+	} {
+		conductor, e := conducted(t, map[string]any{"{contents}": `{"steps":{"infrastructure/terraform":{}},"total":16}`})
+		conductor.opts.ReleaseDir, conductor.opts.Images.Manifests = conductor.opts.Client.Directory(), conductor.opts.Client.Directory()
+		conductor.known, conductor.hooked = c.known, c.hooked
+		var p pipeline.Pipeline
+		look := conductor.addVerify(&p)
+		_, err := p.Run(t.Context(), pipeline.Options{})
+		require.NoError(t, err, what)
+		require.Equal(t, c.hold, look.Value().Hold, what)
+		require.Len(t, conductor.verified, c.hold, what)
+		if c.hold == 0 {
+			require.NotContains(t, e.all(), "withExec", what)
+		}
+	}
+}
+
 // What `slipway verify` says went wrong has its code in the run's error too.
 func TestALookThatFailsTellsItsFault(t *testing.T) {
 	f := &fault.Fault{Code: "PLT-001", Class: fault.Usage, Err: errors.New("no such release")}
