@@ -71,6 +71,47 @@ func TestTheStateIsInABucket(t *testing.T) {
 	})
 }
 
+// TestAStepThatRunsIsSeenInTheBucket: its request is there and no result, whatever
+// a look at its earlier result has left, so that one that is killed is not taken for
+// one that has not run.
+func TestAStepThatRunsIsSeenInTheBucket(t *testing.T) {
+	bucket := t.TempDir()
+	t.Setenv(stages.StateURLVariable, "file://"+bucket)
+	dir := filepath.Join(bucket, "runs/r1/steps/stage.measure")
+	b := newBench(t)
+	_, res := b.run(stages.Request{Digests: digests("d1"), VerifyOnly: true})
+	require.Equal(t, stages.CodeNotVerified, res.Fault.Code)
+	require.FileExists(t, filepath.Join(dir, "result.json"))
+
+	b.do = func(context.Context, *step.Env) {
+		require.NoFileExists(t, filepath.Join(dir, "result.json"))
+		require.FileExists(t, filepath.Join(dir, "log.txt"))
+		request, err := os.ReadFile(filepath.Join(dir, "request.json"))
+		require.NoError(t, err)
+		require.NotContains(t, string(request), "verifyOnly")
+	}
+	code, _ := b.run(stages.Request{Digests: digests("d1")})
+	require.Zero(t, code, b.shown.String())
+	require.Equal(t, 1, b.calls)
+	require.FileExists(t, filepath.Join(dir, "result.json"))
+}
+
+// TestAJournalThatCannotBeWritten: what the store says is what is told.
+func TestAJournalThatCannotBeWritten(t *testing.T) {
+	bucket := t.TempDir()
+	t.Setenv(stages.StateURLVariable, "file://"+bucket)
+	b := newBench(t)
+	b.do = func(context.Context, *step.Env) {
+		require.NoError(t, os.RemoveAll(filepath.Join(bucket, "journal")))
+		require.NoError(t, os.WriteFile(filepath.Join(bucket, "journal"), nil, 0o600))
+	}
+	code, res := b.run(stages.Request{Digests: digests("d1")})
+	require.NotZero(t, code)
+	require.Equal(t, stages.Failed, res.Status)
+	require.Equal(t, store.CodeDamaged, res.Fault.Code, "%v", res.Fault)
+	require.NotContains(t, res.Fault.Fix, "free space")
+}
+
 // TestABucketThatDoesNotAnswer stops a step that changes nothing with a fault of
 // class preflight, before it does anything.
 func TestABucketThatDoesNotAnswer(t *testing.T) {

@@ -52,7 +52,13 @@ func badRequest(err error) *fault.Fault {
 	}
 }
 
+// badState is the fault of a state that cannot be written. One of the store says
+// itself what to do.
 func badState(op string, err error) *fault.Fault {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		own := *f
+		return &own
+	}
 	return &fault.Fault{
 		Code: codeState, Class: fault.Step, Op: op,
 		Fix: "free space on the machine that runs the Dagger engine, then run again: slipway install", Err: err,

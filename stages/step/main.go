@@ -189,7 +189,7 @@ func openLog(dir string, req stages.Request) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(filepath.Join(dir, "result.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, resultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err := atomicfile.Write(filepath.Join(dir, "request.json"), append(b, '\n'), 0o644); err != nil {
@@ -229,6 +229,9 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		"input", req.Digests.Input, "config", req.Digests.Config, "tools", req.Digests.Tools)
 	if env.Place.Remote() { // locks in a bucket outlive who took them
 		env.interrupted = own.interrupted(ctx)
+	}
+	if err := env.announce(ctx); err != nil {
+		return stages.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
 	attempt, err := own.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
 	if err != nil {
@@ -314,6 +317,26 @@ func (e *Env) publish(ctx context.Context, dir string) error {
 	}
 	return e.Place.Publish(ctx, s, dir)
 }
+
+// announce tells the deployment's store, where that is not in the volume, that the
+// step runs: what it has so far is there, and no result of a look at an earlier one.
+func (e *Env) announce(ctx context.Context) error {
+	if !e.Place.Remote() {
+		return nil
+	}
+	s, err := e.Store(ctx)
+	if err != nil {
+		return err
+	}
+	stage, step, _ := strings.Cut(e.ID, "/")
+	if err := s.Delete(ctx, filepath.ToSlash(filepath.Join(recordDir("", e.Run, stage, step), resultFile))); err != nil {
+		return err
+	}
+	return e.publish(ctx, recordDir(e.StateDir, e.Run, stage, step))
+}
+
+// resultFile is the name of the result in the step's directory.
+const resultFile = "result.json"
 
 // finish writes the result into the state volume (dir) and into file, of which
 // each may be empty.
