@@ -80,7 +80,7 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 			}
 			return nil
 		}
-		if ctx.Err() != nil {
+		if ended(ctx) {
 			return c.outOfTime(ctx, what, time.Since(begun), err)
 		}
 		if !Transient(err) {
@@ -134,4 +134,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// ended tells whether ctx has ended. One whose deadline has passed ends in a moment,
+// and what a call says in between is about its context already.
+func ended(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }

@@ -51,7 +51,7 @@ func waitFor(ctx context.Context, what string, interval time.Duration, progress 
 		switch {
 		case done && err == nil:
 			return nil
-		case ctx.Err() != nil:
+		case ended(ctx):
 			// What cond says now is about its context.
 		case err == nil, Transient(err), apierrors.IsNotFound(err):
 			if err != nil {
