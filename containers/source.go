@@ -90,10 +90,13 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 		WithMountedDirectory("/bundle", dir).
 		WithExec([]string{"/" + runner, "bundle", "verify", "/bundle"}, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
 	code, err := done.ExitCode(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case strings.Contains(err.Error(), "permission denied"):
+		return damaged(tool.Path + " is not executable: chmod +x " + tool.Path)
+	default:
 		return fmt.Errorf("verify the bundle: %w", err)
 	}
 	if code == 0 {

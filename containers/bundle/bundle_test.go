@@ -29,7 +29,7 @@ func write(t *testing.T, files map[string]string) string {
 	}
 	for name, content := range files {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755))
 		sum := sha256.Sum256([]byte(content))
 		index.Files = append(index.Files, File{
 			Path: name, Name: filepath.Base(name), Kind: Tool, Version: "1", Origin: "source",
@@ -62,7 +62,8 @@ func TestAnIntactBundleVerifies(t *testing.T) {
 }
 
 func TestVerifyNamesEveryWrongFile(t *testing.T) {
-	dir := write(t, map[string]string{"bin/a": "same", "bin/b": "gone", "bin/c": "content", "bin/d": "grows", "bin/e": "link"})
+	dir := write(t, map[string]string{"bin/a": "same", "bin/b": "gone", "bin/c": "content", "bin/d": "grows", "bin/e": "link", "bin/f": "a zip has no modes"})
+	require.NoError(t, os.Chmod(filepath.Join(dir, "bin/f"), 0o644))
 	require.NoError(t, os.Remove(filepath.Join(dir, "bin/b")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/c"), []byte("tnetnoc"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/d"), []byte("has grown"), 0o644))
@@ -75,7 +76,7 @@ func TestVerifyNamesEveryWrongFile(t *testing.T) {
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	for _, want := range []string{
 		"bin/b is missing", "bin/c has sha256", "bin/d has 9 bytes, the index says 5",
-		"bin/e is not a regular file", "stray is not in the index",
+		"bin/e is not a regular file", "bin/f is not executable: chmod +x bin/f", "stray is not in the index",
 	} {
 		require.ErrorContains(t, err, want)
 	}

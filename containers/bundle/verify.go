@@ -28,8 +28,9 @@ func Verify(ctx context.Context, dir string) error {
 }
 
 // Verify compares size and sha256 of every file with the index, several files
-// at a time. It fails with CodeContent and names each file that is missing, that
-// differs, or that the index does not list.
+// at a time; a tool must be executable too, for steps get it as it is. It fails
+// with CodeContent and names each file that is missing, that differs, or that the
+// index does not list.
 func (b *Bundle) Verify(ctx context.Context) error {
 	if b.dir == "" {
 		return errors.New("verify a bundle that was not read from a directory")
@@ -72,6 +73,8 @@ func compare(ctx context.Context, name string, want File) string {
 		return want.Path + " cannot be read: " + err.Error()
 	case !info.Mode().IsRegular():
 		return want.Path + " is not a regular file"
+	case want.Kind == Tool && info.Mode()&0o111 == 0:
+		return want.Path + " is not executable: chmod +x " + want.Path
 	case info.Size() != want.Size:
 		return fmt.Sprintf("%s has %d bytes, the index says %d", want.Path, info.Size(), want.Size)
 	}

@@ -84,7 +84,7 @@ func (f *fixture) write(t *testing.T, path string, content []byte) {
 	t.Helper()
 	path = filepath.Join(f.dir, path)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, content, 0o644))
+	require.NoError(t, os.WriteFile(path, content, 0o755))
 }
 
 func ociArchive(t *testing.T, images map[string]v1.Image) []byte {
@@ -180,7 +180,7 @@ func TestPushedTwiceUploadsOnce(t *testing.T) {
 	text, err := second.Marshal()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "slipway.lock.json")
-	require.NoError(t, os.WriteFile(path, text, 0o644))
+	require.NoError(t, os.WriteFile(path, text, 0o755))
 	read, err := lock.Read(path)
 	require.NoError(t, err)
 	require.Equal(t, second, read)
