@@ -2,9 +2,11 @@ package stages
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -41,8 +43,12 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 }
 
 // Destroy removes the deployment and proves that nothing is left; one that is
-// not there is no error. The records of its runs are kept.
+// not there is no error. The records of its runs are kept. One whose cluster is on
+// another engine is a fault: its state would go, and the cluster stay.
 func (c *Conductor) Destroy(ctx context.Context) (*report.Run, error) {
+	if err := c.here(ctx); err != nil {
+		return nil, err
+	}
 	c.run = report.NewID(time.Now())
 	var p pipeline.Pipeline
 	if err := c.destroy(&p); err != nil {
@@ -57,4 +63,20 @@ func (c *Conductor) Destroy(ctx context.Context) (*report.Run, error) {
 		err = c.tell(ctx, "slipway", "state", "purge")
 	}
 	return record, c.keep(ctx, record, nil, err)
+}
+
+// here is the fault of a removal on an engine that has not the cluster.
+func (c *Conductor) here(ctx context.Context) error {
+	if c.cluster == nil || c.opts.State.URL == "" {
+		return nil
+	}
+	s, err := c.stored(ctx)
+	if err != nil || !s.Cluster || s.Here {
+		return err
+	}
+	return &fault.Fault{
+		Code: CodeNotThere, Class: fault.Usage, Op: "remove the deployment",
+		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Name),
+		Fix: "use the engine on which it was installed; if that is gone, delete what is below the deployment's name in the bucket",
+	}
 }
