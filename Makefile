@@ -43,8 +43,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 
 .PHONY: e2e
 e2e: engine bundle browser ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/e2e -count=1 -timeout 60m -v .
-	SLIPWAY_TERRAFORM="$$($(OWN_BUNDLE))/bin/terraform" go test -C ci/s3 -count=1 -v -run 'Terraform|TwoMachines' .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/e2e -count=1 -timeout 60m -parallel 2 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway

@@ -30,6 +30,7 @@ const (
 // server, which runs on this machine and is reached by the steps through the
 // engine's bridge.
 func TestStateInABucket(t *testing.T) {
+	t.Parallel()
 	d := open(t, "e2e-bucket")
 	server := startS3(t)
 	key := ageKey(t)
@@ -122,6 +123,20 @@ state:
 			require.Regexp(t, `^team/`+d.Name+`/(lock|runs)/`, k)
 		}
 	})
+}
+
+// TestStateOfTwoMachines runs the tests of ci/s3 that need the bundle: two machines
+// that share a bucket, and Terraform's state in it.
+func TestStateOfTwoMachines(t *testing.T) {
+	t.Parallel()
+	d := open(t, "")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-C", filepath.Join(root(t), "ci/s3"), "-count=1", "-v", "-run", "Terraform|TwoMachines", ".")
+	cmd.Env = append(os.Environ(), "SLIPWAY_TERRAFORM="+filepath.Join(d.Bundle, "bin/terraform"))
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "--- PASS: TestTwoMachines")
+	require.Contains(t, string(out), "--- PASS: TestTerraform")
 }
 
 // s3Server is an S3 server of this machine, on the engine's bridge.

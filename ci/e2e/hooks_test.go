@@ -50,6 +50,7 @@ hooks:
 
 // TestHooks follows hooks of the configuration on the real engine.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	d := open(t, "e2e-hooks")
 	d.ok(t, "destroy") // whatever an earlier run of the tests left
 

@@ -28,6 +28,7 @@ import (
 // TestInstallFromRegistry pushes the bundle to a registry and installs from there,
 // without the bundle.
 func TestInstallFromRegistry(t *testing.T) {
+	t.Parallel()
 	d := open(t, "e2e-registry")
 	bundle := d.Bundle
 	r := startRegistry(t)
