@@ -36,7 +36,7 @@ func attend(cli string, args []string, patience time.Duration, in io.Reader, out
 		_, _ = io.Copy(input, in)
 		_ = input.Close()
 		time.AfterFunc(patience, func() {
-			fmt.Fprintf(errw, "slipway: the session did not end within %s: its engine does not answer any more\n", patience)
+			fmt.Fprintf(errw, "slipway: the Dagger session did not end within %s and is given up\n", patience)
 			_ = cmd.Process.Kill()
 		})
 	}()

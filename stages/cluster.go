@@ -49,13 +49,19 @@ func (c *Conductor) installed(ctx context.Context, what string) error {
 	case !s.Cluster:
 		return c.notThere(what)
 	case c.cluster != nil && !s.Here:
-		return &fault.Fault{
-			Code: CodeNotThere, Class: fault.Usage, Op: what,
-			Fix: "use the engine on which it was installed; slipway status shows what the last run saw",
-			Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Name),
-		}
+		return c.elsewhere(what, "slipway status shows what the last run saw")
 	}
 	return nil
+}
+
+// elsewhere is the fault of what has to be done on the engine with the cluster;
+// otherwise is what one can do on this one.
+func (c *Conductor) elsewhere(what, otherwise string) error {
+	return &fault.Fault{
+		Code: CodeNotThere, Class: fault.Usage, Op: what,
+		Fix: "use the engine on which it was installed; " + otherwise,
+		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Name),
+	}
 }
 
 // up starts the cluster's service, which then lives as long as the Dagger

@@ -2,11 +2,9 @@ package stages
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -74,9 +72,5 @@ func (c *Conductor) here(ctx context.Context) error {
 	if err != nil || !s.Cluster || s.Here {
 		return err
 	}
-	return &fault.Fault{
-		Code: CodeNotThere, Class: fault.Usage, Op: "remove the deployment",
-		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Name),
-		Fix: "use the engine on which it was installed; if that is gone, delete what is below the deployment's name in the bucket",
-	}
+	return c.elsewhere("remove the deployment", "if that is gone, delete what is below the deployment's name in the bucket")
 }

@@ -58,8 +58,8 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 			}
 			return in
 		})
-	// A cluster that Slipway runs itself starts while Terraform works; one that
-	// Terraform makes is there only after it.
+	// A cluster that Slipway runs itself comes up while Terraform works; one that
+	// Terraform makes is there to be looked at when it was made before.
 	up := []pipeline.Dep{preflight}
 	if c.cluster != nil {
 		up = append(up, c.addNode(p, preflight))
