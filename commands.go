@@ -26,7 +26,7 @@ func commands() map[string]command {
 		"status":     {short: "Shows the deployment's steps and applications", flags: statusCommand},
 		"report":     {short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs", flags: reportCommand},
 		"kubeconfig": {short: "Prints the administrator's access to the cluster", flags: kubeconfigCommand},
-		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports until interrupted", flags: clusterCommand, stopping: "stopping the cluster"},
+		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports, until interrupted or in the background", flags: clusterCommand, stopping: "stopping the cluster"},
 		"toolchain":  {short: "Runs a command in the container in which every step runs", args: "-- COMMAND…", flags: toolchainCommand},
 		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
@@ -51,12 +51,17 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 	set.StringSliceVar(&sel.To, "to", nil, "run these steps and all that they need")
 	set.StringSliceVar(&sel.Only, "only", nil, "run only these steps")
 	parallel := set.Int("parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	keep := set.Bool("keep-cluster", false, "leave the local cluster running in the background, whatever the outcome: the next run joins it; slipway cluster --stop ends it")
 	return func(ctx context.Context, io streams, args []string) error {
+		t.work = "install"
 		if err := noArgs(args); err != nil {
 			return err
 		}
 		if *parallel < 0 {
 			return errUsage{fmt.Errorf("--parallel is %d; give 0 or more", *parallel)}
+		}
+		if *keep {
+			t.keep = keepRun
 		}
 		return t.conduct(ctx, t.watched(io), func(c *stages.Options) error {
 			c.Parallel, c.Select, c.LockTimeout = *parallel, sel, *wait
@@ -69,7 +74,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			return t.tlsKey(c, *tlsKey)
 		}, func(ctx context.Context, c *stages.Conductor) error {
 			record, err := c.Install(ctx)
-			return finish(io, record, err)
+			return t.kept(ctx, io, c, finish(io, record, err))
 		})
 	}
 }
@@ -78,6 +83,7 @@ func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 	t := targetFlags(set)
 	wait := lockFlag(set)
 	return func(ctx context.Context, io streams, args []string) error {
+		t.work = "destroy"
 		if err := noArgs(args); err != nil {
 			return err
 		}
@@ -86,6 +92,7 @@ func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			return nil
 		}, func(ctx context.Context, c *stages.Conductor) error {
 			record, err := c.Destroy(ctx)
+			t.ends = t.ends || err == nil
 			return finish(io, record, err)
 		})
 	}
@@ -162,38 +169,6 @@ func writeSecret(file, text string) error {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return nil
-}
-
-func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := targetFlags(set)
-	id := set.String("id", "", "write the service's Dagger id to this file instead of running it")
-	_ = set.MarkHidden("id")
-	return func(ctx context.Context, io streams, args []string) error {
-		if err := noArgs(args); err != nil {
-			return err
-		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
-			if *id != "" {
-				text, err := c.ClusterID(ctx)
-				return writeID(*id, text, err)
-			}
-			ctx, release := endsWith(ctx, io.stop)
-			defer release()
-			return c.Up(ctx, func(ports []int) { clusterReady(io.out, t, ports) })
-		})
-	}
-}
-
-// clusterReady tells how to reach the cluster, whose API and ports are published.
-func clusterReady(w io.Writer, t *target, ports []int) {
-	const api = "https://127.0.0.1:6443"
-	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", t.cfg.Name, api)
-	for _, p := range ports {
-		fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
-	}
-	fmt.Fprintf(w, "  for kubectl, in another terminal: %s\n",
-		addressed(t.flags)("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
-	fmt.Fprintln(w, "Ctrl-C stops it.")
 }
 
 func toolchainCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {

@@ -47,6 +47,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"bundle":              {[]string{"bundle"}, "give: verify DIR"},
 		"lock":                {[]string{"lock"}, "give verify or update"},
 		"server":              {[]string{"kubeconfig", "--server", "not a url"}, "such as https://127.0.0.1:6443"},
+		"cluster":             {[]string{"cluster", "--stop", "--background"}, "give --background or --stop, not both"},
 		"a step without name": {[]string{"step"}, "give one step"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/config"
 )
@@ -43,6 +46,31 @@ func readable(ref config.SecretRef) error {
 	}
 	return f.Close()
 }
+
+// secret is what ref refers to, for the engine. In a session that this process
+// joined the engine would look for it where that one's owner runs, in another
+// environment, so it is handed over.
+func (t *target) secret(client *dagger.Client, ref config.SecretRef) (*dagger.Secret, error) {
+	if t.joined == nil {
+		return client.Secret(ref.URI()), nil
+	}
+	kind, name := ref.Split()
+	if kind == "env" {
+		return client.SetSecret(unique(name), os.Getenv(name)), nil
+	}
+	file, err := fileOf(ref)
+	if err != nil {
+		return nil, err
+	}
+	value, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret %s: %w", ref, err)
+	}
+	return client.SetSecret(unique(filepath.Base(file)), string(value)), nil
+}
+
+// unique is a name for a secret in a session that other processes may work in.
+func unique(name string) string { return "slipway-" + name + "-" + rand.Text() }
 
 // fileOf is the path of the file that ref refers to; empty when it refers to none.
 func fileOf(ref config.SecretRef) (string, error) {

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/containers/keeper"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -19,6 +23,7 @@ import (
 const (
 	envCLI     = "_EXPERIMENTAL_DAGGER_CLI_BIN"
 	envSession = "DAGGER_SESSION_PORT"
+	envToken   = "DAGGER_SESSION_TOKEN"
 	envRunner  = "_EXPERIMENTAL_DAGGER_RUNNER_HOST" // where the engine is
 	envShield  = "SLIPWAY_DAGGER_CLI"
 )
@@ -59,6 +64,62 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 		}()
 		return nil, context.Cause(ctx)
 	}
+}
+
+// opened is a Dagger session that this process opened itself, to lend it: the SDK
+// tells nobody how to join the ones it opens.
+type opened struct {
+	keeper.Session
+	input io.Closer
+	cli   *exec.Cmd
+}
+
+// openSession starts the dagger CLI as the SDK does (dagger.io/dagger v0.19.10,
+// engineconn/session.go): it serves the session until its input ends, and says in
+// the first line of its output where.
+func openSession(ctx context.Context, log io.Writer) (*opened, error) {
+	if err := shield(); err != nil {
+		return nil, err
+	}
+	if err := answers(ctx, os.Getenv(envRunner)); err != nil {
+		return nil, noEngine(err)
+	}
+	if os.Getenv(envCLI) == "" {
+		return nil, noEngine(fmt.Errorf("%s does not name the dagger CLI", envCLI))
+	}
+	s := &opened{cli: exec.Command(os.Getenv(envCLI), "session", "--label", "dagger.io/sdk.name:go")} //nolint:noctx // its end is that of its input
+	s.cli.Stderr = log
+	var err error
+	if s.input, err = s.cli.StdinPipe(); err != nil {
+		return nil, noEngine(err)
+	}
+	out, err := s.cli.StdoutPipe()
+	if err != nil {
+		return nil, noEngine(err)
+	}
+	if err := s.cli.Start(); err != nil {
+		return nil, noEngine(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.input.Close() })
+	defer stop()
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &s.Session)
+	}
+	if err != nil {
+		s.end()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, noEngine(fmt.Errorf("read what the dagger CLI says of its session: %w", err))
+	}
+	return s, nil
+}
+
+// end ends the session.
+func (s *opened) end() {
+	_ = s.input.Close()
+	_ = s.cli.Wait() // its exit code says nothing: attend kills one that does not end
 }
 
 func noEngine(err error) error {

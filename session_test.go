@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "attended:", code, err)
 		os.Exit(code)
 	}
+	if os.Getenv("SLIPWAY_TEST_LENDER") != "" {
+		fmt.Fprintln(os.Stderr, os.Getenv("SLIPWAY_TEST_LENDER"))
+		os.Exit(9)
+	}
 	if isSession(os.Args[1:]) {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -46,3 +46,6 @@ func attend(cli string, args []string, patience time.Duration, in io.Reader, out
 	}
 	return 0, err
 }
+
+// detached lets a process live on without the terminal of this one.
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

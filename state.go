@@ -70,7 +70,7 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 	}
 	out := stages.State{URL: url, Credentials: map[string]*dagger.Secret{}}
 	set := func(name, value string) *dagger.Secret {
-		return opts.Client.SetSecret("slipway-state-"+opts.Config.Name+"-"+name, value)
+		return opts.Client.SetSecret(unique("state-"+opts.Config.Name+"-"+name), value)
 	}
 	for name, value := range given {
 		out.Credentials[name] = set(name, value)
@@ -113,7 +113,9 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 				Fix: "give the path of a file that age-keygen wrote"})
 			break
 		}
-		out.Key = opts.Client.Secret("file://" + abs)
+		if out.Key, err = t.secret(opts.Client, config.SecretRef("file:"+abs)); err != nil {
+			errs = append(errs, err)
+		}
 	case cfg.Key != "":
 		out.Key = find("state.key", cfg.Key)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers/keeper"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
@@ -40,7 +41,15 @@ type target struct {
 	bundleID, platformID string
 
 	flags *pflag.FlagSet
+	given []byte // the configuration that was read from standard input
 	cfg   *config.Config
+
+	keep   keeping
+	work   string         // the workflow of a run that changes something; empty: none
+	joined *keeper.Client // whose session this one is; nil: its own
+	ends   bool           // that one is to end with this process
+	own    *opened        // the session that this process lends; nil: none
+	shared keeper.Log     // of that session
 }
 
 // targetFlags declares the flags that every command on a deployment has.
@@ -95,6 +104,7 @@ func (t *target) load(in io.Reader) (*config.Config, error) {
 	case "-":
 		opts.File = "standard input"
 		data, err = io.ReadAll(io.LimitReader(in, 2<<20))
+		t.given = data
 	default:
 		data, err = os.ReadFile(t.config)
 	}
@@ -126,13 +136,16 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	if err != nil {
 		return err
 	}
-	client, err := connect(ctx, engineLog(io.err, t.verbose))
+	client, end, err := t.session(ctx, io)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }()
+	defer end()
 
 	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Stop: io.stop, Hint: addressed(t.flags)}
+	if t.joined != nil {
+		opts.Kept = t.joined.Node
+	}
 	keep := t.watch(io.err, &opts)
 	defer keep()
 	opts.Tools = toolVersions(pins)
@@ -141,7 +154,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 		if err := readable(ref); err != nil {
 			return nil, err
 		}
-		return client.Secret(ref.URI()), nil
+		return t.secret(client, ref)
 	}
 	if opts.State, err = t.stateOf(opts, credentials); err != nil {
 		return err
@@ -178,7 +191,8 @@ func (t *target) directory(client *dagger.Client, path, idFile string) (*dagger.
 		return nil, &fault.Fault{Code: codeNoDirectory, Class: fault.Usage, Op: "open " + path,
 			Fix: "give the path of a directory that exists", Err: err}
 	}
-	return client.Host().Directory(abs), nil
+	// A session that was joined may have read it before.
+	return client.Host().Directory(abs, dagger.HostDirectoryOpts{NoCache: t.joined != nil}), nil
 }
 
 // release loads the platform release and hands it to the engine.
@@ -252,11 +266,12 @@ func (t *target) tlsKey(opts *stages.Options, file string) error {
 		if err != nil {
 			return fmt.Errorf("find %s: %w", file, err)
 		}
-		opts.TLSKey = opts.Client.Secret("file://" + abs)
-		return nil
+		opts.TLSKey, err = t.secret(opts.Client, config.SecretRef("file:"+abs))
+		return err
 	}
-	opts.TLSKey = opts.Client.Secret(t.cfg.TLS.Key.URI())
-	return nil
+	var err error
+	opts.TLSKey, err = t.secret(opts.Client, t.cfg.TLS.Key)
+	return err
 }
 
 // engineLog shows the engine's log when it is wanted, else only the lines in

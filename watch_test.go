@@ -78,7 +78,7 @@ func TestEngineLogShowsWhatStepsSay(t *testing.T) {
 
 func TestSpanOfACommand(t *testing.T) {
 	t.Setenv("TRACEPARENT", "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
-	kept := &keeper{}
+	kept := &collector{}
 	ctx, cancel := context.WithCancel(t.Context())
 	ctx, finish := spans(ctx, "slipway install", sdktrace.NewBatchSpanProcessor(kept))
 	require.True(t, trace.SpanContextFromContext(ctx).IsValid())
@@ -101,12 +101,12 @@ func TestNoCollectorNoSpan(t *testing.T) {
 	finish(nil)
 }
 
-// keeper is a collector.
-type keeper struct{ spans tracetest.SpanStubs }
+// collector is a collector.
+type collector struct{ spans tracetest.SpanStubs }
 
-func (k *keeper) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (k *collector) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
 	k.spans = append(k.spans, tracetest.SpanStubsFromReadOnlySpans(spans)...)
 	return nil
 }
 
-func (k *keeper) Shutdown(context.Context) error { return nil }
+func (k *collector) Shutdown(context.Context) error { return nil }

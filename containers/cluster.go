@@ -2,6 +2,8 @@ package containers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -30,6 +32,10 @@ const (
 	// Remedy: see whether it is well: `slipway status`
 	// Class: step or timeout.
 	codeNoStop fault.Code = "CTR-005"
+	// codeOther: the cluster that is kept running was started from other images or
+	// with other ports than are wanted now.
+	// Remedy: `slipway cluster --stop`, then run the same command again.
+	codeOther fault.Code = "CTR-007"
 )
 
 // Ports of the cluster service.
@@ -45,6 +51,8 @@ type Cluster struct {
 	name    string // of the deployment
 	service *dagger.Service
 	life    lifecycle // of the service
+	id      string
+	kept    string // ID of the cluster that somebody keeps running; empty: nobody does
 
 	mu      sync.Mutex
 	running bool
@@ -83,7 +91,26 @@ func (d *Deployment) Cluster(ports ...int) *Cluster {
 		Args:                     append([]string{binDir + "/slipway-node"}, args...),
 		InsecureRootCapabilities: true,
 	})
-	return &Cluster{name: d.name, service: service, life: service}
+	id := sha256.Sum256([]byte(fmt.Sprintf("%q %v %s", args, ports, d.images.Digest)))
+	return &Cluster{name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8])}
+}
+
+// ID identifies what the service is started from: two clusters with the same one
+// are the same service in a Dagger session.
+func (c *Cluster) ID() string { return c.id }
+
+// Keep says that somebody else keeps the service of the cluster with that ID running
+// in this session: Stop lets it run. Call it before Start.
+func (c *Cluster) Keep(id string) { c.kept = id }
+
+// other is the fault of a cluster that is kept running and is not this one.
+func (c *Cluster) other() error {
+	if c.kept == "" || c.kept == c.id {
+		return nil
+	}
+	return &fault.Fault{Code: codeOther, Class: fault.Preflight, Op: "join the running cluster",
+		Fix: "stop it, then run the same command again: slipway cluster --stop",
+		Err: fmt.Errorf("the running cluster of deployment %s was started from other images or with other ports", c.name)}
 }
 
 // Service is what steps bind to.
@@ -100,6 +127,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 	defer c.mu.Unlock()
 	if c.running {
 		return nil
+	}
+	if err := c.other(); err != nil {
+		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -121,7 +151,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			f.Err = fmt.Errorf("waited %s for ports %d and %d of the node of deployment %s to open; last seen: %w", startLimit, APIPort, HealthPort, c.name, err)
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
-			f.Fix = "wait until the other run on this deployment has ended, then run again"
+			f.Fix = "wait until the other run on this deployment has ended, or stop the cluster that was left running, then run again: slipway cluster --stop"
 		}
 		return f
 	}
@@ -129,7 +159,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Running tells whether the node was started and not stopped.
+// Running tells whether the node was started here and not stopped.
 func (c *Cluster) Running() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,14 +167,35 @@ func (c *Cluster) Running() bool {
 }
 
 // Stop ends the node in good order, within ten seconds or so, and gives up when
-// ctx ends; a node that does not run is no error.
+// ctx ends; a node that does not run is no error. One that somebody keeps running
+// is left to that one.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.running {
 		return nil
 	}
+	if c.kept != "" {
+		return nil
+	}
 	c.running = false
+	return c.stop(ctx)
+}
+
+// End ends the node in good order, whoever started it in this session; one that
+// does not run is no error.
+func (c *Cluster) End(ctx context.Context) error {
+	if err := c.other(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = false
+	return c.stop(ctx)
+}
+
+// stop ends the service. The caller has the lock.
+func (c *Cluster) stop(ctx context.Context) error {
 	begun := time.Now()
 	_, err := c.life.Stop(ctx)
 	if err == nil {

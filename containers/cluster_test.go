@@ -90,6 +90,28 @@ func TestANodeThatDoesNotStop(t *testing.T) {
 	})
 }
 
+// A cluster that somebody else keeps running is joined, and left running, unless
+// it is another one.
+func TestAClusterThatIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("the engine was asked")
+		cluster := &Cluster{name: "demo", id: "a", life: &service{broken}, running: true}
+		cluster.Keep("a")
+		require.NoError(t, cluster.Stop(t.Context()))
+		require.True(t, cluster.Running())
+		require.ErrorIs(t, cluster.End(t.Context()), broken)
+		require.False(t, cluster.Running())
+		require.ErrorIs(t, cluster.Start(t.Context()), broken)
+
+		cluster.Keep("b")
+		for _, err := range []error{cluster.Start(t.Context()), cluster.End(t.Context())} {
+			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-007"})
+			require.Equal(t, fault.Preflight, fault.ClassOf(err))
+			require.ErrorContains(t, err, "the running cluster of deployment demo was started from other images or with other ports")
+		}
+	})
+}
+
 func TestAStepThatTheEngineLost(t *testing.T) {
 	e := Exec{Args: []string{"slipway", "step", "infrastructure/terraform"}}
 	err := lost(e, &dagger.ExecError{ExitCode: 137, Stderr: "Killed"})

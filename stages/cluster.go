@@ -97,10 +97,51 @@ func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
 	return string(id), err
 }
 
+// ports are those on which the cluster is to be reached on this machine: all of
+// them, and those of the configuration.
+func (c *Conductor) ports() (all, own []int) {
+	if server, ok := c.opts.Provider.(providers.ClusterServer); ok {
+		own = server.Node(c.place).Ports
+	}
+	return append([]int{containers.APIPort, containers.HealthPort}, own...), own
+}
+
+// ClusterPorts are the ports of the configuration, or the fault of a provider that
+// runs no cluster.
+func (c *Conductor) ClusterPorts() ([]int, error) {
+	_, err := c.service()
+	_, own := c.ports()
+	return own, err
+}
+
+// NodeID identifies what the cluster's service is started from; empty for a
+// provider that runs none.
+func (c *Conductor) NodeID() string {
+	if c.cluster == nil {
+		return ""
+	}
+	return c.cluster.ID()
+}
+
+// NodeRuns tells whether the cluster's service was started, and not stopped, here.
+func (c *Conductor) NodeRuns() bool { return c.cluster != nil && c.cluster.Running() }
+
+// FreePorts is the fault of ports of this machine that Up would need and that are
+// taken.
+func (c *Conductor) FreePorts(ctx context.Context) error {
+	all, _ := c.ports()
+	return free(ctx, all)
+}
+
+// Ping asks the engine for an answer.
+func (c *Conductor) Ping(ctx context.Context) error {
+	_, err := c.opts.Client.Version(ctx)
+	return err
+}
+
 // Up runs the cluster's service and publishes its ports on this machine until
-// ctx ends. ready is called once they take connections, with those of the
-// configuration.
-func (c *Conductor) Up(ctx context.Context, ready func(ports []int)) error {
+// ctx ends. ready is called once they take connections.
+func (c *Conductor) Up(ctx context.Context, ready func()) error {
 	s, err := c.service()
 	if err != nil {
 		return err
@@ -108,22 +149,29 @@ func (c *Conductor) Up(ctx context.Context, ready func(ports []int)) error {
 	if err := c.installed(ctx, runCluster); err != nil {
 		return err
 	}
-	var own []int
-	if server, ok := c.opts.Provider.(providers.ClusterServer); ok {
-		own = server.Node(c.place).Ports
-	}
-	ports := append([]int{containers.APIPort, containers.HealthPort}, own...)
-	if err := free(ctx, ports); err != nil {
+	if err := c.FreePorts(ctx); err != nil {
 		return err
 	}
 	if err := c.start(ctx, s); err != nil {
 		return err
 	}
-	err = published(ctx, ports, func(ctx context.Context) error { return s.Up(ctx) }, func() { ready(own) })
+	all, _ := c.ports()
+	err = published(ctx, all, func(ctx context.Context) error { return s.Up(ctx) }, ready)
 	if ctx.Err() != nil {
-		return c.stop(ctx) // that is how it ends
+		return nil // that is how it ends
 	}
 	return err
+}
+
+// Down ends the cluster's service, whoever started it in this session, also after
+// ctx has ended.
+func (c *Conductor) Down(ctx context.Context) error {
+	if c.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	return c.cluster.End(ctx)
 }
 
 // free is the fault of ports on which this machine does not let us listen.

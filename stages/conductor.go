@@ -80,6 +80,9 @@ type Options struct {
 	Secret func(config.SecretRef) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook
+	// Kept is the ID of the cluster that another process keeps running in this
+	// session; empty: none is. What runs leaves it running.
+	Kept string
 	// Select limits an install to some of its steps; the zero value: all.
 	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
@@ -128,6 +131,7 @@ func New(opts Options) *Conductor {
 	}
 	if server, ok := opts.Provider.(providers.ClusterServer); ok {
 		c.cluster = c.deployment.Cluster(server.Node(c.place).Ports...)
+		c.cluster.Keep(opts.Kept)
 	}
 	return c
 }

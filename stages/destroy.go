@@ -28,16 +28,26 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 		gone = append(gone, left)
 	} else {
 		key := pipeline.Key{Stage: infrastructure, Name: "node-remove"}
-		gone = append(gone, pipeline.Add(p, key, spanned(key, c.locked(c.deployment.Wipe))))
+		gone = append(gone, pipeline.Add(p, key, spanned(key, c.locked(c.wipe))))
 	}
 	terraform := add[TerraformInput, TerraformDestroyed](c, p, step{stage: infrastructure, name: "terraform-destroy", offline: true, terraform: true},
 		func() TerraformInput { return TerraformInput{Common: common, Vars: root.Vars} }, gone...)
 	// The last look: at what would outlive the deployment.
 	add[InventoryInput, Inventory](c, p, step{stage: infrastructure, name: "inventory", offline: true},
 		func() InventoryInput {
-			return InventoryInput{Common: common, MustBeEmpty: true, SkipUnreachable: true}
+			return InventoryInput{Common: common, MustBeEmpty: true, SkipUnreachable: true, Gone: c.cluster != nil}
 		}, terraform)
 	return nil
+}
+
+// wipe empties the node's volume; a node that is kept running is stopped before.
+func (c *Conductor) wipe(ctx context.Context) error {
+	if c.opts.Kept != "" {
+		if err := c.cluster.End(ctx); err != nil {
+			return err
+		}
+	}
+	return c.deployment.Wipe(ctx)
 }
 
 // Destroy removes the deployment and proves that nothing is left; one that is

@@ -84,9 +84,12 @@ type Removed struct {
 
 // InventoryInput is what infrastructure/inventory looks for.
 type InventoryInput struct {
-	Common          Common `json:"common"`
-	MustBeEmpty     bool   `json:"mustBeEmpty"` // fail when anything is left
-	SkipUnreachable bool   `json:"skipUnreachable,omitempty"`
+	Common      Common `json:"common"`
+	MustBeEmpty bool   `json:"mustBeEmpty"` // fail when anything is left
+	// SkipUnreachable ends the step with success when the API does not answer.
+	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
+	// Gone says that the cluster was removed as a whole: it is not asked.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Inventory is what there is in the cluster beside the cluster itself. Names are

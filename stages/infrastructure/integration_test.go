@@ -279,4 +279,7 @@ func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
 	left = stages.Inventory{}
 	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true, SkipUnreachable: true}, &left).Status)
 	require.Contains(t, left.Unreachable, "connection refused")
+	left = stages.Inventory{}
+	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true, Gone: true}, &left).Status)
+	require.Equal(t, "the cluster was removed, with everything in it", left.Unreachable, "it was not asked")
 }

@@ -36,19 +36,10 @@ func platformInventory(ctx context.Context, env *step.Env, in stages.InventoryIn
 
 // count adds what the cluster holds to out.
 func count(ctx context.Context, env *step.Env, in stages.InventoryInput, out stages.Inventory) (stages.Inventory, error) {
-	limit := reachLimit
-	if in.SkipUnreachable {
-		limit = skipLimit
-	}
-	c, why, err := reach(ctx, env, limit, in.SkipUnreachable)
-	if err != nil {
+	if in.Gone {
+		out.Unreachable = "the cluster was removed, with everything in it"
+	} else if err := ask(ctx, env, in, &out); err != nil {
 		return out, err
-	}
-	out.Unreachable = why
-	if c != nil {
-		if err := take(ctx, c, &out); err != nil {
-			return out, err
-		}
 	}
 	if in.MustBeEmpty && !out.Empty() {
 		return out, &fault.Fault{
@@ -56,7 +47,25 @@ func count(ctx context.Context, env *step.Env, in stages.InventoryInput, out sta
 			Fix: "run again: slipway destroy", Err: errors.New(left(out)),
 		}
 	}
+	env.Progress("%s", told(out))
 	return out, nil
+}
+
+// ask looks into the cluster, if it answers.
+func ask(ctx context.Context, env *step.Env, in stages.InventoryInput, out *stages.Inventory) error {
+	limit := reachLimit
+	if in.SkipUnreachable {
+		limit = skipLimit
+	}
+	c, why, err := reach(ctx, env, limit, in.SkipUnreachable)
+	if err != nil {
+		return err
+	}
+	out.Unreachable = why
+	if c == nil {
+		return nil
+	}
+	return take(ctx, c, out)
 }
 
 // take fills in what the cluster holds.
@@ -111,6 +120,18 @@ func nameOf(o unstructured.Unstructured) string {
 
 func systemNamespace(name string) bool {
 	return name == "default" || strings.HasPrefix(name, "kube-")
+}
+
+// told is the inventory in one line.
+func told(i stages.Inventory) string {
+	seen := "nothing is left"
+	if !i.Empty() {
+		seen = left(i)
+	}
+	if i.Unreachable != "" {
+		seen += "; " + i.Unreachable
+	}
+	return seen
 }
 
 // left names what is left, for people.

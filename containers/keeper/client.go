@@ -1,0 +1,212 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Client is a keeper, seen from another process.
+type Client struct {
+	Kept
+	http *http.Client
+}
+
+// Find is the keeper at the socket file; nil when there is none. One that is about
+// to end is waited for, endLimit at most.
+func Find(ctx context.Context, file string) (*Client, error) {
+	if info, err := os.Stat(file); err != nil || info.Mode().Type() != fs.ModeSocket {
+		return nil, nil
+	}
+	c := &Client{http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", file)
+		},
+		DisableKeepAlives: true,
+	}}}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := c.call(limited, http.MethodGet, "/kept", nil, &c.Kept)
+	switch {
+	case nobody(err):
+		return nil, nil // it was killed, or has just ended
+	case err != nil:
+		return nil, fmt.Errorf("ask the process that keeps the cluster running, at %s: %w", file, err)
+	case c.Version != version:
+		return nil, &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "join the cluster",
+			Fix: fmt.Sprintf("end that process: kill %d", c.PID),
+			Err: fmt.Errorf("the cluster of deployment %s is kept running by another version of slipway (process %d)", c.Deployment, c.PID)}
+	case c.Ends:
+		return nil, c.awaitEnd(ctx)
+	}
+	return c, nil
+}
+
+// nobody tells whether err is that nobody listens at a socket.
+func nobody(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+}
+
+// endLimit is how long a keeper that ends is waited for: the cluster stops in some
+// seconds, and a run that works in its session may take any time.
+const endLimit = 30 * time.Second
+
+// awaitEnd returns when the keeper is gone.
+func (c *Client) awaitEnd(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	conn, err := c.attend(limited, "")
+	if nobody(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(limited, func() { _ = conn.Close() })
+	defer stop()
+	_, _ = io.Copy(io.Discard, conn)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case limited.Err() != nil:
+		return &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "join the cluster",
+			Fix: "wait until it has ended; or end the run that it waits for",
+			Err: fmt.Errorf("process %d, which kept the cluster of deployment %s running, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
+	}
+	return conn.Close()
+}
+
+// Already is the fault of a second keeper; nil for a nil client.
+func (c *Client) Already() error {
+	if c == nil {
+		return nil
+	}
+	where := "in another terminal"
+	if c.Background {
+		where = "in the background"
+	}
+	return &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "run the cluster",
+		Fix: "use it as it is: commands find it; or end it: slipway cluster --stop",
+		Err: fmt.Errorf("the cluster of deployment %s runs %s already (process %d)", c.Deployment, where, c.PID)}
+}
+
+// Attend begins to work in the session: what the engine logs meanwhile goes to
+// log, which is written to by one goroutine. work names a run that changes
+// something, such as "install"; it is empty for what only looks. The caller calls
+// leave at its end.
+func (c *Client) Attend(ctx context.Context, work string, log io.Writer) (leave func(), err error) {
+	conn, err := c.attend(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(log, conn) // it ends with the keeper, or with leave
+	}()
+	return func() {
+		_, _ = io.WriteString(conn, bye) // to a keeper that is gone there is nothing to say
+		_ = conn.Close()
+		<-copied
+	}, nil
+}
+
+// attend is the connection over which the keeper knows that this process works.
+func (c *Client) attend(ctx context.Context, work string) (io.ReadWriteCloser, error) {
+	// The context would end the connection, which outlives an interrupted run.
+	answer, err := c.request(context.WithoutCancel(ctx), http.MethodGet, "/attend", url.Values{"pid": {strconv.Itoa(os.Getpid())}, "work": {work}})
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := answer.Body.(io.ReadWriteCloser)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("join the session of process %d: %s", c.PID, answer.Status), answer.Body.Close())
+	}
+	return conn, nil
+}
+
+// Publish has the cluster's ports published, and returns once they take
+// connections.
+func (c *Client) Publish(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/publish", nil, nil)
+}
+
+// Stop ends the keeper and the cluster, and returns when they are gone; a run that
+// works in its session is a fault of class Locked.
+func (c *Client) Stop(ctx context.Context) error {
+	conn, err := c.attend(ctx, "")
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	_, _ = io.Copy(io.Discard, conn) // it ends with the keeper
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait for the end of process %d, which keeps the cluster running: %w", c.PID, context.Cause(ctx))
+	}
+	return conn.Close()
+}
+
+// call makes a request and decodes the answer into out, unless that is nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, out any) error {
+	answer, err := c.request(ctx, method, path, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
+		return fmt.Errorf("decode the answer of %s: %w", path, err)
+	}
+	return nil
+}
+
+// request makes a request; what is refused is its error.
+func (c *Client) request(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://keeper"+path+"?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if path == "/attend" {
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", protocol)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusSwitchingProtocols {
+		return answer, nil
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	var f fault.Fault
+	if json.Unmarshal(text, &f) == nil && f.Code != "" {
+		return nil, &f
+	}
+	return nil, fmt.Errorf("%s: %s: %s", path, answer.Status, strings.TrimSpace(string(text)))
+}

@@ -1,0 +1,334 @@
+// Package keeper lends a Dagger session, and the cluster's service that runs in
+// it, to other processes of the same user and machine.
+//
+// A service lives as long as the session that started it. A keeper is a process
+// that has a session open between runs; what runs meanwhile joins that session,
+// and finds the cluster as it was. They talk HTTP on a socket in the user's cache.
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of the faults of a keeper.
+const (
+	// codeKept: the deployment's cluster is kept running by another process
+	// already, or a run works in that one's session.
+	// Remedy: use it as it is, or end it with `slipway cluster --stop`.
+	codeKept fault.Code = "DEP-004"
+	// codeSocket: the socket of the process that keeps a cluster running cannot be
+	// made.
+	// Remedy: make the user's cache writable, or name another directory with
+	// `SLIPWAY_CACHE`; its path must be short.
+	codeSocket fault.Code = "DEP-005"
+	// codeKilled: a run that worked in the session of a cluster that is kept running
+	// was killed. The session ended with it, and so did the cluster.
+	// Remedy: run the same command again.
+	// Class: cancelled.
+	codeKilled fault.Code = "DEP-007"
+)
+
+// Session is what a process needs to join a Dagger session: the port of the dagger
+// CLI on the loopback address, and the password for it.
+type Session struct {
+	Port  int    `json:"port"`
+	Token string `json:"session_token"` //nolint:gosec // its name in the dagger CLI's output
+}
+
+// version is that of what processes and keepers say to each other.
+const version = 1
+
+// Kept is what a keeper tells of itself. Version and PID are the keeper's to set.
+type Kept struct {
+	Version    int     `json:"version"` // first: it says how to read the rest
+	Deployment string  `json:"deployment"`
+	Session    Session `json:"session"`
+	Node       string  `json:"node"`       // containers.Cluster.ID of the service
+	PID        int     `json:"pid"`        // of the keeper
+	Background bool    `json:"background"` // no terminal has it
+	Log        string  `json:"log"`        // its file; empty without one
+	Ends       bool    `json:"ends"`       // it is about to end
+}
+
+// patience is how long a call of a keeper takes at most that waits for nothing.
+const patience = 5 * time.Second
+
+// Keeper lends a session, from Keep to Close.
+type Keeper struct {
+	kept     Kept
+	file     string
+	own      os.FileInfo // of the socket
+	server   *http.Server
+	log      *Log
+	publish  func(ready func()) error
+	once     sync.Once
+	ready    chan struct{} // closed once the cluster's ports are published
+	done     chan struct{} // closed when the keeper shall end
+	end      sync.Once
+	cause    error // why; nil: it was told to
+	mu       sync.Mutex
+	clients  map[*attendance]bool
+	departed *sync.Cond
+	closed   chan struct{}
+	shut     sync.Once
+}
+
+// attendance is a process that works in the session.
+type attendance struct {
+	pid  int
+	work string // "install"; empty for what changes nothing
+}
+
+// Keep begins to lend a session, whose log is log, at the socket file. publish starts the cluster and
+// publishes its ports until the keeper ends; it calls ready once they take
+// connections. A keeper that lends one there already is a fault of class Locked.
+func Keep(ctx context.Context, file string, kept Kept, log *Log, publish func(ready func()) error) (*Keeper, error) {
+	switch other, err := Find(ctx, file); {
+	case err != nil:
+		return nil, err
+	case other != nil:
+		return nil, other.Already()
+	}
+	noSocket := func(err error) error {
+		return &fault.Fault{Code: codeSocket, Class: fault.Preflight, Op: "lend the session", Err: err,
+			Fix: "make the user's cache writable, or name another directory, with a short path, with SLIPWAY_CACHE"}
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, noSocket(err)
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, noSocket(err) // that of a keeper which was killed
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", file)
+	if err != nil {
+		return nil, noSocket(err)
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	err = os.Chmod(file, 0o600)
+	own, statErr := os.Stat(file)
+	if err := errors.Join(err, statErr); err != nil {
+		return nil, errors.Join(noSocket(err), listener.Close())
+	}
+	k := &Keeper{kept: kept, file: file, own: own, log: log, publish: publish,
+		ready: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}), clients: map[*attendance]bool{}}
+	k.departed = sync.NewCond(&k.mu)
+	k.kept.Version, k.kept.PID = version, os.Getpid()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /kept", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(k.now()) })
+	mux.HandleFunc("GET /attend", k.attend)
+	mux.HandleFunc("POST /publish", k.published)
+	mux.HandleFunc("POST /stop", k.stop)
+	k.server = &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	go func() {
+		if err := k.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			k.End(fmt.Errorf("serve %s: %w", file, err))
+		}
+	}()
+	return k, nil
+}
+
+// Done is closed when the keeper shall end; Cause says why then.
+func (k *Keeper) Done() <-chan struct{} { return k.done }
+
+// Cause is why the keeper ends; nil when it was told to.
+func (k *Keeper) Cause() error { return k.cause }
+
+// End makes the keeper end. The first cause counts.
+func (k *Keeper) End(cause error) {
+	k.end.Do(func() {
+		k.cause = cause
+		close(k.done)
+	})
+}
+
+// Found tells whether others still find the keeper: its socket is where it was.
+func (k *Keeper) Found() bool {
+	now, err := os.Stat(k.file)
+	return err == nil && os.SameFile(now, k.own)
+}
+
+// Publish starts the cluster and publishes its ports, once, and returns when they
+// take connections or the keeper ends.
+func (k *Keeper) Publish(ctx context.Context) error {
+	k.once.Do(func() {
+		go func() {
+			var ready sync.Once
+			err := k.publish(func() { ready.Do(func() { close(k.ready) }) })
+			k.End(err)
+		}()
+	})
+	select {
+	case <-k.ready:
+		return nil
+	case <-k.done:
+		if k.cause != nil {
+			return k.cause
+		}
+		return errEnds
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errEnds = errors.New("the process that keeps the cluster running ends")
+
+// Drain lends the session to nobody any more, and returns when the runs that work
+// in it have ended, or with ctx.
+func (k *Keeper) Drain(ctx context.Context) {
+	k.End(nil)
+	stop := context.AfterFunc(ctx, func() {
+		k.mu.Lock() // not between a look at ctx and the wait
+		defer k.mu.Unlock()
+		k.departed.Broadcast()
+	})
+	defer stop()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.working() != nil && ctx.Err() == nil {
+		k.departed.Wait()
+	}
+}
+
+// Close tells those who wait for the end of the keeper that it has come: the
+// cluster is stopped.
+func (k *Keeper) Close() error {
+	k.End(nil)
+	var err error
+	k.shut.Do(func() {
+		if k.Found() {
+			err = os.Remove(k.file)
+		}
+		close(k.closed)
+	})
+	return errors.Join(err, k.server.Close())
+}
+
+// now is what the keeper tells of itself at this moment.
+func (k *Keeper) now() Kept {
+	kept := k.kept
+	select {
+	case <-k.done:
+		kept.Ends = true
+	default:
+	}
+	return kept
+}
+
+// Working names a run that works in the session; empty for none.
+func (k *Keeper) Working() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if a := k.working(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+func (a *attendance) String() string { return fmt.Sprintf("process %d (%s)", a.pid, a.work) }
+
+// working is a run that works in the session; nil for none. The caller has the
+// lock.
+func (k *Keeper) working() *attendance {
+	for a := range k.clients {
+		if a.work != "" {
+			return a
+		}
+	}
+	return nil
+}
+
+// protocol is what the connection of who works in the session is after the
+// request: the keeper sends the engine's log, and the other side says bye in the
+// end.
+const (
+	protocol = "slipway-session"
+	bye      = "bye"
+)
+
+// attend sends the engine's log to a client until that one leaves. A run that is
+// gone without a word takes the session with it, as when it had one of its own:
+// its containers would go on otherwise, and hold the deployment's lock.
+func (k *Keeper) attend(w http.ResponseWriter, r *http.Request) {
+	pid, _ := strconv.Atoi(r.FormValue("pid"))
+	a := &attendance{pid: pid, work: r.FormValue("work")}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	k.mu.Lock()
+	k.clients[a] = true
+	k.mu.Unlock()
+	lines := k.log.follow()
+	defer k.log.forget(lines)
+	gone := make(chan bool, 1)
+	go func() {
+		said, _ := io.ReadAll(io.LimitReader(conn, int64(len(bye))))
+		_ = conn.Close() // a write to it ends
+		gone <- string(said) == bye
+	}()
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol)
+	left, waiting := false, true
+	for waiting {
+		select {
+		case text := <-lines:
+			_, _ = conn.Write(text) // one that fails is followed by gone
+		case left = <-gone:
+			waiting = false
+		case <-k.closed:
+			_ = conn.Close()
+			left, waiting = true, false
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.clients, a)
+	k.departed.Broadcast()
+	if a.work != "" && !left {
+		k.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "keep the cluster running",
+			Fix: "run the same command again: finished steps are kept", Err: fmt.Errorf("%s was killed while it worked on it", a)})
+	}
+}
+
+func (k *Keeper) published(w http.ResponseWriter, r *http.Request) {
+	if err := k.Publish(r.Context()); err != nil {
+		refuse(w, err)
+	}
+}
+
+// stop ends the keeper unless a run works in its session.
+func (k *Keeper) stop(w http.ResponseWriter, _ *http.Request) {
+	k.mu.Lock()
+	busy := k.working()
+	k.mu.Unlock()
+	if busy != nil {
+		refuse(w, &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "stop the cluster",
+			Fix: "wait until that has ended, or interrupt it; then again: slipway cluster --stop",
+			Err: fmt.Errorf("%s works on it", busy)})
+		return
+	}
+	k.End(nil)
+}
+
+// refuse answers with a fault, or with the text of an error that is none.
+func refuse(w http.ResponseWriter, err error) {
+	w.WriteHeader(http.StatusConflict)
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		_ = json.NewEncoder(w).Encode(f)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": err.Error()})
+}
