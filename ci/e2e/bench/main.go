@@ -36,7 +36,7 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.SetOutput(errw)
 	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE)")
 	set.IntVar(&s.rounds, "rounds", 2, "how often everything is measured; the table shows medians")
-	set.StringVar(&s.only, "only", "", "measure only module, cli or script")
+	set.StringVar(&s.only, "only", "", "measure only module, cli, resumed, kept or script")
 	set.BoolVar(&s.verbose, "verbose", false, "show what the installers print")
 	if err := set.Parse(args); err != nil {
 		return s, err
@@ -46,8 +46,8 @@ func parse(args []string, errw io.Writer) (settings, error) {
 		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	case s.rounds < 1:
 		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
-	case !slices.Contains([]string{"", "module", "cli", "script"}, s.only):
-		return s, fmt.Errorf("there is nobody called %q: give module, cli or script", s.only)
+	case !slices.Contains([]string{"", "module", "cli", "resumed", "kept", "script"}, s.only):
+		return s, fmt.Errorf("there is nobody called %q: give module, cli, resumed, kept or script", s.only)
 	case s.bundle == "":
 		return s, errors.New("no bundle: give --bundle DIR, or run make bench")
 	}
@@ -78,9 +78,9 @@ func run(args []string, out, errw io.Writer) int {
 
 // installer is one of those that are compared.
 type installer interface {
-	// Install brings the platform up under a name, or makes sure that it is; a
-	// repeated one also verifies by use what an earlier one has verified.
-	Install(ctx context.Context, name string, repeat bool) error
+	// Install brings the platform up under a name, or makes sure that it is, in the
+	// way that is measured.
+	Install(ctx context.Context, name string, k kind) error
 	// Remove takes everything of that name away; nothing there is no error.
 	Remove(ctx context.Context, name string) error
 }
@@ -88,9 +88,9 @@ type installer interface {
 // contestant is an installer with its place in the table.
 type contestant struct {
 	installer
-	title   string
-	name    string // of the deployments that it makes
-	repeats bool   // whether a repeated install differs from a second one
+	title string
+	name  string // of the deployments that it makes
+	kinds []kind // what is measured, in this order
 }
 
 // cleanLimit bounds the removal of what a measurement made, which also happens
@@ -119,12 +119,23 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 	on := func(name string) slipway.Deployment {
 		return slipway.Deployment{Name: name, Bundle: s.bundle, Root: root}
 	}
-	module := func(ctx context.Context, command, name string) *exec.Cmd { return on(name).Module(ctx, command) }
-	cli := func(ctx context.Context, command, name string) *exec.Cmd { return on(name).CLI(ctx, command) }
+	module := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		return on(name).Module(ctx, command, args...)
+	}
+	cli := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		return on(name).CLI(ctx, command, args...)
+	}
+	gate, clean, err := brokenAtTheEnd()
+	if err != nil {
+		return err
+	}
+	defer clean()
 	contestants := []contestant{
-		{title: titleModule, name: "bench-module", installer: &program{module, log}},
-		{title: titleCLI, name: "bench-cli", installer: &program{cli, log}},
-		{title: titleScript, name: "bench-script", installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}, repeats: true},
+		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
+		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log}},
+		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate}}},
+		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}}},
+		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}},
 	}
 	if s.only != "" {
 		contestants = slices.DeleteFunc(contestants, func(c contestant) bool { return c.name != "bench-"+s.only })
@@ -174,12 +185,9 @@ func (c contestant) measure(ctx context.Context, all *samples, errw io.Writer) (
 			err = errors.Join(err, fmt.Errorf("remove the deployment %s: %w", c.name, removal))
 		}
 	}()
-	for _, kind := range kinds {
-		if kind == repeated && !c.repeats {
-			continue
-		}
+	for _, kind := range c.kinds {
 		start := time.Now()
-		if err := c.Install(ctx, c.name, kind == repeated); err != nil {
+		if err := c.Install(ctx, c.name, kind); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

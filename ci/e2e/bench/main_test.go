@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,11 +20,8 @@ type recorder struct {
 
 var errBroken = errors.New("broken")
 
-func (r *recorder) Install(_ context.Context, name string, repeat bool) error {
-	what := r.title + " install " + name
-	if repeat {
-		what += " again with checks"
-	}
+func (r *recorder) Install(_ context.Context, name string, k kind) error {
+	what := r.title + " " + string(k) + " install " + name
 	*r.log = append(*r.log, what)
 	if r.count++; r.count == r.failAt {
 		return errBroken
@@ -38,8 +36,8 @@ func (r *recorder) Remove(ctx context.Context, name string) error {
 
 func two(log *[]string, failAt int) []contestant {
 	return []contestant{
-		{title: "a", name: "x", installer: &recorder{title: "a", log: log, failAt: failAt}},
-		{title: "b", name: "y", repeats: true, installer: &recorder{title: "b", log: log}},
+		{title: "a", name: "x", kinds: []kind{cold, second}, installer: &recorder{title: "a", log: log, failAt: failAt}},
+		{title: "b", name: "y", kinds: []kind{cold, second, repeated}, installer: &recorder{title: "b", log: log}},
 	}
 }
 
@@ -47,8 +45,8 @@ func TestRoundsAlternateAndClean(t *testing.T) {
 	var log []string
 	var all samples
 	require.NoError(t, rounds(t.Context(), two(&log, 0), 2, &all, io.Discard))
-	a := []string{"a install x", "a install x", "a remove x"}
-	b := []string{"b install y", "b install y", "b install y again with checks", "b remove y"}
+	a := []string{"a cold install x", "a second install x", "a remove x"}
+	b := []string{"b cold install y", "b second install y", "b repeated install y", "b remove y"}
 	var want []string
 	for _, part := range [][]string{a, b, b, a} {
 		want = append(want, part...)
@@ -64,7 +62,7 @@ func TestFailureKeepsTimesAndCleans(t *testing.T) {
 	err := rounds(t.Context(), two(&log, 2), 1, &all, io.Discard)
 	require.ErrorIs(t, err, errBroken)
 	require.ErrorContains(t, err, "a, second install")
-	require.Equal(t, []string{"a install x", "a install x", "a remove x"}, log)
+	require.Equal(t, []string{"a cold install x", "a second install x", "a remove x"}, log)
 	require.Len(t, all.taken[key("a", cold)], 1)
 }
 
@@ -76,7 +74,7 @@ func TestInterruptionStillRemoves(t *testing.T) {
 	err := c.measure(ctx, new(samples), io.Discard)
 	require.ErrorContains(t, err, "ctrl-c")
 	require.NotContains(t, err.Error(), "remove", "the removal gets a context of its own")
-	require.Equal(t, []string{"a install x", "a remove x"}, log)
+	require.Equal(t, []string{"a cold install x", "a remove x"}, log)
 }
 
 func TestParse(t *testing.T) {
@@ -90,4 +88,25 @@ func TestParse(t *testing.T) {
 	s, err := parse([]string{"--bundle", "/b"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, settings{bundle: "/b", rounds: 2}, s)
+}
+
+// What is to fail must fail, and in a step: anything else is no measurement.
+func TestAnInstallThatIsToFail(t *testing.T) {
+	for script, says := range map[string]string{"exit 4": "", "exit 3": "exit status 3", "exit 0": "it was to fail"} {
+		p := &program{command: func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+			require.Equal(t, []string{"install", "x", "--config", "gate"}, append([]string{command, name}, args...))
+			return exec.CommandContext(ctx, "sh", "-c", script)
+		}, log: io.Discard, broken: []string{"--config", "gate"}}
+		err := p.Install(t.Context(), "x", failed)
+		if says == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, says)
+	}
+	file, remove, err := brokenAtTheEnd()
+	require.NoError(t, err)
+	require.FileExists(t, file)
+	remove()
+	require.NoFileExists(t, file)
 }

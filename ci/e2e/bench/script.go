@@ -73,7 +73,7 @@ func (s *script) open(ctx context.Context, name string) (*session, error) {
 }
 
 // Install starts the node, runs the script and stops the node.
-func (s *script) Install(ctx context.Context, name string, repeat bool) (err error) {
+func (s *script) Install(ctx context.Context, name string, k kind) (err error) {
 	on, err := s.open(ctx, name)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *script) Install(ctx context.Context, name string, repeat bool) (err err
 		return fmt.Errorf("start the node: %w", err)
 	}
 	ctr := on.toolchain.WithServiceBinding("cluster", cluster).WithEnvVariable("DEPLOYMENT", name)
-	if repeat {
+	if k == repeated {
 		ctr = ctr.WithEnvVariable("REPEAT_CHECKS", "1")
 	}
 	if err := s.exec(ctx, ctr, "sh", "/bench/install.sh"); err != nil {

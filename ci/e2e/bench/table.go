@@ -10,9 +10,11 @@ import (
 
 // The contestants' names in the table.
 const (
-	titleModule = "dagger call install"
-	titleCLI    = "slipway install"
-	titleScript = "install.sh"
+	titleModule  = "dagger call install"
+	titleCLI     = "slipway install"
+	titleResumed = "slipway install, broken"
+	titleKept    = "the same with --keep-cluster"
+	titleScript  = "install.sh"
 )
 
 // kind is what is measured.
@@ -22,9 +24,11 @@ const (
 	cold     kind = "cold"
 	second   kind = "second"
 	repeated kind = "repeated" // a second one that verifies everything by use again
+	failed   kind = "failed"   // one on empty volumes that fails in the last stage
+	resumed  kind = "resumed"  // the one after that
 )
 
-var kinds = []kind{cold, second, repeated} //nolint:gochecknoglobals // a constant list
+var kinds = []kind{cold, second, repeated, failed, resumed} //nolint:gochecknoglobals // a constant list
 
 // samples are the times taken so far.
 type samples struct {
@@ -95,6 +99,8 @@ var targets = []target{ //nolint:gochecknoglobals // a constant list
 	{"CLI: cold install / script's cold install", titleCLI, titleScript, cold, cold, 0},
 	{"CLI: second install / script's second run", titleCLI, titleScript, second, second, 0},
 	{"CLI: second install / cold install", titleCLI, titleCLI, second, cold, 0},
+	{"CLI: resumed after a failure in the last stage / cold install", titleResumed, titleCLI, resumed, cold, 0},
+	{"CLI with --keep-cluster: the same", titleKept, titleCLI, resumed, cold, 0.1},
 }
 
 // verdict shows the ratios of the medians and whether the targets are met, in
