@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -212,32 +211,6 @@ func rank(o *unstructured.Unstructured) int {
 	default:
 		return rankLast
 	}
-}
-
-// established waits until the API serves the definitions' kinds.
-func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructured, which []int) error {
-	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	crds, err := c.Resource(ctx, gvk, "")
-	if err != nil {
-		return err
-	}
-	for _, i := range which {
-		name := objs[i].GetName()
-		err := c.WaitFor(ctx, "definition "+name+" to be served", poll, func(ctx context.Context) (bool, string, error) {
-			o, err := crds.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return false, "", err
-			}
-			return condition(o, "Established") == "True", "not established yet", nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mapper.Reset()
-	return nil
 }
 
 // condition is the status ("True", "False", "Unknown") of an object's condition,
