@@ -142,6 +142,11 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	var after *unstructured.Unstructured
 	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
 		after, err = target.Apply(ctx, obj.GetName(), obj, how)
+		if free, failed := c.freed(ctx, obj, err); failed != nil {
+			return failed
+		} else if free {
+			after, err = target.Apply(ctx, obj.GetName(), obj, how)
+		}
 		return err
 	})
 	if err != nil {
