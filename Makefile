@@ -96,3 +96,4 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 generate: ## Write the files that are made from the code: schema, golden files, docs/errors.md
 	go test ./config/... ./examples/platform/... ./pipeline/report -update
 	go run ./docs/errors
+	go run ./docs/configuration

@@ -51,7 +51,7 @@ func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 // clusterReady tells how to reach the cluster, whose API and ports are published.
 func clusterReady(w io.Writer, t *target, ports []int) {
 	const api = "https://127.0.0.1:6443"
-	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", t.cfg.Name, api)
+	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", t.cfg.Global.Name, api)
 	for _, p := range ports {
 		fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 	}

@@ -13,6 +13,11 @@ const (
 	// Remedy: give the path of a directory that exists; with `dagger call` a
 	// platform release also goes with `--platform DIR`.
 	codeNoDirectory fault.Code = "CFG-004"
+	// codeNoKey: the private key of a given certificate is not where the
+	// configuration says.
+	// Remedy: put it where `tls.key` of the configuration says, or give
+	// `--tls-key FILE`.
+	codeNoKey fault.Code = "CFG-005"
 	// codeNoImages: neither a bundle nor a lock was given.
 	// Remedy: give `--bundle DIR` (SLIPWAY_BUNDLE), or `--lock FILE`
 	// (SLIPWAY_LOCK).
@@ -22,7 +27,7 @@ const (
 	codeNoLock fault.Code = "LCK-002"
 	// codeNoRegistry: neither the configuration nor the lock names the
 	// registry.
-	// Remedy: give `--registry host/path`, or set `registry` in the
+	// Remedy: give `--registry host/path`, or set `advanced.registry` in the
 	// configuration.
 	codeNoRegistry fault.Code = "REG-010"
 	// codeNoMirror: the registry is on the engine's own machine, which the

@@ -29,6 +29,7 @@ func commands() map[string]command {
 		"cluster":    {short: "Runs the deployment's local cluster and publishes its ports, until interrupted or in the background", flags: clusterCommand, stopping: "stopping the cluster"},
 		"toolchain":  {short: "Runs a command in the container in which every step runs", args: "-- COMMAND…", flags: toolchainCommand},
 		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
+		"config":     {short: "Brings a configuration to the current version, or shows every value and where it comes from", args: "migrate|explain", flags: configCommand},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
 		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand, stopping: "stopping"},
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
@@ -205,11 +206,11 @@ func validateCommand(set *pflag.FlagSet) func(context.Context, streams, []string
 		if err := noArgs(args); err != nil {
 			return err
 		}
-		cfg, err := t.load(io.in)
+		cfg, err := t.load(io)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(io.out, "valid: deployment %s on %s, platform %s\n", cfg.Name, cfg.Provider, cfg.Platform.Release)
+		fmt.Fprintf(io.out, "valid: deployment %s on %s, platform %s\n", cfg.Global.Name, cfg.Provider, cfg.Platform.Release)
 		return nil
 	}
 }
@@ -219,7 +220,7 @@ func schemaCommand(*pflag.FlagSet) func(context.Context, streams, []string) erro
 		if err := noArgs(args); err != nil {
 			return err
 		}
-		text, err := config.Schema(providerRegistry().Names()...)
+		text, err := config.Schema(providerRegistry().Settings())
 		if err == nil {
 			_, err = io.out.Write(text)
 		}

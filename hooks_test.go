@@ -18,12 +18,12 @@ func TestTheExampleConfigurationsAreValid(t *testing.T) {
 
 func TestAHookOnAStepThatDoesNotExistIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "slipway.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(`name: x
+	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: slipway.sh/v1
 hooks:
   - {name: a, before: orchestrator/sinc, run: [x]}
   - {name: b, after: orchestrator/sync, workflows: [destroy], run: [x]}
   - {name: c, after: infrastructure/node-remove, run: [x]}
-scale: vast
+global: {scale: 7}
 `), 0o644))
 	for _, command := range []string{"validate", "install", "destroy"} {
 		code, _, errs := slipway(command, "--config", file)
@@ -32,6 +32,6 @@ scale: vast
 		require.Contains(t, errs, "3 problems")
 		require.Regexp(t, `line 3: hooks\[0\]\.before: got "orchestrator/sinc", want workflow, "\*" for each step, or a step of install: infrastructure/preflight, .*orchestrator/sync.*; of destroy: infrastructure/node-remove`, errs)
 		require.Contains(t, errs, `line 4: hooks[1].after: got "orchestrator/sync", which is no step of destroy`)
-		require.Contains(t, errs, "line 6: scale")
+		require.Contains(t, errs, "line 6: global.scale")
 	}
 }

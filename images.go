@@ -34,13 +34,13 @@ func (t *target) pins() (*lock.Lock, error) {
 		}
 		switch {
 		case t.registry != "":
-			t.cfg.Registry = t.registry
-		case t.cfg.Registry == "":
-			t.cfg.Registry = pins.Location
+			t.cfg.Advanced.Registry = t.registry
+		case t.cfg.Advanced.Registry == "":
+			t.cfg.Advanced.Registry = pins.Location
 		}
-		if t.cfg.Registry == "" {
+		if t.cfg.Advanced.Registry == "" {
 			return nil, &fault.Fault{Code: codeNoRegistry, Class: fault.Usage, Op: "choose the registry of the images",
-				Fix: "give --registry host/path, or set registry in the configuration",
+				Fix: "give --registry host/path, or set advanced.registry in the configuration",
 				Err: errors.New("neither the lock nor the configuration names one")}
 		}
 		return pins, nil
@@ -76,7 +76,7 @@ func (t *target) images(ctx context.Context, client *dagger.Client, pins *lock.L
 	if err != nil {
 		return nil, fmt.Errorf("ask the engine for its platform: %w", err)
 	}
-	registry := strings.TrimSuffix(t.cfg.Registry, "/")
+	registry := strings.TrimSuffix(t.cfg.Advanced.Registry, "/")
 	images, err := containers.FromRegistry(ctx, client, pins, registry, string(platform))
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (t *target) reachable(images *containers.Images, provider providers.Provide
 	if !ok {
 		return nil
 	}
-	spec := server.Node(providers.Deployment{Name: t.cfg.Name, Scale: t.cfg.Scale, Section: t.cfg.Section(t.cfg.Provider)})
+	spec := server.Node(providers.Deployment{Name: t.cfg.Global.Name, Scale: t.cfg.Global.Scale, Section: t.cfg.Section(t.cfg.Provider)})
 	if spec.Mirror != "" {
 		images.Mirror = spec.Mirror
 	}

@@ -79,11 +79,11 @@ func TestTheRegistryIsTheMostExplicitOne(t *testing.T) {
 		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		tg := targetFlags(set)
 		require.NoError(t, set.Parse([]string{"--lock", path, "--registry", c.flag}))
-		tg.cfg = &config.Config{Registry: c.configured}
+		tg.cfg = &config.Config{Advanced: config.Advanced{Registry: c.configured}}
 		pins, err := tg.pins()
 		require.NoError(t, err)
 		require.True(t, tg.fromRegistry())
-		require.Equal(t, want, tg.cfg.Registry)
+		require.Equal(t, want, tg.cfg.Advanced.Registry)
 		require.NotEmpty(t, toolVersions(pins)["terraform"])
 	}
 }

@@ -83,7 +83,7 @@ func (t *target) session(ctx context.Context, io streams) (client *dagger.Client
 
 // open prepares connect for a session that this process opens and may lend.
 func (t *target) open(ctx context.Context, log io.Writer) (end func(), err error) {
-	socket, _, err := keeperFiles(t.cfg.Name)
+	socket, _, err := keeperFiles(t.cfg.Global.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (t *target) open(ctx context.Context, log io.Writer) (end func(), err error
 // join prepares connect to join the session of the process that keeps the
 // deployment's cluster running; where none does, one is started if it is to.
 func (t *target) join(ctx context.Context, io streams, log io.Writer) (leave func(), err error) {
-	socket, _, err := keeperFiles(t.cfg.Name)
+	socket, _, err := keeperFiles(t.cfg.Global.Name)
 	if err != nil {
 		if t.keep == keepNone {
 			return func() {}, nil // who has no cache has no keeper
@@ -150,7 +150,7 @@ const codeBackground fault.Code = "DEP-006"
 
 // background starts a process that lends a session until slipway cluster --stop.
 func (t *target) background(ctx context.Context, io streams) (*keeper.Client, error) {
-	socket, log, err := keeperFiles(t.cfg.Name)
+	socket, log, err := keeperFiles(t.cfg.Global.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -261,11 +261,11 @@ func (t *target) lend(ctx context.Context, io streams, c *stages.Conductor, wait
 	if t.own == nil { // below dagger run
 		return errors.Join(c.Up(until, ready), c.Down(ctx))
 	}
-	socket, log, err := keeperFiles(t.cfg.Name)
+	socket, log, err := keeperFiles(t.cfg.Global.Name)
 	if err != nil {
 		return err
 	}
-	kept := keeper.Kept{Deployment: t.cfg.Name, Session: t.own.Session, Node: c.NodeID(), Background: wait}
+	kept := keeper.Kept{Deployment: t.cfg.Global.Name, Session: t.own.Session, Node: c.NodeID(), Background: wait}
 	if wait {
 		kept.Log = log
 	}
@@ -321,11 +321,11 @@ func watchEngine(ctx context.Context, c *stages.Conductor, k *keeper.Keeper) err
 
 // stopCluster ends the process that keeps the cluster running.
 func (t *target) stopCluster(ctx context.Context, io streams) error {
-	cfg, err := t.load(io.in)
+	cfg, err := t.load(io)
 	if err != nil {
 		return err
 	}
-	socket, _, err := keeperFiles(cfg.Name)
+	socket, _, err := keeperFiles(cfg.Global.Name)
 	if err != nil {
 		return err
 	}
@@ -334,12 +334,12 @@ func (t *target) stopCluster(ctx context.Context, io streams) error {
 	case err != nil:
 		return err
 	case found == nil:
-		fmt.Fprintf(io.out, "the cluster of deployment %s does not run\n", cfg.Name)
+		fmt.Fprintf(io.out, "the cluster of deployment %s does not run\n", cfg.Global.Name)
 		return nil
 	}
 	if err := found.Stop(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(io.out, "the cluster of deployment %s is stopped\n", cfg.Name)
+	fmt.Fprintf(io.out, "the cluster of deployment %s is stopped\n", cfg.Global.Name)
 	return nil
 }

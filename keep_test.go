@@ -75,7 +75,7 @@ func keepingTarget(t *testing.T, args ...string) *target {
 	set.Bool("keep-cluster", false, "")
 	platformFlags(set, tt)
 	require.NoError(t, set.Parse(args))
-	tt.cfg, tt.keep = &config.Config{Name: "dev"}, keepRun
+	tt.cfg, tt.keep = &config.Config{Global: config.Global{Name: "dev"}}, keepRun
 	return tt
 }
 

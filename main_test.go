@@ -95,7 +95,7 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 	set := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	tgt := targetFlags(set)
 	require.NoError(t, set.Parse([]string{"--name", "dev"}))
-	tgt.cfg = &config.Config{Name: "dev"}
+	tgt.cfg = &config.Config{Global: config.Global{Name: "dev"}}
 	var out bytes.Buffer
 	clusterReady(&out, tgt, []int{443})
 	require.Equal(t, `the cluster of deployment dev is ready: https://127.0.0.1:6443

@@ -22,7 +22,7 @@ import (
 func TestReadmesWayToABrowser(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	found := regexp.MustCompile(`printf '(version: 1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(readme)
+	found := regexp.MustCompile(`printf '(apiVersion: slipway\.sh/v1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(readme)
 	require.NotNil(t, found)
 	registry := providerRegistry()
 	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), config.Options{Providers: registry.Names(), Section: registry.Validate})
@@ -35,7 +35,7 @@ func TestReadmesWayToABrowser(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, release.Links)
 	for _, l := range release.Links {
-		u, err := url.Parse(l.URL(cfg.Domain, cfg.Name))
+		u, err := url.Parse(l.URL(cfg.Global.Domain, cfg.Global.Name))
 		require.NoError(t, err)
 		port, err := strconv.Atoi(l.Service[strings.LastIndexByte(l.Service, ':')+1:])
 		require.NoError(t, err)

@@ -78,7 +78,7 @@ func unlockCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(io.out, "deployment %s is not locked any more", t.cfg.Name)
+			fmt.Fprintf(io.out, "deployment %s is not locked any more", t.cfg.Global.Name)
 			if r.After != nil {
 				fmt.Fprintf(io.out, "; %s had the lock", r.After.Holder)
 			}

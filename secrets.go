@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -23,9 +27,22 @@ func readable(ref config.SecretRef) error {
 		return fmt.Errorf("%s is on the machine that calls, and dagger call does not hand it to hooks; "+
 			"use slipway there, or let the hook read it from the cluster", ref)
 	}
-	if kind, name := ref.Split(); kind == "env" {
+	switch kind, name := ref.Split(); kind {
+	case config.SecretEnv:
 		if _, ok := os.LookupEnv(name); !ok {
 			return fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return nil
+	case config.SecretCmd:
+		return nil // what it prints is known once it runs
+	case config.SecretVault:
+		if os.Getenv("VAULT_ADDR") == "" {
+			return fmt.Errorf("the environment variable VAULT_ADDR is not set, which says where Vault is")
+		}
+		return nil
+	case config.SecretOp:
+		if _, err := exec.LookPath("op"); err != nil && os.Getenv("OP_SERVICE_ACCOUNT_TOKEN") == "" {
+			return fmt.Errorf("neither is the environment variable OP_SERVICE_ACCOUNT_TOKEN set, nor is there the command op of 1Password")
 		}
 		return nil
 	}
@@ -47,26 +64,76 @@ func readable(ref config.SecretRef) error {
 	return f.Close()
 }
 
-// secret is what ref refers to, for the engine. In a session that this process
-// joined the engine would look for it where that one's owner runs, in another
-// environment, so it is handed over.
-func (t *target) secret(client *dagger.Client, ref config.SecretRef) (*dagger.Secret, error) {
-	if t.joined == nil {
-		return client.Secret(ref.URI()), nil
+// secret is what ref refers to, for the engine. Its error says why it can't be had.
+//
+// The engine looks for variables and files where the session's owner runs; in a
+// session that this process joined that is another environment, so they are handed
+// over. What needs more than a look is asked for at once: a run that has begun
+// must not end for want of it.
+func (t *target) secret(ctx context.Context, client *dagger.Client, ref config.SecretRef) (*dagger.Secret, error) {
+	if err := readable(ref); err != nil {
+		return nil, err
 	}
 	kind, name := ref.Split()
-	if kind == "env" {
+	switch {
+	case kind == config.SecretCmd:
+		value, err := printed(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("run the command of %s: %w", ref, err)
+		}
+		return client.SetSecret(unique(kind), value), nil
+	case kind == config.SecretVault || kind == config.SecretOp:
+		s := client.Secret(ref.URI())
+		if _, err := s.Plaintext(ctx); err != nil {
+			return nil, fmt.Errorf("ask for %s: %w", ref, err)
+		}
+		return s, nil
+	case t.joined == nil:
+		return client.Secret(ref.URI()), nil
+	case kind == config.SecretEnv:
 		return client.SetSecret(unique(name), os.Getenv(name)), nil
 	}
 	file, err := fileOf(ref)
 	if err != nil {
 		return nil, err
 	}
-	value, err := os.ReadFile(file)
+	return t.secretFile(client, file)
+}
+
+// secretFile is the secret in a file that is there, such as one that a flag names.
+func (t *target) secretFile(client *dagger.Client, file string) (*dagger.Secret, error) {
+	abs, err := filepath.Abs(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the secret %s: %w", ref, err)
+		return nil, err
 	}
-	return client.SetSecret(unique(filepath.Base(file)), string(value)), nil
+	if _, err := os.Stat(abs); err != nil {
+		return nil, err
+	}
+	if t.joined == nil {
+		return client.Secret("file://" + abs), nil
+	}
+	value, err := os.ReadFile(abs)
+	if err != nil {
+		return nil, err
+	}
+	return client.SetSecret(unique(filepath.Base(abs)), string(value)), nil
+}
+
+// printed is what a shell command prints, without the end of its last line.
+func printed(ctx context.Context, command string) (string, error) {
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	value := strings.TrimRight(out.String(), "\r\n")
+	switch {
+	case err != nil:
+		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+		return "", fmt.Errorf("%w: %s", err, lines[len(lines)-1])
+	case value == "":
+		return "", errors.New("it printed nothing")
+	}
+	return value, nil
 }
 
 // unique is a name for a secret in a session that other processes may work in.

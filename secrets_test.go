@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
@@ -29,6 +32,35 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 		require.ErrorContains(t, readable(config.SecretRef(ref)), says)
 	}
 
+	for _, variable := range []string{"VAULT_ADDR", "OP_SERVICE_ACCOUNT_TOKEN"} {
+		t.Setenv(variable, "")
+	}
+	t.Setenv("PATH", home)
+	require.ErrorContains(t, readable("vault:infra/tls.key"), "VAULT_ADDR is not set")
+	require.ErrorContains(t, readable("op:infra/tls/key"), "OP_SERVICE_ACCOUNT_TOKEN")
+	t.Setenv("VAULT_ADDR", "http://127.0.0.1:1")
+	t.Setenv("OP_SERVICE_ACCOUNT_TOKEN", "x")
+	for _, there := range []string{"vault:infra/tls.key", "op:infra/tls/key", "cmd:pass show tls"} {
+		require.NoError(t, readable(config.SecretRef(there)), there)
+	}
+
 	t.Setenv(moduleEnv, "1")
 	require.ErrorContains(t, readable("env:SLIPWAY_TEST_TOKEN"), "dagger call does not hand it to hooks")
+}
+
+func TestASecretThatACommandPrints(t *testing.T) {
+	value, err := printed(t.Context(), `printf 'a\nb\n\n'`)
+	require.NoError(t, err)
+	require.Equal(t, "a\nb", value)
+	_, err = printed(t.Context(), "echo hunter2; echo locked >&2; exit 3")
+	require.EqualError(t, err, "exit status 3: locked")
+	_, err = printed(t.Context(), "true")
+	require.EqualError(t, err, "it printed nothing")
+
+	tt := &target{cfg: &config.Config{TLS: config.TLS{Mode: config.Given, Key: "env:SLIPWAY_TEST_NO_KEY"}}}
+	opts := stages.Options{Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return tt.secret(t.Context(), nil, ref) }}
+	err = tt.tlsKey(&opts, "")
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-005"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NO_KEY is not set")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -64,13 +63,13 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 		}
 		return stages.State{}, nil
 	}
-	url, err := store.Below(cfg.URL, opts.Config.Name)
+	url, err := store.Below(cfg.URL, opts.Config.Global.Name)
 	if err != nil {
 		return stages.State{}, err
 	}
 	out := stages.State{URL: url, Credentials: map[string]*dagger.Secret{}}
 	set := func(name, value string) *dagger.Secret {
-		return opts.Client.SetSecret(unique("state-"+opts.Config.Name+"-"+name), value)
+		return opts.Client.SetSecret(unique("state-"+opts.Config.Global.Name+"-"+name), value)
 	}
 	for name, value := range given {
 		out.Credentials[name] = set(name, value)
@@ -104,17 +103,9 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 	}
 	switch {
 	case t.stateKey != "":
-		abs, err := filepath.Abs(t.stateKey)
-		if err == nil {
-			_, err = os.Stat(abs)
-		}
-		if err != nil {
+		if out.Key, err = t.secretFile(opts.Client, t.stateKey); err != nil {
 			errs = append(errs, &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "find the key of --state-key", Err: err,
 				Fix: "give the path of a file that age-keygen wrote"})
-			break
-		}
-		if out.Key, err = t.secret(opts.Client, config.SecretRef("file:"+abs)); err != nil {
-			errs = append(errs, err)
 		}
 	case cfg.Key != "":
 		out.Key = find("state.key", cfg.Key)

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/gs"
 	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/providers/local"
 	localsteps "github.com/slipway-sh/slipway/providers/local/steps"
+	"github.com/slipway-sh/slipway/providers/registry"
 	"github.com/slipway-sh/slipway/stages/diagnosis"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
@@ -23,7 +23,7 @@ import (
 )
 
 // providerRegistry holds the providers of this program.
-func providerRegistry() *providers.Registry { return providers.NewRegistry(local.Provider{}) }
+func providerRegistry() *providers.Registry { return registry.All() }
 
 // stores open the buckets of this program, by the scheme of their URLs.
 func stores() map[string]store.Opener {

@@ -15,12 +15,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/keeper"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 )
 
@@ -76,11 +78,46 @@ func platformFlags(set *pflag.FlagSet, t *target) {
 	set.StringVar(&t.platform, "platform", "", "directory of the platform release; replaces platform.release of the configuration")
 }
 
-// load reads and validates the configuration.
-func (t *target) load(in io.Reader) (*config.Config, error) {
-	var data []byte
-	var err error
-	opts := config.Options{File: t.config, Name: t.name, StateURL: t.state, Stores: map[string][]string{}}
+// load reads and validates the configuration. One of an older version is told of.
+func (t *target) load(io streams) (*config.Config, error) {
+	data, err := t.read(io.in)
+	if err != nil {
+		return nil, err
+	}
+	return t.parse(data, t.tellMigrated(io.err))
+}
+
+// fileName is the configuration's, for messages.
+func (t *target) fileName() string {
+	if t.config == "-" {
+		return "standard input"
+	}
+	return t.config
+}
+
+// read reads the configuration; there is nothing in it when none is given.
+func (t *target) read(in io.Reader) (data []byte, err error) {
+	switch t.config {
+	case "":
+	case "-":
+		data, err = io.ReadAll(io.LimitReader(in, 2<<20))
+		t.given = data
+	default:
+		data, err = os.ReadFile(t.config)
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration",
+			Fix: "give the path of a file that exists: --config slipway.yaml", Err: err}
+	}
+	return data, nil
+}
+
+// parse validates a configuration.
+func (t *target) parse(data []byte, migrated func([]migrate.Change)) (*config.Config, error) {
+	opts := config.Options{File: t.fileName(), Name: t.name, StateURL: t.state, Stores: map[string][]string{}, Env: os.LookupEnv, Migrated: migrated}
+	if os.Getenv(moduleEnv) != "" {
+		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
+	}
 	buckets := store.Options{Openers: stores()}
 	for scheme, opener := range buckets.Openers {
 		opts.Stores[scheme] = opener.Credentials()
@@ -94,23 +131,13 @@ func (t *target) load(in io.Reader) (*config.Config, error) {
 	opts.Section = registry.Validate
 	opts.Steps = func(name string, section json.RawMessage) (map[string][]string, error) {
 		provider, err := registry.Get(name)
+		if errors.Is(err, &fault.Fault{Code: providers.CodeNoInstall}) {
+			return nil, nil // it has no steps yet
+		}
 		if err != nil {
 			return nil, err
 		}
 		return stages.Steps(provider, section)
-	}
-	switch t.config {
-	case "":
-	case "-":
-		opts.File = "standard input"
-		data, err = io.ReadAll(io.LimitReader(in, 2<<20))
-		t.given = data
-	default:
-		data, err = os.ReadFile(t.config)
-	}
-	if err != nil {
-		return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration",
-			Fix: "give the path of a file that exists: --config slipway.yaml", Err: err}
 	}
 	return config.Load(data, opts)
 }
@@ -119,7 +146,7 @@ func (t *target) load(in io.Reader) (*config.Config, error) {
 // checked without the engine is checked first, so that a wrong configuration
 // starts nothing.
 func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Options) error, do func(context.Context, *stages.Conductor) error) error {
-	cfg, err := t.load(io.in)
+	cfg, err := t.load(io)
 	if err != nil {
 		return err
 	}
@@ -150,12 +177,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	defer keep()
 	opts.Tools = toolVersions(pins)
 	opts.User, opts.Host = whoAmI()
-	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) {
-		if err := readable(ref); err != nil {
-			return nil, err
-		}
-		return t.secret(client, ref)
-	}
+	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return t.secret(ctx, client, ref) }
 	if opts.State, err = t.stateOf(opts, credentials); err != nil {
 		return err
 	}
@@ -207,9 +229,7 @@ func (t *target) release(ctx context.Context, client *dagger.Client, opts *stage
 				Fix: "name the directory on the command line too: dagger call install --platform DIR",
 				Err: errors.New("it is on the machine that calls, and dagger call hands over only what a flag names")}
 		}
-		if t.config != "" && t.config != "-" && !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(t.config), path)
-		}
+		path = t.releasePath()
 	}
 	switch {
 	case t.platformID != "" || path != "":
@@ -261,17 +281,17 @@ func (t *target) tlsKey(opts *stages.Options, file string) error {
 		}
 		return nil
 	}
-	if file != "" {
-		abs, err := filepath.Abs(file)
-		if err != nil {
-			return fmt.Errorf("find %s: %w", file, err)
-		}
-		opts.TLSKey, err = t.secret(opts.Client, config.SecretRef("file:"+abs))
-		return err
-	}
 	var err error
-	opts.TLSKey, err = t.secret(opts.Client, t.cfg.TLS.Key)
-	return err
+	if file != "" {
+		opts.TLSKey, err = t.secretFile(opts.Client, file)
+	} else {
+		opts.TLSKey, err = opts.Secret(t.cfg.TLS.Key)
+	}
+	if err != nil {
+		return &fault.Fault{Code: codeNoKey, Class: fault.Usage, Op: "find the private key of the given certificate", Err: err,
+			Fix: "put it where tls.key of the configuration says, or give --tls-key FILE"}
+	}
+	return nil
 }
 
 // engineLog shows the engine's log when it is wanted, else only the lines in

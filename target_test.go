@@ -41,7 +41,7 @@ func TestADirectoryThatIsNone(t *testing.T) {
 // TestAReleaseThatTheModuleCannotSee: the configuration names a directory on the
 // machine that calls; only a flag hands one over.
 func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
-	cfg, err := config.Load([]byte("version: 1\nplatform: {release: ./mine}\n"), config.Options{Providers: []string{"local"}})
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: ./mine}\n"), config.Options{Providers: []string{"local"}})
 	require.NoError(t, err)
 	release := func() *fault.Fault {
 		err := (&target{cfg: cfg, config: "dev.yaml"}).release(t.Context(), nil, &stages.Options{})
@@ -63,12 +63,12 @@ func TestARegistryOnTheEnginesMachineNeedsAnAddressForTheNode(t *testing.T) {
 		require.NoError(t, err)
 		return &target{cfg: cfg}
 	}
-	err := load("version: 1\n").reachable(&containers.Images{}, local.Provider{}, "localhost:5000/slipway")
+	err := load("apiVersion: slipway.sh/v1\n").reachable(&containers.Images{}, local.Provider{}, "localhost:5000/slipway")
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoMirror})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "localhost:5000/slipway is the engine's own machine")
 
 	images := &containers.Images{}
-	require.NoError(t, load("version: 1\nlocal: {registryMirror: \"http://192.0.2.1:5000/slipway\"}\n").reachable(images, local.Provider{}, "localhost:5000/slipway"))
+	require.NoError(t, load("apiVersion: slipway.sh/v1\nlocal: {registryMirror: \"http://192.0.2.1:5000/slipway\"}\n").reachable(images, local.Provider{}, "localhost:5000/slipway"))
 	require.Equal(t, "http://192.0.2.1:5000/slipway", images.Mirror)
 }

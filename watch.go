@@ -48,7 +48,7 @@ func (t *target) watch(screen *progress.Screen, opts *stages.Options) (keep func
 		fmt.Fprintf(screen, "slipway: no estimate of the time that is left: %v\n", err)
 		return func() {}
 	}
-	history, err := progress.ReadHistory(filepath.Join(dir, "durations", t.cfg.Name+".json"))
+	history, err := progress.ReadHistory(filepath.Join(dir, "durations", t.cfg.Global.Name+".json"))
 	if err != nil {
 		fmt.Fprintf(screen, "slipway: no estimate of the time that is left: %v\n", err)
 	}

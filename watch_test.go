@@ -27,7 +27,7 @@ func watchedRun(t *testing.T, live bool) (stderr string) {
 	var out bytes.Buffer
 	screen := progress.Open(&out, progress.Options{Live: live})
 	var opts stages.Options
-	tgt := &target{cfg: &config.Config{Name: "blue"}}
+	tgt := &target{cfg: &config.Config{Global: config.Global{Name: "blue"}}}
 	keep := tgt.watch(tgt.watched(streams{err: screen}).err, &opts)
 	key := pipeline.Key{Stage: "infrastructure", Name: "terraform"}
 	opts.Begin([]pipeline.Node{{Key: key}})

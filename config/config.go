@@ -1,6 +1,6 @@
-// Package config is the user's file: its types, defaults, JSON schema and
-// validation. A loaded Config is complete and valid, and holds no secret: where
-// one is needed the file names where it comes from.
+// Package config is the user's file: its types, defaults, JSON schema, migrations
+// and validation. A loaded Config is complete and valid, and holds no secret:
+// where one is needed the file names where it comes from.
 package config
 
 import (
@@ -14,28 +14,50 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/config/migrate"
 )
 
-// Version is the version of the schema that this program writes and reads.
-const Version = 1
+// APIVersion is the version of the schema that this program writes; older ones are
+// migrated.
+const APIVersion = migrate.Current
 
 // Config is what a user asks for. Load makes it; its zero value is not valid.
+//
+// The tags of a field are its entry in the JSON schema. The value of one with
+// interpolate:"true" may refer to environment variables: see expand.
 type Config struct {
-	Version    int      `json:"version" jsonschema:"enum=1,default=1" jsonschema_description:"Version of this file's schema."`
-	Name       string   `json:"name" jsonschema:"pattern=^[a-z]([a-z0-9-]{0\\,13}[a-z0-9])?$,default=slipway" jsonschema_description:"Name of the deployment: 1 to 15 lower-case letters, digits and hyphens, starting with a letter."`
-	Provider   string   `json:"provider" jsonschema:"enum=local,enum=onprem,enum=aws,enum=azure,default=local" jsonschema_description:"Where the platform is installed. The section of the same name holds the provider's own settings."`
-	Domain     string   `json:"domain" jsonschema:"default=slipway.test" jsonschema_description:"Parent domain: the platform's hosts are <app>.<domain>."`
-	AdminEmail string   `json:"adminEmail" jsonschema:"format=email" jsonschema_description:"Mail address of the administrator; admin@<domain> when left out."`
-	Scale      string   `json:"scale" jsonschema:"enum=small,enum=medium,enum=large,default=small" jsonschema_description:"Scale profile: how much the platform is made to carry."`
-	TLS        TLS      `json:"tls" jsonschema_description:"Where the platform's certificate comes from."`
-	Proxy      Proxy    `json:"proxy" jsonschema_description:"Outgoing proxies of the platform."`
-	Platform   Platform `json:"platform" jsonschema_description:"What is installed."`
-	Timeouts   Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
-	State      State    `json:"state,omitzero" jsonschema_description:"Where the deployment's state is kept."`
-	Hooks      []Hook   `json:"hooks,omitempty" jsonschema_description:"Commands of yours that run before and after steps and workflows."`
-	Registry   string   `json:"registry,omitempty" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
+	APIVersion    string        `json:"apiVersion" jsonschema:"required,enum=slipway.sh/v1,example=slipway.sh/v1" jsonschema_description:"Version of this file's schema. Files of older versions are migrated: slipway config migrate."`
+	Provider      string        `json:"provider" jsonschema:"example=local" jsonschema_description:"Where the platform is installed. The section of the same name holds the provider's own settings."`
+	Global        Global        `json:"global" jsonschema_description:"What the deployment is called, where people find it, and how much it is made to carry."`
+	Platform      Platform      `json:"platform" jsonschema_description:"What is installed."`
+	TLS           TLS           `json:"tls" jsonschema_description:"Where the platform's certificate comes from."`
+	Proxy         Proxy         `json:"proxy" jsonschema_description:"Outgoing proxies of the platform."`
+	SMTP          SMTP          `json:"smtp,omitzero" jsonschema_description:"Mail server over which the platform's apps send mail; they send none when left out."`
+	Observability Observability `json:"observability,omitzero" jsonschema_description:"Where the platform sends its metrics; nowhere when left out."`
+	State         State         `json:"state,omitzero" jsonschema_description:"Where the deployment's state is kept."`
+	Hooks         []Hook        `json:"hooks,omitempty" jsonschema_description:"Commands of yours that run before and after steps and workflows."`
+	Advanced      Advanced      `json:"advanced" jsonschema_description:"What seldom needs another value."`
 
 	sections map[string]json.RawMessage
+
+	doc      *document.Document // it was read from
+	flags    map[string]string  // that replaced what the file says, by path
+	expanded []string           // fields with values of environment variables
+}
+
+// Global says what the deployment is.
+type Global struct {
+	Name   string `json:"name" jsonschema:"pattern=^[a-z]([a-z0-9-]{0\\,13}[a-z0-9])?$,example=staging" jsonschema_description:"Name of the deployment: 1 to 15 lower-case letters, digits and hyphens, starting with a letter."`
+	Domain string `json:"domain" interpolate:"true" jsonschema:"example=platform.example.com" jsonschema_description:"Parent domain: the platform's hosts are <app>.<domain>."`
+	Admin  Admin  `json:"admin" jsonschema_description:"The platform's administrator."`
+	Scale  int    `json:"scale" jsonschema:"enum=50,enum=100,enum=500,enum=1000,example=100" jsonschema_description:"Scale profile: how many things, such as hosts or sites, the platform is made to carry. It picks infrastructure sizes and the platform's resources."`
+}
+
+// Admin is the platform's administrator.
+type Admin struct {
+	Email string `json:"email" interpolate:"true" jsonschema:"example=ops@example.com" jsonschema_description:"Mail address of the administrator; admin@<domain> when left out."`
 }
 
 // The modes of TLS.
@@ -46,34 +68,42 @@ const (
 
 // TLS is where the platform's certificate comes from.
 type TLS struct {
-	Mode        string    `json:"mode" jsonschema:"enum=self-signed,enum=given,default=self-signed" jsonschema_description:"self-signed: by a CA made for the deployment. given: certificate and key are yours."`
-	Certificate string    `json:"certificate,omitempty" jsonschema_description:"The given certificate and its intermediates, PEM."`
-	CA          string    `json:"ca,omitempty" jsonschema_description:"Certificates that clients must trust for the given one, PEM; none when a public CA issued it."`
-	Key         SecretRef `json:"key,omitempty" jsonschema_description:"Where the given certificate's private key is: env:NAME or file:PATH. Never the key itself."`
+	Mode        string    `json:"mode" jsonschema:"enum=self-signed,enum=given,example=given" jsonschema_description:"self-signed: by a CA made for the deployment. given: certificate and key are yours."`
+	Certificate string    `json:"certificate,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"The given certificate and its intermediates, PEM."`
+	CA          string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates that clients must trust for the given one, PEM; none when a public CA issued it."`
+	Key         SecretRef `json:"key,omitempty" jsonschema:"example=file:~/tls.key" jsonschema_description:"Where the given certificate's private key is. Never the key itself."`
 }
 
 // Proxy holds the outgoing proxies, as the variables of the same names do.
 type Proxy struct {
-	HTTP    string `json:"http,omitempty" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for http URLs, without user and password."`
-	HTTPS   string `json:"https,omitempty" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for https URLs, without user and password."`
-	NoProxy string `json:"noProxy,omitempty" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks that are reached directly, separated by commas."`
+	HTTP    string `json:"http,omitempty" interpolate:"true" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for http URLs, without user and password."`
+	HTTPS   string `json:"https,omitempty" interpolate:"true" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for https URLs, without user and password."`
+	NoProxy string `json:"noProxy,omitempty" interpolate:"true" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks that are reached directly, separated by commas."`
 }
 
 // Platform chooses a platform release and what of it is installed.
 type Platform struct {
-	Release    string            `json:"release" jsonschema:"default=1.0.0" jsonschema_description:"Version of the reference platform, or path of a platform release (with a slash in it)."`
-	Components map[string]Choice `json:"components,omitempty" jsonschema_description:"Components to switch on or off, by name."`
+	Release    string               `json:"release" interpolate:"true" jsonschema:"example=./my-platform" jsonschema_description:"Version of the reference platform, or path of a platform release (with a slash in it)."`
+	Components map[string]Component `json:"components,omitempty" jsonschema_description:"Components to switch on or off or to configure, by name."`
+	Settings   json.RawMessage      `json:"settings,omitempty" example:"{\"theme\": \"dark\"}" jsonschema_description:"The platform release's own settings, which it describes itself."`
 }
 
-// Choice switches a component on or off.
-type Choice struct {
-	Enabled *bool `json:"enabled" jsonschema_description:"Whether the component is installed."`
+// Component is what the user says of a component of the platform.
+type Component struct {
+	Enabled *bool           `json:"enabled,omitempty" example:"false" jsonschema_description:"Whether the component is installed; as the release says when left out."`
+	Values  json.RawMessage `json:"values,omitempty" example:"{\"replicas\": 2}" jsonschema_description:"Values of the component's chart that replace those of the platform."`
+}
+
+// Advanced is what seldom needs another value.
+type Advanced struct {
+	Timeouts Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
+	Registry string   `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
 }
 
 // Timeouts are deadlines.
 type Timeouts struct {
-	App  Duration `json:"app" jsonschema:"default=5m" jsonschema_description:"How long an app may take to become Synced and Healthy."`
-	Step Duration `json:"step" jsonschema:"default=20m" jsonschema_description:"How long a step may take."`
+	App  Duration `json:"app" jsonschema:"example=10m" jsonschema_description:"How long an app may take to become Synced and Healthy, 1s to 24h."`
+	Step Duration `json:"step" jsonschema:"example=1h" jsonschema_description:"How long a step may take, 1s to 24h."`
 }
 
 // Choices are the components that the user switched on (true) or off (false).
@@ -151,10 +181,19 @@ func escape(b []byte) []byte {
 // Duration is a time.Duration that is written as "1m30s".
 type Duration time.Duration
 
-// String is d as time.Duration writes it.
-func (d Duration) String() string { return time.Duration(d).String() }
+// String is d as time.Duration writes it, without zeros at its end: "5m", not
+// "5m0s".
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	for _, zero := range []string{"0s", "0m"} {
+		if rest, ok := strings.CutSuffix(s, zero); ok && rest != "" && !unicode.IsDigit(rune(rest[len(rest)-1])) {
+			s = rest
+		}
+	}
+	return s
+}
 
-// MarshalText writes d as time.Duration does.
+// MarshalText writes d as String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what time.ParseDuration reads.
@@ -165,24 +204,4 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	}
 	*d = Duration(v)
 	return nil
-}
-
-// SecretRef tells where a secret is, and is not one itself: "env:NAME" or
-// "file:PATH". The empty SecretRef names none.
-type SecretRef string
-
-// Split is the kind of place, "env" or "file", and the name or path there.
-func (r SecretRef) Split() (kind, name string) {
-	kind, name, _ = strings.Cut(string(r), ":")
-	return kind, name
-}
-
-// URI is the reference as Dagger writes it: "env://NAME", "file://PATH"; empty
-// for the empty reference.
-func (r SecretRef) URI() string {
-	if r == "" {
-		return ""
-	}
-	kind, name := r.Split()
-	return kind + "://" + name
 }

@@ -38,15 +38,15 @@ type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
 	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
 	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
-	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy" jsonschema_description:"Workflows that run it; each one when left out."`
+	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy" example:"[\"install\"]" jsonschema_description:"Workflows that run it; each one when left out."`
 	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
-	Run       []string             `json:"run,omitempty" jsonschema_description:"Command and arguments. Exactly one of run and script."`
-	Script    string               `json:"script,omitempty" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
-	Env       map[string]string    `json:"env,omitempty" jsonschema_description:"Environment variables. They are in the run's record: no secrets here. Names that start with SLIPWAY_ are Slipway's own."`
-	Secrets   map[string]SecretRef `json:"secrets,omitempty" jsonschema_description:"Environment variables that are secrets, each with the place where the secret is: env:NAME or file:PATH. Never the secret itself."`
-	Timeout   Duration             `json:"timeout" jsonschema:"default=5m" jsonschema_description:"How long it may take, 1s to 24h."`
-	Optional  bool                 `json:"optional,omitempty" jsonschema:"default=false" jsonschema_description:"Whether its failure is a warning only."`
-	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS tells."`
+	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Exactly one of run and script."`
+	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
+	Env       map[string]string    `json:"env,omitempty" example:"{\"CHANNEL\": \"ops\"}" jsonschema_description:"Environment variables. They are in the run's record: no secrets here. Names that start with SLIPWAY_ are Slipway's own."`
+	Secrets   map[string]SecretRef `json:"secrets,omitempty" example:"{\"TOKEN\": \"env:CHAT_TOKEN\"}" jsonschema_description:"Environment variables that are secrets, each with the place where the secret is. Never the secret itself."`
+	Timeout   Duration             `json:"timeout" jsonschema:"default=5m,example=30s" jsonschema_description:"How long it may take, 1s to 24h."`
+	Optional  bool                 `json:"optional,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"Whether its failure is a warning only."`
+	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS tells."`
 }
 
 // SetDefaults gives the hook the defaults of a file that leaves everything out.
@@ -235,9 +235,9 @@ func (h *Hook) envProblems(l *document.List, field string) {
 		}
 		switch ref := h.Secrets[key]; {
 		case ref == "":
-			l.Add(at, "nothing", "where the secret is: env:NAME or file:PATH")
-		case !refRE.MatchString(string(ref)):
-			l.Add(at, "something else", "where the secret is: env:NAME or file:PATH; the secret itself does not belong in this file")
+			l.Add(at, "nothing", "where the secret is: "+RefForms)
+		case !ref.Valid():
+			l.Add(at, "something else", refWant("secret"))
 		}
 	}
 }

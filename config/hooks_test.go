@@ -23,7 +23,7 @@ func steps(string, json.RawMessage) (map[string][]string, error) {
 }
 
 func TestHooks(t *testing.T) {
-	c, err := config.Load([]byte(`hooks:
+	c, err := config.Load(v1(`hooks:
   - name: backup
     before: orchestrator/sync
     workflows: [install]
@@ -82,7 +82,7 @@ func TestHooks(t *testing.T) {
 }
 
 func TestHooks_allProblemsAtOnce(t *testing.T) {
-	_, err := config.Load([]byte(`hooks:
+	_, err := config.Load(v1(`hooks:
   - name: Backup
     before: orchestrator/sinc
     after: workflow
@@ -142,8 +142,8 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 19: hooks[2].env.1A: got "1A", want the name of a variable: letters, digits and underscores, not starting with a digit`,
 		`line 21: hooks[2].env.NUM: got a number, want text (put it in quotes)`,
 		`line 23: hooks[2].secrets.BOTH: got a variable that is in env too, want it in one of them`,
-		`line 24: hooks[2].secrets.LITERAL: got something else, want where the secret is: env:NAME or file:PATH; the secret itself does not belong in this file`,
-		`line 25: hooks[2].secrets.NOTHING: got nothing, want where the secret is: env:NAME or file:PATH`,
+		`line 24: hooks[2].secrets.LITERAL: got something else, want where the secret is: env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD; the secret itself does not belong in this file`,
+		`line 25: hooks[2].secrets.NOTHING: got nothing, want where the secret is: env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD`,
 		`line 26: hooks[3].name: got "twice", the name of hooks[2], want a name of its own`,
 		`line 27: hooks[3].after: got "orchestrator/sync", which is no step of destroy, want workflow, "*" for each step, or a step of destroy: infrastructure/terraform-destroy`,
 		`line 29: hooks[3].run[0]: got a NUL character, want an argument without`,
@@ -156,7 +156,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 }
 
 func TestHooks_stepsOfTheProvider(t *testing.T) {
-	text := []byte("hooks:\n  - {name: a, before: no/such, run: [x]}\n  - {name: b, after: everything, run: [x]}\n")
+	text := v1("hooks:\n  - {name: a, before: no/such, run: [x]}\n  - {name: b, after: everything, run: [x]}\n")
 	_, err := config.Load(text, config.Options{})
 	require.Len(t, config.Problems(err), 1, "without the steps, only what cannot be the name of one: %v", err)
 	require.ErrorContains(t, err, `line 3: hooks[1].after: got "everything", want a step (stage/name), "*" for each step, or workflow`)

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -18,8 +21,8 @@ const (
 	// Remedy: correct them; `slipway validate --config FILE` checks without
 	// starting anything.
 	CodeInvalid fault.Code = "CFG-001"
-	// CodeNewer: the configuration was written for a newer version of the
-	// schema than this program knows.
+	// CodeNewer: the configuration was written for another version of the schema
+	// than this program knows, a newer one as a rule. It is left as it is.
 	// Remedy: use the Slipway that wrote it, or a newer one.
 	CodeNewer fault.Code = "CFG-002"
 )
@@ -33,12 +36,12 @@ type Invalid = document.Invalid
 // Newer says that a config was written for a schema that this program does not
 // know.
 type Newer struct {
-	Version int // of the file
-	Known   int // newest version that is known
+	Version string   // of the file
+	Known   []string // versions that are known, oldest first
 }
 
 func (e *Newer) Error() string {
-	return fmt.Sprintf("the file has version %d, this program knows versions up to %d", e.Version, e.Known)
+	return fmt.Sprintf("the file has apiVersion %s, this program knows %s", document.Quote(e.Version), document.OneOf(e.Known...))
 }
 
 // Options configures Load. The zero value is ready to use.
@@ -51,6 +54,11 @@ type Options struct {
 	// StateURL replaces the URL of the deployment's state unless it is empty; it is
 	// validated like the one in the file.
 	StateURL string
+	// Env looks up an environment variable that a value refers to. Nil: values are
+	// taken as they are.
+	Env func(name string) (string, bool)
+	// Migrated is told what a migration changed; it may be nil.
+	Migrated func([]migrate.Change)
 	// Stores are the kinds of buckets that can keep state, by the scheme of their
 	// URLs, each with the variables that may hold credentials for it; Store says
 	// what is wrong with such a URL. Nil: anything goes.
@@ -76,20 +84,27 @@ func Known() []string { return []string{"local", "onprem", "aws", "azure"} }
 // Default is the config of an empty file.
 func Default() *Config {
 	return &Config{
-		Version:  Version,
-		Name:     "slipway",
-		Provider: "local",
-		Domain:   "slipway.test",
-		Scale:    "small",
-		TLS:      TLS{Mode: SelfSigned},
-		Platform: Platform{Release: "1.0.0"},
-		Timeouts: Timeouts{App: Duration(5 * time.Minute), Step: Duration(20 * time.Minute)},
+		APIVersion: APIVersion,
+		Provider:   "local",
+		Global:     Global{Name: "slipway", Domain: "slipway.test", Scale: 50},
+		TLS:        TLS{Mode: SelfSigned},
+		Platform:   Platform{Release: "1.0.0"},
+		Advanced:   Advanced{Timeouts: Timeouts{App: Duration(5 * time.Minute), Step: Duration(20 * time.Minute)}},
 	}
 }
 
-// Load reads a config, fills in what it leaves out and validates it. All
-// problems are reported at once, by a fault CFG-001 that wraps an *Invalid; a
-// config for a newer program is refused with CFG-002, which wraps a *Newer.
+// complete fills in what follows from the rest.
+func (c *Config) complete() {
+	if c.Global.Admin.Email == "" {
+		c.Global.Admin.Email = "admin@" + c.Global.Domain
+	}
+	c.SMTP.complete()
+}
+
+// Load reads a config, migrates it if it is of an older version, fills in what it
+// leaves out and validates it. All problems are reported at once, by a fault
+// CFG-001 that wraps an *Invalid, with the lines of the file as it is; a config for
+// a newer program is refused with CFG-002, which wraps a *Newer.
 func Load(data []byte, opts Options) (*Config, error) {
 	file := opts.File
 	if file == "" {
@@ -99,29 +114,31 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if doc == nil {
 		return nil, invalid(file, problems)
 	}
-	if v, ok := doc.Int("version"); ok && v > Version {
-		return nil, &fault.Fault{
-			Code: CodeNewer, Class: fault.Usage, Op: "read " + file, Err: &Newer{v, Version},
-			Fix: "use the Slipway that wrote the file, or set version: 1 and correct what slipway install then reports",
-		}
+	changes, problems, err := migrated(doc, problems, file)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) > 0 && opts.Migrated != nil {
+		opts.Migrated(changes)
 	}
 	providers := opts.Providers
 	if len(providers) == 0 {
 		providers = Known()
 	}
 	c := Default()
+	if opts.Env != nil {
+		doc.Interpolate(opts.Env)
+	}
 	sections, more := doc.Decode(c, slices.Compact(slices.Sorted(slices.Values(append(Known(), providers...))))...)
-	c.sections = sections
+	c.sections, c.doc, c.expanded, c.flags = sections, doc, doc.Expanded(), map[string]string{}
 	if opts.Name != "" {
-		c.Name = opts.Name
+		c.Global.Name, c.flags["global.name"] = opts.Name, "--name"
 	}
 	if opts.StateURL != "" {
-		c.State.URL = opts.StateURL
+		c.State.URL, c.flags["state.url"] = opts.StateURL, "--state"
 	}
 	problems = append(problems, more...)
-	if c.AdminEmail == "" {
-		c.AdminEmail = "admin@" + c.Domain
-	}
+	c.complete()
 	problems = append(problems, c.problems(providers, opts)...)
 	own := c.sectionProblems(opts, providers)
 	problems = append(problems, own...)
@@ -137,6 +154,42 @@ func Load(data []byte, opts Options) (*Config, error) {
 		return c, nil
 	}
 	return nil, invalid(file, doc.Merge(problems...))
+}
+
+// migrated brings a document to the current version. problems are those that it
+// has as it is; they are returned as they are after that.
+func migrated(doc *document.Document, problems []Problem, file string) ([]migrate.Change, []Problem, error) {
+	version := migrate.Version(doc.Root())
+	switch {
+	case doc.Root() == nil, len(doc.Root().Content) == 0, version == APIVersion:
+		return nil, problems, nil
+	case version == "":
+		return nil, append(problems, Problem{Field: "apiVersion", Line: 1, Got: "nothing", Want: APIVersion}), nil
+	case !slices.Contains(migrate.Versions(), version):
+		return nil, nil, &fault.Fault{
+			Code: CodeNewer, Class: fault.Usage, Op: "read " + file, Err: &Newer{version, migrate.Versions()},
+			Fix: "use the Slipway that wrote the file, or a newer one",
+		}
+	}
+	var changes []migrate.Change
+	problems = doc.Edit(func(root *yaml.Node) { changes = migrate.Apply(root, version) })
+	return changes, problems, nil
+}
+
+// Migrate brings a file to the current version and returns it as it is then, with
+// what was changed: nothing for one that is current. Comments stay. A file that is
+// no YAML, or of a version that this program does not know, is a fault.
+func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
+	doc, problems := document.Parse(data)
+	if doc == nil {
+		return nil, nil, invalid(file, problems)
+	}
+	changes, _, err := migrated(doc, problems, file)
+	if err != nil || len(changes) == 0 {
+		return data, nil, err
+	}
+	out, err := doc.Encode()
+	return out, changes, err
 }
 
 // sectionProblems has the chosen provider validate its section.
@@ -169,7 +222,7 @@ func Decode(section json.RawMessage, into any) []Problem {
 }
 
 func invalid(file string, problems []Problem) error {
-	fix := "correct what is listed in " + file + ", then run slipway install again"
+	fix := "correct what is listed in " + file + ", then run the same command again; slipway validate --config FILE checks it without starting anything"
 	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read " + file, Fix: fix, Err: &Invalid{Problems: problems}}
 }
 

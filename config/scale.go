@@ -1,29 +1,49 @@
 package config
 
-// Profile is what a scale asks of a platform release: the charts of the reference
-// platform are tested against it.
+import "strconv"
+
+// Profile is what a scale means: what a provider has to offer, and what the charts
+// of the reference platform make of it, which are tested against it.
 type Profile struct {
-	Name        string
+	Scale int // 50, 100, …
+
+	// Of the infrastructure: what the machine of provider local must have, and what
+	// the others make.
+	CPUs      int
+	MemoryGiB int
+	DiskGiB   int
+	Nodes     int // of a cluster that has more than one
+
+	// Of the platform.
 	Replicas    int // of apps without state
 	DatabaseGiB int // volume of the database
 	GitGiB      int // volume of the git server
 }
 
-// Profiles are the scale profiles, smallest first.
+// Profiles are the scale profiles, smallest first. The reference platform at scale
+// 50 takes 3 GiB of memory and 6 GiB of disk, images included; the others are that
+// and what their charts request and their volumes hold.
 func Profiles() []Profile {
 	return []Profile{
-		{Name: "small", Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
-		{Name: "medium", Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
-		{Name: "large", Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
+		{Scale: 50, CPUs: 2, MemoryGiB: 4, DiskGiB: 10, Nodes: 1, Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
+		{Scale: 100, CPUs: 2, MemoryGiB: 8, DiskGiB: 40, Nodes: 3, Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
+		{Scale: 500, CPUs: 4, MemoryGiB: 12, DiskGiB: 90, Nodes: 3, Replicas: 2, DatabaseGiB: 50, GitGiB: 25},
+		{Scale: 1000, CPUs: 8, MemoryGiB: 16, DiskGiB: 170, Nodes: 5, Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
 	}
 }
 
-// Profile is what the config's scale means.
-func (c *Config) Profile() Profile {
+// ProfileOf is the profile of a scale; the zero one if there is none.
+func ProfileOf(scale int) Profile {
 	for _, p := range Profiles() {
-		if p.Name == c.Scale {
+		if p.Scale == scale {
 			return p
 		}
 	}
 	return Profile{}
 }
+
+// Profile is what the config's scale means.
+func (c *Config) Profile() Profile { return ProfileOf(c.Global.Scale) }
+
+// Name is the profile's name in charts: its scale as text.
+func (p Profile) Name() string { return strconv.Itoa(p.Scale) }

@@ -3,6 +3,10 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 )
@@ -10,35 +14,136 @@ import (
 // SchemaID is the address that names the schema of this version.
 const SchemaID = "https://slipway.sh/schema/config-v1.json"
 
-// Schema is the JSON schema of the user's file, for editors, with the providers
-// that can be chosen; none means the known ones. Load checks more than a schema
-// can say.
-func Schema(providers ...string) ([]byte, error) {
-	if len(providers) == 0 {
-		providers = Known()
-	}
-	r := jsonschema.Reflector{
-		DoNotReference:             true,
-		ExpandedStruct:             true,
-		Anonymous:                  true,
-		RequiredFromJSONSchemaTags: true,
-	}
-	s := r.Reflect(&Config{})
-	s.ID = SchemaID
-	s.Title = "Slipway configuration"
-	choice, _ := s.Properties.Get("provider")
-	choice.Enum = nil
-	for _, name := range providers {
-		choice.Enum = append(choice.Enum, name)
-		s.Properties.Set(name, &jsonschema.Schema{
-			Type: "object", Description: "Settings of the provider " + name + ", which reads them itself.",
-		})
+// Schema is the JSON schema of the user's file, for editors. sections are the
+// providers' settings by name, each a struct with its defaults in it. Load checks
+// more than a schema can say.
+func Schema(sections map[string]any) ([]byte, error) {
+	s := reflected(*Default(), func(s *jsonschema.Schema) {
+		s.ID = SchemaID
+		s.Title = "Slipway configuration"
+		s.Description = "A deployment of a platform: what is installed, and where."
+	})
+	provider, _ := s.Properties.Get("provider")
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
+		provider.Enum = append(provider.Enum, name)
+		s.Properties.Set(name, reflected(sections[name], func(s *jsonschema.Schema) {
+			s.Description = "Settings of the provider " + name + ", which reads them itself."
+		}))
 	}
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the config's schema: %w", err)
 	}
 	return append(b, '\n'), nil
+}
+
+// reflected is the schema of a struct, in which every field that is not required has
+// the default that the struct holds.
+func reflected(v any, complete func(*jsonschema.Schema)) *jsonschema.Schema {
+	r := jsonschema.Reflector{
+		DoNotReference:             true,
+		ExpandedStruct:             true,
+		Anonymous:                  true,
+		RequiredFromJSONSchemaTags: true,
+		Mapper:                     mapped,
+	}
+	s := r.Reflect(v)
+	s.Version = ""
+	defaults(s, reflect.ValueOf(v))
+	complete(s)
+	if s.ID != "" {
+		s.Version = jsonschema.Version
+	}
+	return s
+}
+
+// mapped is the schema of the types that have one of their own.
+func mapped(t reflect.Type) *jsonschema.Schema {
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return &jsonschema.Schema{Type: "object"}
+	}
+	return nil
+}
+
+// defaults enters the values of a struct into its schema. What a mapping or a list
+// holds has no default of its own.
+func defaults(s *jsonschema.Schema, v reflect.Value) {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct || s.Properties == nil {
+		return
+	}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		p, ok := s.Properties.Get(name)
+		if !ok {
+			continue
+		}
+		field := v.Field(i)
+		if len(p.Examples) == 0 {
+			p.Examples = examples(v.Type().Field(i).Tag.Get("example"))
+		}
+		if v.Type().Field(i).Tag.Get("interpolate") == "true" {
+			if p.Extras == nil {
+				p.Extras = map[string]any{}
+			}
+			p.Extras["x-interpolate"] = true // the value may refer to environment variables
+		}
+		if field.Kind() == reflect.Struct {
+			defaults(p, field)
+			continue
+		}
+		item := p.AdditionalProperties
+		if p.Items != nil {
+			item = p.Items
+		}
+		if (field.Kind() == reflect.Map || field.Kind() == reflect.Slice) && item != nil {
+			defaults(item, zero(field.Type().Elem()))
+		}
+		if slices.Contains(s.Required, name) || p.Default != nil {
+			continue
+		}
+		p.Default = value(field)
+	}
+}
+
+// examples are those of a tag, JSON, for what the reflector has no examples of.
+func examples(tag string) []any {
+	var v any
+	if tag == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(tag), &v); err != nil { // a mistake in a type of ours
+		panic(fmt.Sprintf("config: example %s: %v", tag, err))
+	}
+	return []any{v}
+}
+
+// zero is an element of a list or a mapping that says nothing.
+func zero(t reflect.Type) reflect.Value {
+	v := reflect.New(t)
+	if s, ok := v.Interface().(interface{ SetDefaults() }); ok {
+		s.SetDefaults()
+	}
+	return v.Elem()
+}
+
+// value is a default as JSON has it: of a field that may be left out, what it is
+// then.
+func value(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return nil
+	case reflect.Map:
+		return map[string]any{}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			return map[string]any{}
+		}
+		return []any{}
+	}
+	return v.Interface()
 }
 
 // JSONSchema describes a duration.
@@ -48,5 +153,5 @@ func (Duration) JSONSchema() *jsonschema.Schema {
 
 // JSONSchema describes a reference.
 func (SecretRef) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "string", Pattern: `^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$`}
+	return &jsonschema.Schema{Type: "string", Pattern: refPattern}
 }

@@ -14,9 +14,9 @@ import (
 // State says where the deployment's state is: on the engine, in a volume of its
 // own, which is the zero value, or in a bucket.
 type State struct {
-	URL         string               `json:"url,omitempty" jsonschema:"example=s3://bucket?region=eu-central-1" jsonschema_description:"Bucket that keeps journal, lock, records of the runs and Terraform state, below the deployment's name: s3://bucket?region=…, azblob://container?storage_account=… or gs://bucket. The engine's volume when left out."`
-	Key         SecretRef            `json:"key,omitempty" jsonschema_description:"Where the age identity is that encrypts the deployment's secrets in the bucket: env:NAME or file:PATH. Never the key itself. One is made, and stays on the engine, for a local deployment without."`
-	Credentials map[string]SecretRef `json:"credentials,omitempty" jsonschema_description:"Credentials for the bucket by the variables that its provider documents, such as AWS_ACCESS_KEY_ID, each with the place where it is: env:NAME or file:PATH. Never the credential itself."`
+	URL         string               `json:"url,omitempty" interpolate:"true" jsonschema:"example=s3://bucket?region=eu-central-1" jsonschema_description:"Bucket that keeps journal, lock, records of the runs and Terraform state, below the deployment's name: s3://bucket?region=…, azblob://container?storage_account=… or gs://bucket. The engine's volume when left out."`
+	Key         SecretRef            `json:"key,omitempty" jsonschema:"example=file:~/slipway.age" jsonschema_description:"Where the age identity is that encrypts the deployment's secrets in the bucket. Never the key itself. One is made, and stays on the engine, for a local deployment without."`
+	Credentials map[string]SecretRef `json:"credentials,omitempty" example:"{\"AWS_SECRET_ACCESS_KEY\": \"env:AWS_SECRET_ACCESS_KEY\"}" jsonschema_description:"Credentials for the bucket by the variables that its provider documents, such as AWS_ACCESS_KEY_ID, each with the place where it is. Never the credential itself."`
 }
 
 // problems validates s against the stores that can be opened; see Options.
@@ -37,8 +37,8 @@ func (s *State) problems(l *document.List, opts Options) {
 	}
 	if s.Key != "" && s.URL == "" {
 		l.Add("state.key", "a value", "none without state.url")
-	} else if s.Key != "" && !refRE.MatchString(string(s.Key)) {
-		l.Add("state.key", "something else", "where the key is: env:NAME or file:PATH; the key itself does not belong in this file")
+	} else if s.Key != "" && !s.Key.Valid() {
+		l.Add("state.key", "something else", refWant("key"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Credentials)) {
 		at := "state.credentials." + name
@@ -50,12 +50,12 @@ func (s *State) problems(l *document.List, opts Options) {
 		case !envRE.MatchString(name):
 			l.Add(at, document.Quote(name), "the name of a variable")
 		}
-		if ref := s.Credentials[name]; !refRE.MatchString(string(ref)) {
+		if ref := s.Credentials[name]; !ref.Valid() {
 			got := "something else"
 			if ref == "" {
 				got = "nothing"
 			}
-			l.Add(at, got, "where the credential is: env:NAME or file:PATH; the credential itself does not belong in this file")
+			l.Add(at, got, refWant("credential"))
 		}
 	}
 }

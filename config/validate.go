@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +21,7 @@ const (
 	namePattern      = `^[a-z]([a-z0-9-]{0,13}[a-z0-9])?$`
 	labelPattern     = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`
 	componentPattern = `^[a-z]([a-z0-9-]{0,51}[a-z0-9])?$`
-	refPattern       = `^(env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?)$`
+	refPattern       = `^(env:[A-Za-z_][A-Za-z0-9_]*|(file|cmd):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?|vault:[^\x00-\x20\x7f.?]+\.[^\x00-\x20\x7f.?]+|op:[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+){2,3})$`
 	versionPattern   = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`
 	registryPattern  = `^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`
 )
@@ -30,6 +32,7 @@ var (
 	componentRE = regexp.MustCompile(componentPattern)
 	refRE       = regexp.MustCompile(refPattern)
 	versionRE   = regexp.MustCompile(versionPattern)
+	hostRE      = regexp.MustCompile(`^` + labelPattern + `$|^[0-9a-f:]*:[0-9a-f:]*$`)
 	registryRE  = regexp.MustCompile(registryPattern)
 )
 
@@ -52,10 +55,7 @@ func match(l *document.List, field, value string, re *regexp.Regexp, want string
 // problems validates c, without lines.
 func (c *Config) problems(providers []string, opts Options) []Problem {
 	l := new(document.List)
-	if c.Version != Version {
-		l.Add("version", fmt.Sprint(c.Version), fmt.Sprint(Version))
-	}
-	match(l, "name", c.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
+	match(l, "global.name", c.Global.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
 	if !slices.Contains(providers, c.Provider) {
 		want := document.OneOf(providers...)
 		if slices.Contains(Known(), c.Provider) {
@@ -63,23 +63,25 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 		}
 		l.Add("provider", document.Quote(c.Provider), want)
 	}
-	if !domainRE.MatchString(c.Domain) || len(c.Domain) > maxDomain {
-		l.Add("domain", document.Quote(c.Domain), "a domain in lower case such as platform.example.com")
+	if !domainRE.MatchString(c.Global.Domain) || len(c.Global.Domain) > maxDomain {
+		l.Add("global.domain", document.Quote(c.Global.Domain), "a domain in lower case such as platform.example.com")
 	}
-	if c.AdminEmail != "admin@"+c.Domain && !isMail(c.AdminEmail) {
-		l.Add("adminEmail", document.Quote(c.AdminEmail), "a mail address such as admin@example.com")
+	if email := c.Global.Admin.Email; email != "admin@"+c.Global.Domain && !isMail(email) {
+		l.Add("global.admin.email", document.Quote(email), "a mail address such as admin@example.com")
 	}
-	if c.Profile().Name == "" {
-		l.Add("scale", document.Quote(c.Scale), document.OneOf(scales()...))
+	if c.Profile().Scale == 0 {
+		l.Add("global.scale", strconv.Itoa(c.Global.Scale), document.OneOf(scales()...))
 	}
-	if c.Registry != "" {
-		match(l, "registry", c.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
+	if c.Advanced.Registry != "" {
+		match(l, "advanced.registry", c.Advanced.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
 	}
 	c.TLS.problems(l)
 	c.Proxy.problems(l)
+	c.SMTP.problems(l)
+	c.Observability.problems(l)
 	c.Platform.problems(l)
 	c.State.problems(l, opts)
-	for field, d := range map[string]Duration{"timeouts.app": c.Timeouts.App, "timeouts.step": c.Timeouts.Step} {
+	for field, d := range map[string]Duration{"advanced.timeouts.app": c.Advanced.Timeouts.App, "advanced.timeouts.step": c.Advanced.Timeouts.Step} {
 		if time.Duration(d) < minTimeout || time.Duration(d) > maxTimeout {
 			l.Add(field, d.String(), "a duration from 1s to 24h")
 		}
@@ -110,9 +112,9 @@ func (t *TLS) problems(l *document.List) {
 	}
 	switch {
 	case t.Key == "":
-		l.Add("tls.key", "nothing", "where the private key is: env:NAME or file:PATH")
-	case !refRE.MatchString(string(t.Key)):
-		l.Add("tls.key", "something else", "where the private key is: env:NAME or file:PATH; the key itself does not belong in this file")
+		l.Add("tls.key", "nothing", "where the private key is: "+RefForms)
+	case !t.Key.Valid():
+		l.Add("tls.key", "something else", refWant("private key"))
 	}
 }
 
@@ -174,11 +176,19 @@ func (p *Platform) problems(l *document.List) {
 			l.Add(field, document.Quote(name), "the name of a component")
 			continue
 		}
-		if p.Components[name].Enabled == nil {
-			l.Add(field+".enabled", "nothing", "true or false")
+		if c := p.Components[name]; c.Enabled == nil && c.Values == nil {
+			l.Add(field+".enabled", "nothing", "true or false, or values of its chart")
+		} else if c.Values != nil && !isObject(c.Values) {
+			l.Add(field+".values", "something else", "a mapping")
 		}
 	}
+	if p.Settings != nil && !isObject(p.Settings) {
+		l.Add("platform.settings", "something else", "a mapping")
+	}
 }
+
+// isObject tells whether raw is a JSON object.
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
 func isMail(s string) bool {
 	a, err := mail.ParseAddress(s)
@@ -191,7 +201,7 @@ func isMail(s string) bool {
 func scales() []string {
 	var names []string
 	for _, p := range Profiles() {
-		names = append(names, p.Name)
+		names = append(names, strconv.Itoa(p.Scale))
 	}
 	return names
 }

@@ -14,17 +14,26 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Provider is a place to install to. Implementations are immutable and safe for
-// concurrent use.
-type Provider interface {
+// Section is a provider as far as the config goes: what it is called, and its own
+// section. Implementations are immutable and safe for concurrent use.
+type Section interface {
 	// Name is how the config names the provider: "local".
 	Name() string
+	// Settings is what the section is decoded into, a struct with its defaults in
+	// it and the JSON schema in its tags.
+	Settings() any
 	// Validate checks the provider's own section of the config, {} when there is
 	// none. The fields of the problems are relative to the section.
 	Validate(section json.RawMessage) []config.Problem
+}
+
+// Provider is a place to install to.
+type Provider interface {
+	Section
 	// Terraform is the provider's root and the variables for a deployment, whose
 	// section is valid.
 	Terraform(d Deployment) (Root, error)
@@ -33,7 +42,7 @@ type Provider interface {
 // Deployment is what a provider needs to know of a deployment.
 type Deployment struct {
 	Name    string          // the deployment's name
-	Scale   string          // scale profile: "small", …
+	Scale   int             // scale profile: 50, 100, …; see config.Profile
 	Section json.RawMessage // the provider's section of the config; nil means {}
 }
 
@@ -95,16 +104,21 @@ type AddonsStep interface {
 // Remedy: choose one of those that the error lists.
 const CodeUnknown fault.Code = "PRV-001"
 
+// CodeNoInstall: a deployment on that provider can be configured and validated, and
+// not be installed yet.
+// Remedy: choose one of the providers that the error lists.
+const CodeNoInstall fault.Code = "PRV-002"
+
 // Registry holds the providers of a program. It does not change once it is made
 // and is safe for concurrent use.
 type Registry struct {
-	byName map[string]Provider
+	byName map[string]Section
 }
 
 // NewRegistry returns a registry of the given providers. It panics when two have
 // the same name or one has none: a mistake in the composition root.
-func NewRegistry(list ...Provider) *Registry {
-	r := &Registry{byName: make(map[string]Provider, len(list))}
+func NewRegistry(list ...Section) *Registry {
+	r := &Registry{byName: make(map[string]Section, len(list))}
 	for _, p := range list {
 		name := p.Name()
 		if name == "" {
@@ -118,22 +132,39 @@ func NewRegistry(list ...Provider) *Registry {
 	return r
 }
 
-// Get returns the provider with that name; the error of an unknown one, of class
-// Usage, lists those that there are.
+// Get returns the provider with that name. The error of one that is unknown, or
+// that nothing can be installed to yet, is of class Usage and lists the others.
 func (r *Registry) Get(name string) (Provider, error) {
-	if p, ok := r.byName[name]; ok {
+	section, known := r.byName[name]
+	if p, ok := section.(Provider); ok {
 		return p, nil
 	}
-	known := strings.Join(r.Names(), ", ")
-	return nil, &fault.Fault{
-		Code: CodeUnknown, Class: fault.Usage, Op: fmt.Sprintf("choose provider %q", name),
-		Fix: "set provider in the config to one of: " + known,
-		Err: errors.New("there is none with that name; known are: " + known),
+	var can []string
+	for _, n := range r.Names() {
+		if _, ok := r.byName[n].(Provider); ok {
+			can = append(can, n)
+		}
 	}
+	op, fix := fmt.Sprintf("choose provider %q", name), "set provider in the config to one of: "+strings.Join(can, ", ")
+	if known {
+		return nil, &fault.Fault{Code: CodeNoInstall, Class: fault.Usage, Op: op, Fix: fix,
+			Err: errors.New("it can be configured, and nothing can be installed there yet; that goes with: " + strings.Join(can, ", "))}
+	}
+	return nil, &fault.Fault{Code: CodeUnknown, Class: fault.Usage, Op: op, Fix: fix,
+		Err: errors.New("there is none with that name; known are: " + strings.Join(r.Names(), ", "))}
 }
 
-// Names returns the names of the providers, sorted.
+// Names returns the names of the providers that can be configured, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
+
+// Settings are the settings of all providers by name, for config.Schema.
+func (r *Registry) Settings() map[string]any {
+	out := make(map[string]any, len(r.byName))
+	for name, s := range r.byName {
+		out[name] = s.Settings()
+	}
+	return out
+}
 
 // Validate is for config.Options.Section: it has the named provider check its
 // section. An unknown provider has no problems here: the config's own validation
@@ -144,4 +175,12 @@ func (r *Registry) Validate(provider string, section json.RawMessage) []config.P
 		return nil
 	}
 	return p.Validate(section)
+}
+
+// Got shows a text that is wrong in a problem.
+func Got(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return document.Quote(text)
 }

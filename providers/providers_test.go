@@ -17,6 +17,7 @@ func (n named) Name() string { return string(n) }
 func (n named) Validate(json.RawMessage) []config.Problem {
 	return []config.Problem{{Field: "region", Want: string(n)}}
 }
+func (n named) Settings() any                                          { return struct{}{} }
 func (n named) Terraform(providers.Deployment) (providers.Root, error) { return providers.Root{}, nil }
 
 func TestUnknownProviderListsTheKnown(t *testing.T) {

@@ -60,7 +60,7 @@ func (c *Conductor) elsewhere(what, otherwise string) error {
 	return &fault.Fault{
 		Code: CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "use the engine on which it was installed; " + otherwise,
-		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Name),
+		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Global.Name),
 	}
 }
 

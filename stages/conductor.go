@@ -124,9 +124,9 @@ func New(opts Options) *Conductor {
 	c := &Conductor{
 		opts: opts,
 		place: providers.Deployment{
-			Name: opts.Config.Name, Scale: opts.Config.Scale, Section: opts.Config.Section(opts.Config.Provider),
+			Name: opts.Config.Global.Name, Scale: opts.Config.Global.Scale, Section: opts.Config.Section(opts.Config.Provider),
 		},
-		deployment: containers.Open(opts.Client, opts.Config.Name, opts.Images, opts.State.access(opts)),
+		deployment: containers.Open(opts.Client, opts.Config.Global.Name, opts.Images, opts.State.access(opts)),
 		keyGiven:   opts.TLSKey != nil,
 	}
 	if server, ok := opts.Provider.(providers.ClusterServer); ok {
@@ -140,11 +140,11 @@ func New(opts Options) *Conductor {
 func (c *Conductor) common() Common {
 	cfg := c.opts.Config
 	common := Common{
-		Deployment: cfg.Name,
+		Deployment: cfg.Global.Name,
 		Provider:   cfg.Provider,
-		Domain:     cfg.Domain,
-		AdminEmail: cfg.AdminEmail,
-		Scale:      cfg.Scale,
+		Domain:     cfg.Global.Domain,
+		AdminEmail: cfg.Global.Admin.Email,
+		Scale:      cfg.Profile().Name(),
 		Images:     c.opts.Images.Refs,
 		Proxy:      Proxy{HTTP: cfg.Proxy.HTTP, HTTPS: cfg.Proxy.HTTPS, NoProxy: cfg.Proxy.NoProxy},
 	}
@@ -246,7 +246,7 @@ func (c *Conductor) request(ctx context.Context, s step, in any) (Request, error
 	}
 	timeout := s.timeout
 	if timeout == 0 {
-		timeout = time.Duration(c.opts.Config.Timeouts.Step)
+		timeout = time.Duration(c.opts.Config.Advanced.Timeouts.Step)
 	}
 	lasting := input
 	if v, ok := in.(Volatile); ok {
@@ -256,7 +256,7 @@ func (c *Conductor) request(ctx context.Context, s step, in any) (Request, error
 	}
 	return Request{
 		Run: c.run, Stage: s.stage, Step: s.name, Timeout: Duration(timeout),
-		Deployment: c.opts.Config.Name, Digests: c.digests(s, lasting), Input: input,
+		Deployment: c.opts.Config.Global.Name, Digests: c.digests(s, lasting), Input: input,
 		VerifyOnly: c.inProcess != nil || pipeline.VerifyOnly(ctx),
 		Locked:     (c.inProcess != nil || c.lease != nil) && !s.harmless,
 		Count:      s.count, Cluster: !s.offline,

@@ -127,5 +127,5 @@ func (c *Conductor) hookKubeconfig(ctx context.Context) (*dagger.Secret, error) 
 	if err != nil || done.Result == nil {
 		return nil, err
 	}
-	return c.opts.Client.SetSecret("slipway-kubeconfig-"+c.opts.Config.Name, string(done.Result)), nil
+	return c.opts.Client.SetSecret("slipway-kubeconfig-"+c.opts.Config.Global.Name, string(done.Result)), nil
 }

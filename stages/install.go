@@ -108,7 +108,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 		func() PublishInput {
 			return PublishInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value()}
 		}, gitea)
-	deadline := time.Duration(cfg.Timeouts.App)
+	deadline := time.Duration(cfg.Advanced.Timeouts.App)
 	out.apps = add[AppsInput, Apps](c, p, step{stage: orchestrator, name: "sync", platform: true, timeout: c.syncTimeout(len(apps))},
 		func() AppsInput {
 			return AppsInput{Common: common, Gitea: gitea.Value(), Revision: out.publication.Value().Revision,
@@ -136,7 +136,7 @@ func (c *Conductor) addNode(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeli
 // syncTimeout bounds the step that waits for n apps: each has its own deadline,
 // and with waves they may come one after the other.
 func (c *Conductor) syncTimeout(n int) time.Duration {
-	return max(time.Duration(c.opts.Config.Timeouts.Step), time.Duration(n+1)*time.Duration(c.opts.Config.Timeouts.App))
+	return max(time.Duration(c.opts.Config.Advanced.Timeouts.Step), time.Duration(n+1)*time.Duration(c.opts.Config.Advanced.Timeouts.App))
 }
 
 // Install brings the platform up, or makes sure that it is. The record is there
@@ -153,7 +153,7 @@ func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
 		return nil, err
 	}
 	state := &RuntimeState{
-		Version: 1, Deployment: c.opts.Config.Name, Provider: c.opts.Config.Provider,
+		Version: 1, Deployment: c.opts.Config.Global.Name, Provider: c.opts.Config.Provider,
 		Platform: c.opts.Release.Version, Run: c.run,
 	}
 	if r, ok := graph.infrastructure.Result(); ok && r.Status.OK() {

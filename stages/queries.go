@@ -68,7 +68,7 @@ func (c *Conductor) notThere(what string) error {
 	return &fault.Fault{
 		Code: CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
-		Err: fmt.Errorf("deployment %s is not installed", c.opts.Config.Name),
+		Err: fmt.Errorf("deployment %s is not installed", c.opts.Config.Global.Name),
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *Conductor) statusOf(s *Stored) (*DeploymentStatus, error) {
 		return nil, c.notThere("show the status")
 	}
 	return &DeploymentStatus{
-		Deployment: c.opts.Config.Name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
+		Deployment: c.opts.Config.Global.Name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
 		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
 		Apps: []report.App{}, Links: s.Record.Links,
 	}, nil

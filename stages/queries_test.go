@@ -27,7 +27,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		_, err := c.statusOf(s)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
-		require.ErrorContains(t, err, "show the status: deployment "+c.opts.Config.Name+" is not installed")
+		require.ErrorContains(t, err, "show the status: deployment "+c.opts.Config.Global.Name+" is not installed")
 	}
 	status, err := c.statusOf(&Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestARecordThatIsNotKept(t *testing.T) {
 		got := c.notKept(err)
 		require.ErrorIs(t, got, &fault.Fault{Code: codeNotKept})
 		require.Equal(t, class, fault.ClassOf(got))
-		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.opts.Config.Name+": "+err.Error())
+		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.opts.Config.Global.Name+": "+err.Error())
 	}
 	require.ErrorContains(t, c.notKept(errKeepTime), "did not end within 2m0s")
 	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}

@@ -35,7 +35,7 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 		return nil, err
 	}
 	record := &report.Run{
-		ID: c.run, Workflow: workflow, Deployment: c.opts.Config.Name, Provider: c.opts.Config.Provider,
+		ID: c.run, Workflow: workflow, Deployment: c.opts.Config.Global.Name, Provider: c.opts.Config.Provider,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
 	}
 	if r := c.opts.Release; r != nil {
@@ -56,7 +56,7 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 		begun <- c.write(ctx, &begin, nil)
 	}()
 	observe := oneAtATime(c.opts.Observe)
-	hooks := &hookRunner{run: c.run, deployment: c.opts.Config.Name, workflow: workflow, exec: c.execHook, observe: observe}
+	hooks := &hookRunner{run: c.run, deployment: c.opts.Config.Global.Name, workflow: workflow, exec: c.execHook, observe: observe}
 	if c.opts.Begin != nil {
 		c.opts.Begin(p.Graph())
 	}
@@ -192,7 +192,7 @@ func (c *Conductor) notKept(err error) error {
 	f := &fault.Fault{
 		Code: codeNotKept, Class: fault.Step, Op: "keep the run's record",
 		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status",
-		Err: fmt.Errorf("write to the state of deployment %s: %w", c.opts.Config.Name, err),
+		Err: fmt.Errorf("write to the state of deployment %s: %w", c.opts.Config.Global.Name, err),
 	}
 	switch {
 	case errors.Is(err, errKeepTime):

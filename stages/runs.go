@@ -49,6 +49,6 @@ func (c *Conductor) Runs(ctx context.Context) ([]RunSummary, error) {
 // Run is one run. One that is not there is a fault of class Usage.
 func (c *Conductor) Run(ctx context.Context, id string) (*RunDetail, error) {
 	out := &RunDetail{}
-	err := c.ask(ctx, []string{"slipway", "state", "runs", runsFile, id, "--deployment", c.opts.Config.Name}, runsFile, out)
+	err := c.ask(ctx, []string{"slipway", "state", "runs", runsFile, id, "--deployment", c.opts.Config.Global.Name}, runsFile, out)
 	return out, err
 }

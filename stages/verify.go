@@ -131,7 +131,7 @@ func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider provide
 			Config: cfg, Provider: provider, Release: release, ReleaseDigest: plan.Release,
 			Images: &containers.Images{Refs: plan.Refs, Digest: plan.Images}, Tools: plan.Tools,
 		},
-		place:     providers.Deployment{Name: cfg.Name, Scale: cfg.Scale, Section: cfg.Section(cfg.Provider)},
+		place:     providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)},
 		run:       plan.Run,
 		keyGiven:  plan.TLSKey,
 		inProcess: run,

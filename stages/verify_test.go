@@ -155,7 +155,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	provider := elsewhere{local.Provider{}}
 	c := conductor(provider)
 	c.run = "r2"
-	c.place = providers.Deployment{Name: c.opts.Config.Name, Scale: c.opts.Config.Scale, Section: c.opts.Config.Section("local")}
+	c.place = providers.Deployment{Name: c.opts.Config.Global.Name, Scale: c.opts.Config.Global.Scale, Section: c.opts.Config.Section("local")}
 	c.opts.Images.Refs, c.opts.Images.Digest, c.opts.ReleaseDigest = map[string]string{"gitea": "x"}, "sha256:1", "sha256:2"
 	plan := Plan{Run: "r2", Refs: c.opts.Images.Refs, Images: "sha256:1", Release: "sha256:2"}
 	found, err := Verify(t.Context(), plan, c.opts.Config, provider, c.opts.Release, (&earlier{}).run, nil)

@@ -17,7 +17,7 @@ func Steps(provider providers.Provider, section json.RawMessage) (map[string][]s
 	cfg := config.Default()
 	c := &Conductor{
 		opts:  Options{Config: cfg, Provider: provider, Images: &containers.Images{}, Release: &platform.Release{}},
-		place: providers.Deployment{Name: cfg.Name, Scale: cfg.Scale, Section: section},
+		place: providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: section},
 	}
 	if _, ok := provider.(providers.ClusterServer); ok {
 		c.cluster = &containers.Cluster{}

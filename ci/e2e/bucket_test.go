@@ -34,7 +34,7 @@ func TestStateInABucket(t *testing.T) {
 	d := open(t, "e2e-bucket")
 	server := startS3(t)
 	key := ageKey(t)
-	config := write(t, fmt.Sprintf(`
+	config := write(t, fmt.Sprintf(configured+`
 state:
   url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
   key: file:%s

@@ -55,7 +55,7 @@ func TestHooks(t *testing.T) {
 	d.ok(t, "destroy") // whatever an earlier run of the tests left
 
 	t.Run("one that fails fails its step", func(t *testing.T) {
-		r := d.call(t, "install", "--config", write(t, `
+		r := d.call(t, "install", "--config", write(t, configured+`
 hooks:
   - {name: gate, before: infrastructure/terraform, script: "echo the gate is shut; exit 3"}
   - {name: tell, after: workflow, always: true, script: 'echo "$SLIPWAY_STATUS $SLIPWAY_ERROR_CODE"'}
@@ -72,7 +72,7 @@ hooks:
 	})
 
 	t.Run("one that takes too long is ended, and what it printed is kept", func(t *testing.T) {
-		r := d.call(t, "install", "--config", write(t, `
+		r := d.call(t, "install", "--config", write(t, configured+`
 hooks:
   - {name: slow, before: workflow, script: "echo waiting for Godot; sleep 600", timeout: 2s}
 `))
@@ -84,7 +84,7 @@ hooks:
 	})
 
 	t.Run("one on a step that does not exist is an error", func(t *testing.T) {
-		r := d.call(t, "install", "--config", write(t, "hooks:\n  - {name: a, before: orchestrator/sinc, run: [x]}\n"))
+		r := d.call(t, "install", "--config", write(t, configured+"hooks:\n  - {name: a, before: orchestrator/sinc, run: [x]}\n"))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, `line 2: hooks[0].before: got "orchestrator/sinc"`)
 		require.Contains(t, r.err, "orchestrator/sync")
@@ -92,7 +92,7 @@ hooks:
 	})
 
 	t.Run("a secret is not for the module, and is blanked out by the CLI", func(t *testing.T) {
-		config := write(t, `
+		config := write(t, configured+`
 hooks:
   - {name: login, before: workflow, script: 'echo "token $TOKEN"; exit 3', secrets: {TOKEN: "env:SLIPWAY_E2E_TOKEN"}}
 `)
@@ -112,7 +112,7 @@ hooks:
 	})
 
 	t.Run("they run in order", func(t *testing.T) {
-		r := d.ok(t, "install", "--config", write(t, hooked))
+		r := d.ok(t, "install", "--config", write(t, configured+hooked))
 		requireHealthy(t, d.status(t), apps...)
 		dir := d.report(t)
 		var when []int

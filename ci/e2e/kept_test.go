@@ -39,7 +39,7 @@ func TestKeptCluster(t *testing.T) {
 	ok(t, "destroy")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
-	gate := write(t, "hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
+	gate := write(t, configured+"hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
 	failed := run(t, "install", "--keep-cluster", "--config", gate)
 	require.Equal(t, 4, failed.code, slipway.Tail(failed.err))
 	require.Contains(t, failed.err, "run the hook gate before postorchestrator/access")
@@ -83,13 +83,13 @@ func TestKeptCluster(t *testing.T) {
 	})
 
 	t.Run("one with other ports is refused", func(t *testing.T) {
-		r := run(t, "install", "--config", write(t, "local: {ports: [18081]}\n"))
+		r := run(t, "install", "--config", write(t, configured+"local: {ports: [18081]}\n"))
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "CTR-007")
 		require.Contains(t, r.err, "slipway cluster --config")
 	})
 
-	slow := write(t, "hooks: [{name: slow, before: postorchestrator/access, script: 'sleep 600'}]\n")
+	slow := write(t, configured+"hooks: [{name: slow, before: postorchestrator/access, script: 'sleep 600'}]\n")
 	t.Run("one run at a time works on it, and a killed one takes it along", func(t *testing.T) {
 		cmd := d.CLI(t.Context(), "install", "--config", slow)
 		errs, err := cmd.StderrPipe()

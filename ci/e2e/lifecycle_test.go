@@ -107,7 +107,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 	failed := map[string]string{} // the report of a run that failed
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
-		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, "timeouts: {app: 45s}\n"))
+		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, configured+"advanced: {timeouts: {app: 45s}}\n"))
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Regexp(t, `ErrImagePull|ImagePullBackOff|not found`, r.err)
@@ -224,6 +224,9 @@ func brokenPlatform(t *testing.T) string {
 	}))
 	return dir
 }
+
+// configured begins a configuration.
+const configured = "apiVersion: slipway.sh/v1\n"
 
 // write puts text into a file of its own.
 func write(t *testing.T, text string) string {

@@ -48,7 +48,7 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	// No call gets the bundle: it runs where no .env names it.
 	d.Bundle, d.Dir, d.Lock = "", t.TempDir(), lockFile
-	config := write(t, fmt.Sprintf("registry: %s\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
+	config := write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
 	d.ok(t, "destroy", "--config", config) // whatever an earlier run of the tests left
 
 	t.Run("an image that is missing is named before anything starts", func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 			}
 		}))
 	}
-	broken, config := brokenPlatform(t), write(t, "timeouts: {app: 45s}\n")
+	broken, config := brokenPlatform(t), write(t, configured+"advanced: {timeouts: {app: 45s}}\n")
 	both("destroy", // whatever an earlier run of the tests left
 		func(t *testing.T) { left.ok(t, "destroy") },
 		func(t *testing.T) { right.ok(t, "destroy") })

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,14 +31,17 @@ func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMess
 	if d.root == nil {
 		return nil, nil
 	}
-	dec := decoder{sections: map[string]json.RawMessage{}}
+	dec := decoder{sections: map[string]json.RawMessage{}, env: d.env}
 	dec.mapping("", d.root, v.Elem(), sections)
+	d.expanded = dec.expanded
 	return dec.sections, dec.problems
 }
 
 type decoder struct {
 	problems []Problem
 	sections map[string]json.RawMessage
+	env      func(string) (string, bool)
+	expanded []string
 }
 
 func (d *decoder) problem(field string, n *yaml.Node, got, want string) {
@@ -60,6 +64,9 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 		field := join(path, name)
 		if i, ok := fields[name]; ok {
 			d.value(field, value, v.Field(i))
+			if v.Field(i).Kind() == reflect.String && d.env != nil && v.Type().Field(i).Tag.Get("interpolate") == "true" {
+				d.expand(field, value, v.Field(i))
+			}
 			continue
 		}
 		if slices.Contains(sections, name) {
@@ -69,6 +76,30 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 		names := append(slices.Collect(maps.Keys(fields)), sections...)
 		d.problem(field, key, "an unknown field", allowed(name, names))
 	}
+}
+
+// reference is a reference to an environment variable, or $$.
+var reference = regexp.MustCompile(`\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+// expand replaces the references to environment variables in the text v. A variable
+// that is not set, or is empty, and has no default is a problem; its value is never
+// shown.
+func (d *decoder) expand(field string, n *yaml.Node, v reflect.Value) {
+	v.SetString(reference.ReplaceAllStringFunc(v.String(), func(found string) string {
+		if found == "$$" {
+			return "$"
+		}
+		m := reference.FindStringSubmatch(found)
+		name, fallback := m[1], m[2]
+		d.expanded = append(d.expanded, field)
+		if value, ok := d.env(name); ok && value != "" {
+			return value
+		}
+		if fallback == "" {
+			d.problem(field, n, "${"+name+"}", fmt.Sprintf("the environment variable %s set, or a default: ${%s:-value}", name, name))
+		}
+		return strings.TrimPrefix(fallback, ":-")
+	}))
 }
 
 func (d *decoder) section(field, name string, n *yaml.Node) {

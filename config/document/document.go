@@ -54,7 +54,11 @@ func (p Problem) String() string {
 // Document is a parsed document whose root is a mapping or nothing at all.
 type Document struct {
 	root  *yaml.Node // nil when the document is empty
+	whole *yaml.Node // around root, with the comments before and after it
 	lines map[string]int
+	env   func(name string) (string, bool)
+
+	expanded []string // fields in which Decode replaced references
 }
 
 // Parse reads data as one YAML document. When it returns problems the document
@@ -84,8 +88,49 @@ func Parse(data []byte) (*Document, []Problem) {
 	case root.Kind != yaml.MappingNode:
 		return nil, []Problem{{Line: root.Line, Got: kindOf(root), Want: "a mapping of fields (name: value)"}}
 	}
-	d.root = root
+	d.root, d.whole = root, &first
 	return d, d.check("", root, 1)
+}
+
+// Root is the document's mapping; nil when it is empty.
+func (d *Document) Root() *yaml.Node { return d.root }
+
+// Edit has edit change the document's mapping, and returns the problems that it has
+// after that, in place of those of Parse.
+func (d *Document) Edit(edit func(root *yaml.Node)) []Problem {
+	if d.root == nil {
+		return nil
+	}
+	edit(d.root)
+	clear(d.lines)
+	return d.check("", d.root, 1)
+}
+
+// Encode is the document as YAML text.
+func (d *Document) Encode() ([]byte, error) {
+	if d.whole == nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(d.whole), enc.Close()); err != nil {
+		return nil, fmt.Errorf("encode the document: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Interpolate makes Decode replace ${NAME} and ${NAME:-default} in the text of
+// fields with the tag interpolate:"true"; $$ is a dollar sign.
+func (d *Document) Interpolate(env func(name string) (string, bool)) { d.env = env }
+
+// Expanded are the fields in which Decode replaced references to variables.
+func (d *Document) Expanded() []string { return d.expanded }
+
+// Has tells whether the field is in the document.
+func (d *Document) Has(field string) bool {
+	_, ok := d.lines[field]
+	return ok
 }
 
 // Line is where the field stands, or where the nearest field around it does; 0
@@ -101,20 +146,6 @@ func (d *Document) Line(field string) int {
 		}
 		field = field[:i]
 	}
-}
-
-// Int is the number in a field of the root; false when there is none.
-func (d *Document) Int(name string) (int, bool) {
-	if d.root == nil {
-		return 0, false
-	}
-	for key, value := range pairs(d.root) {
-		if key.Value == name && value.Kind == yaml.ScalarNode && value.ShortTag() == "!!int" {
-			n, err := strconv.Atoi(value.Value)
-			return n, err == nil
-		}
-	}
-	return 0, false
 }
 
 // check finds what no document may hold, and remembers where each field stands.

@@ -142,18 +142,11 @@ func TestDecode_wrongUsePanics(t *testing.T) {
 	})
 }
 
-func TestLineAndInt(t *testing.T) {
+func TestLine(t *testing.T) {
 	doc, problems := document.Parse([]byte("version: 3\na:\n  b:\n    - c: 1\n    - d: 2\ntext: x\n"))
 	require.Empty(t, problems)
 	for field, line := range map[string]int{"a": 2, "a.b": 3, "a.b[1]": 5, "a.b[1].d": 5, "a.b[1].nothing": 5, "a.z": 2, "z": 0, "z.y[3]": 0} {
 		require.Equal(t, line, doc.Line(field), field)
-	}
-	n, ok := doc.Int("version")
-	require.True(t, ok)
-	require.Equal(t, 3, n)
-	for _, name := range []string{"text", "a", "none"} {
-		_, ok = doc.Int(name)
-		require.False(t, ok, name)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestApplications(t *testing.T) {
 			for _, c := range want {
 				wanted[c.Name] = c
 			}
-			got := renderAll(t, dir, "small", choices)["root-app"].objects
+			got := renderAll(t, dir, "50", choices)["root-app"].objects
 			require.Len(t, got, len(wanted))
 			for _, app := range got {
 				c, ok := wanted[app.GetName()]
@@ -117,7 +117,7 @@ func TestProject(t *testing.T) {
 	for _, k := range project.Spec.Cluster {
 		kinds = append(kinds, k.Group+" "+k.Kind)
 	}
-	parts := renderAll(t, dir, "small", map[string]bool{"toolbox": true})
+	parts := renderAll(t, dir, "50", map[string]bool{"toolbox": true})
 	for name, p := range parts {
 		for _, o := range p.objects {
 			if name == "root-app" {
@@ -174,21 +174,21 @@ func TestJobNameFollowsItsContent(t *testing.T) {
 		t.Fatal("there is no Job")
 		return ""
 	}
-	first := job(map[string]any{"images": images("postgresql"), "scale": "small"})
-	require.Equal(t, first, job(map[string]any{"images": images("postgresql"), "scale": "large"}), "it does the same at each scale")
+	first := job(map[string]any{"images": images("postgresql"), "scale": "50"})
+	require.Equal(t, first, job(map[string]any{"images": images("postgresql"), "scale": "1000"}), "it does the same at each scale")
 	other := map[string]any{"postgresql": images("other")["other"]}
-	require.NotEqual(t, first, job(map[string]any{"images": other, "scale": "small"}))
+	require.NotEqual(t, first, job(map[string]any{"images": other, "scale": "50"}))
 }
 
 func TestStorageClass(t *testing.T) {
 	dir, _ := open(t)
-	values := giteaValues("small")
+	values := giteaValues("50")
 	values["storageClass"] = "fast"
 	text, err := manifest(load(t, dir, "charts/gitea"), "gitea", "gitea", values)
 	require.NoError(t, err)
 	require.Contains(t, text, "storageClassName: fast")
 
-	root := rootValues("small", nil)
+	root := rootValues("50", nil)
 	root["storageClass"] = "fast"
 	text, err = manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", root)
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestStorageClass(t *testing.T) {
 // TestGoldens shows a change of what is installed in a review.
 func TestGoldens(t *testing.T) {
 	dir, release := open(t)
-	for _, scale := range []string{"small", "large"} {
+	for _, scale := range []string{"50", "1000"} {
 		parts := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
 		again := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
 		for name, p := range parts {
@@ -222,7 +222,7 @@ func TestExampleConfigs(t *testing.T) {
 	require.NoError(t, err)
 	cfg, err := config.Load(data, config.Options{Providers: []string{"local"}})
 	require.NoError(t, err)
-	defaults, err := config.Load([]byte("version: 1\nplatform: {components: {toolbox: {enabled: false}}}\n"), config.Options{})
+	defaults, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {components: {toolbox: {enabled: false}}}\n"), config.Options{})
 	require.NoError(t, err)
 	require.Equal(t, string(defaults.Canonical()), string(cfg.Canonical()), "the values in the file are the defaults")
 
@@ -236,5 +236,5 @@ func TestExampleConfigs(t *testing.T) {
 		fields = append(fields, p.Field)
 	}
 	slices.Sort(fields)
-	require.Equal(t, []string{"adminEmail", "name", "provider"}, fields)
+	require.Equal(t, []string{"global.admin.email", "global.name", "provider"}, fields)
 }

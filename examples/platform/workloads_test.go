@@ -71,8 +71,8 @@ func everything(t *testing.T, check func(t *testing.T, scale string, parts map[s
 	t.Helper()
 	dir, _ := open(t)
 	for _, p := range config.Profiles() {
-		t.Run(p.Name, func(t *testing.T) {
-			check(t, p.Name, renderAll(t, dir, p.Name, map[string]bool{"toolbox": true}))
+		t.Run(p.Name(), func(t *testing.T) {
+			check(t, p.Name(), renderAll(t, dir, p.Name(), map[string]bool{"toolbox": true}))
 		})
 	}
 }
@@ -227,15 +227,15 @@ func secrets(s corev1.PodSpec) []string {
 func TestProfilesAgree(t *testing.T) {
 	dir, _ := open(t)
 	for _, p := range config.Profiles() {
-		parts := renderAll(t, dir, p.Name, nil)
+		parts := renderAll(t, dir, p.Name(), nil)
 		for _, o := range slices.Concat(parts["gitea"].objects, parts["database"].objects, parts["guestbook"].objects) {
 			switch o.GetKind() + " " + o.GetName() {
 			case "Deployment guestbook":
-				require.EqualValues(t, p.Replicas, o.Object["spec"].(map[string]any)["replicas"], p.Name)
+				require.EqualValues(t, p.Replicas, o.Object["spec"].(map[string]any)["replicas"], p.Name())
 			case "PersistentVolumeClaim gitea":
-				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.GitGiB), p.Name)
+				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.GitGiB), p.Name())
 			case "StatefulSet database":
-				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.DatabaseGiB), p.Name)
+				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.DatabaseGiB), p.Name())
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func TestChartsRefuseImagesThatAreNotPinned(t *testing.T) {
 				"missing": nil, "empty": "", "tag": "slipway.local/" + image + ":1.0", "latest": image + ":latest",
 				"short digest": "slipway.local/" + image + "@sha256:abc",
 			} {
-				values := map[string]any{"images": map[string]any{}, "host": "gitea.slipway.test", "scale": "small"}
+				values := map[string]any{"images": map[string]any{}, "host": "gitea.slipway.test", "scale": "50"}
 				if ref != nil {
 					values["images"].(map[string]any)[image] = ref
 				}
@@ -266,7 +266,7 @@ func TestChartsRefuseImagesThatAreNotPinned(t *testing.T) {
 	}
 	require.Equal(t, 4, charts)
 
-	values := rootValues("small", nil)
+	values := rootValues("50", nil)
 	values["images"] = images("guestbook")
 	_, err := manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", values)
 	require.ErrorContains(t, err, "images.postgresql is needed by database")
@@ -276,7 +276,7 @@ func TestBrokenImage(t *testing.T) {
 	dir := broken(t)
 	_, err := platform.Load(dir)
 	require.NoError(t, err)
-	parts := renderAll(t, dir, "small", nil)
+	parts := renderAll(t, dir, "50", nil)
 	found := false
 	pods(t, parts, func(p part, _ object, pod *corev1.PodTemplateSpec) {
 		missing := pod.Spec.Containers[0].Image == "slipway.local/no-such-image@sha256:"+fmt.Sprintf("%064d", 0)

@@ -57,7 +57,7 @@ func Run(t *testing.T, s Suite) {
 	})
 	for _, section := range s.Valid {
 		t.Run("terraform "+section, func(t *testing.T) {
-			d := providers.Deployment{Name: "suite", Scale: "small", Section: json.RawMessage(section)}
+			d := providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)}
 			root, err := s.Provider.Terraform(d)
 			require.NoError(t, err)
 			checkRoot(t, root)

@@ -33,14 +33,6 @@ const (
 	DNSDomain = "cluster.local"
 )
 
-// What the machine must have: the reference platform takes 3 GiB of memory and
-// 6 GiB of disk, images included.
-const (
-	MinMemory = 4 << 30  // bytes
-	MinDisk   = 10 << 30 // bytes free
-	MinCPUs   = 2
-)
-
 //go:embed terraform/*.tf
 var terraformFiles embed.FS
 
@@ -54,7 +46,7 @@ type Provider struct{}
 type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
 	// LoadBalancer on them are reached from outside of the run.
-	Ports []int `json:"ports,omitempty" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's."`
+	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's."`
 	// RegistryMirror is the URL at which the node reaches the registry that images
 	// come from; empty is https:// and the registry's address.
 	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry, where that is not https:// and the setting registry."`
@@ -112,10 +104,14 @@ func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {
 	}}, nil
 }
 
+// Settings are the defaults: no port, no mirror.
+func (Provider) Settings() any { return Settings{} }
+
 // Requirements are what the node needs of the machine.
-func (Provider) Requirements(providers.Deployment) providers.Requirements {
+func (Provider) Requirements(d providers.Deployment) providers.Requirements {
+	p := config.ProfileOf(d.Scale)
 	return providers.Requirements{
-		MemoryBytes: MinMemory, DiskBytes: MinDisk, CPUs: MinCPUs,
+		MemoryBytes: int64(p.MemoryGiB) << 30, DiskBytes: int64(p.DiskGiB) << 30, CPUs: p.CPUs,
 		Filesystems: []string{"overlay"}, Netfilter: true,
 	}
 }

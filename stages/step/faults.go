@@ -15,7 +15,7 @@ const (
 	// Remedy: look at the step's log (`slipway report`), then run again.
 	codeFailed fault.Code = "STP-001"
 	// codeTimeout: a step's time is up.
-	// Remedy: look at the step's log (`slipway report`); raise `timeouts.step`
+	// Remedy: look at the step's log (`slipway report`); raise `advanced.timeouts.step`
 	// in the configuration.
 	codeTimeout fault.Code = "STP-002"
 	// codeCancelled: a step was stopped by a signal.

@@ -30,7 +30,7 @@ func brokenAtTheEnd() (file string, remove func(), err error) {
 		return "", nil, fmt.Errorf("make a configuration: %w", err)
 	}
 	file = filepath.Join(dir, "slipway.yaml")
-	text := "version: 1\nhooks: [{name: gate, before: postorchestrator/access, script: exit 3}]\n"
+	text := "apiVersion: slipway.sh/v1\nhooks: [{name: gate, before: postorchestrator/access, script: exit 3}]\n"
 	return file, func() { _ = os.RemoveAll(dir) }, os.WriteFile(file, []byte(text), 0o600)
 }
 

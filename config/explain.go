@@ -1,0 +1,123 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// Origin tells where a value came from.
+type Origin string
+
+// The origins besides "line N", of the file.
+const (
+	FromDefault = "default"
+	FromFlag    = "flag"
+)
+
+// Setting is an effective value.
+type Setting struct {
+	Path   string `json:"path"`   // "global.name"
+	Value  string `json:"value"`  // as JSON; text without quotes
+	Origin Origin `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name", "profile 50", …
+}
+
+// Explain are all effective values of a config that Load made, sorted by path, each
+// with where it came from.
+func (c *Config) Explain() ([]Setting, error) {
+	dec := json.NewDecoder(bytes.NewReader(c.Canonical()))
+	dec.UseNumber()
+	var all map[string]any
+	if err := dec.Decode(&all); err != nil {
+		return nil, fmt.Errorf("read the configuration back: %w", err)
+	}
+	var out []Setting
+	walk("", all, func(path string, value any) {
+		out = append(out, Setting{path, shown(value), c.origin(path)})
+	})
+	p := c.Profile()
+	for _, s := range []struct {
+		path  string
+		value int
+	}{
+		{"cpus", p.CPUs}, {"memoryGiB", p.MemoryGiB}, {"diskGiB", p.DiskGiB}, {"nodes", p.Nodes},
+		{"replicas", p.Replicas}, {"databaseGiB", p.DatabaseGiB}, {"gitGiB", p.GitGiB},
+	} {
+		out = append(out, Setting{"profile." + s.path, fmt.Sprint(s.value), Origin("profile " + p.Name())})
+	}
+	slices.SortStableFunc(out, func(a, b Setting) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// origin is where the value at path came from.
+func (c *Config) origin(path string) Origin {
+	if flag, ok := c.flags[path]; ok {
+		return Origin(FromFlag + " " + flag)
+	}
+	if line, ok := c.lines(path); ok {
+		origin := fmt.Sprintf("line %d", line)
+		if slices.Contains(c.expanded, path) {
+			origin += ", environment"
+		}
+		return Origin(origin)
+	}
+	return FromDefault
+}
+
+// lines is the line of the file in which the value at path stands.
+func (c *Config) lines(path string) (int, bool) {
+	if c.doc == nil || !c.doc.Has(path) {
+		return 0, false
+	}
+	return c.doc.Line(path), true
+}
+
+// walk calls leaf with every value that is not a mapping with something in it.
+func walk(path string, v any, leaf func(path string, value any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			leaf(path, v)
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			walk(strings.TrimPrefix(path+"."+key, "."), v[key], leaf)
+		}
+	case []any:
+		if len(v) == 0 || !slices.ContainsFunc(v, isMapping) {
+			leaf(path, v)
+			return
+		}
+		for i, item := range v {
+			walk(fmt.Sprintf("%s[%d]", path, i), item, leaf)
+		}
+	default:
+		leaf(path, v)
+	}
+}
+
+func isMapping(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
+}
+
+// shown is a value on one line.
+func shown(v any) string {
+	text, ok := v.(string)
+	if !ok {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err.Error()
+		}
+		text = string(b)
+	}
+	if first, _, more := strings.Cut(strings.TrimRight(text, "\n"), "\n"); more {
+		return document.Quote(first) + " …"
+	}
+	return text
+}

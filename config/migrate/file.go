@@ -1,0 +1,146 @@
+package migrate
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// file is the root of a configuration that is migrated.
+type file struct {
+	root    *yaml.Node
+	changes []Change
+}
+
+// find returns key and value of a field of a mapping, by its path; nil when it is
+// not there.
+func find(n *yaml.Node, path string) (key, value *yaml.Node) {
+	name, rest, deeper := strings.Cut(path, ".")
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != name || n.Content[i].Kind != yaml.ScalarNode {
+			continue
+		}
+		if deeper {
+			return find(n.Content[i+1], rest)
+		}
+		return n.Content[i], n.Content[i+1]
+	}
+	return nil, nil
+}
+
+// parent is the mapping that holds the field at path, and the field's name there.
+func (f *file) parent(path string) (n *yaml.Node, name string) {
+	at := strings.LastIndexByte(path, '.')
+	if at < 0 {
+		return f.root, path
+	}
+	_, n = find(f.root, path[:at])
+	return n, path[at+1:]
+}
+
+// version writes the version that the file is now.
+func (f *file) version(to string) {
+	key, value := find(f.root, "version")
+	if key == nil {
+		key, value = find(f.root, "apiVersion")
+	}
+	change := Change{From: key.Value, To: "apiVersion", Old: value.Value, New: to, Line: key.Line}
+	key.Value = "apiVersion"
+	value.SetString(to)
+	for i := range f.changes {
+		if f.changes[i].To == change.To { // by the step before
+			f.changes[i].New = to
+			return
+		}
+	}
+	f.changes = append(f.changes, change)
+}
+
+// move gives a field another path. What is not there is not moved, and neither is
+// what would meet another field: that one is reported as unknown then.
+func (f *file) move(from, to string) {
+	in, name := f.parent(from)
+	key, value := find(in, name)
+	if key == nil {
+		return
+	}
+	if _, taken := find(f.root, to); taken != nil {
+		return
+	}
+	into := f.mapping(to[:strings.LastIndexByte(to, '.')], in, key)
+	if into == nil {
+		return
+	}
+	if value.ShortTag() == "!!null" && value.Value == "" {
+		value.Value = "null" // in another style it would be text
+	}
+	if in == into {
+		key.Value = to[strings.LastIndexByte(to, '.')+1:]
+	} else {
+		cut(in, key)
+		key.Value = to[strings.LastIndexByte(to, '.')+1:]
+		into.Content = append(into.Content, key, value)
+	}
+	f.changes = append(f.changes, Change{From: from, To: to, Line: key.Line})
+}
+
+// mapping is the one at path, which is made where key stands, in the mapping in, if
+// it is not there; nil when something else is there.
+func (f *file) mapping(path string, in, key *yaml.Node) *yaml.Node {
+	at := f.root
+	for name := range strings.SplitSeq(path, ".") {
+		k, v := find(at, name)
+		switch {
+		case k == nil:
+			k = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: key.Line, Column: key.Column}
+			v = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: key.Line, Column: key.Column}
+			insert(at, in, key, k, v)
+		case v.Kind == yaml.ScalarNode && v.ShortTag() == "!!null":
+			*v = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: v.Line, Column: v.Column}
+		case v.Kind != yaml.MappingNode:
+			return nil
+		}
+		at = v
+	}
+	return at
+}
+
+// insert puts a field into a mapping, before key if that stands in the same one.
+func insert(n, in, before, key, value *yaml.Node) {
+	at := len(n.Content)
+	if n == in {
+		for i := 0; i < len(n.Content); i += 2 {
+			if n.Content[i] == before {
+				at = i
+			}
+		}
+	}
+	n.Content = append(n.Content[:at:at], append([]*yaml.Node{key, value}, n.Content[at:]...)...)
+}
+
+// cut takes a field out of a mapping.
+func cut(n, key *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i] == key {
+			n.Content = append(n.Content[:i:i], n.Content[i+2:]...)
+			return
+		}
+	}
+}
+
+// convert replaces a value by another one with that tag.
+func (f *file) convert(path string, values map[string]string, tag string) {
+	_, v := find(f.root, path)
+	if v == nil || v.Kind != yaml.ScalarNode {
+		return
+	}
+	to, ok := values[v.Value]
+	if !ok {
+		return // what is wrong there is reported later
+	}
+	f.changes = append(f.changes, Change{From: path, To: path, Old: v.Value, New: to, Line: v.Line})
+	v.Value, v.Tag, v.Style = to, tag, 0
+}

@@ -1,0 +1,118 @@
+package migrate
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestSteps takes each file of testdata through every version, one step at a time.
+// What a step makes, and says that it changed, is in the file of the next version.
+func TestSteps(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.v1alpha1.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, from := range files {
+		name := strings.TrimSuffix(from, ".v1alpha1.yaml")
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			text, err := os.ReadFile(from)
+			require.NoError(t, err)
+			all := decode(t, text)
+			for i, version := range Versions()[:len(Versions())-1] {
+				root := decode(t, text)
+				require.Equal(t, version, Version(root.Content[0]))
+				f := &file{root: root.Content[0]}
+				steps[version](f)
+				text = golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".yaml", encode(t, root))
+				golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".changes", told(f.changes))
+			}
+			Apply(all.Content[0], V1Alpha1)
+			require.Equal(t, string(text), string(encode(t, all)), "all steps at once do the same")
+			require.Empty(t, Apply(all.Content[0], Current), "once is enough")
+		})
+	}
+}
+
+func told(changes []Change) []byte {
+	var b bytes.Buffer
+	for _, c := range changes {
+		b.WriteString(c.String() + "\n")
+	}
+	return b.Bytes()
+}
+
+func golden(t *testing.T, file string, got []byte) []byte {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, got, 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), file)
+	return want
+}
+
+func decode(t *testing.T, text []byte) *yaml.Node {
+	t.Helper()
+	var n yaml.Node
+	require.NoError(t, yaml.Unmarshal(text, &n))
+	return &n
+}
+
+func encode(t *testing.T, n *yaml.Node) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	require.NoError(t, e.Encode(n))
+	require.NoError(t, e.Close())
+	return b.Bytes()
+}
+
+func TestVersionOfAFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"version: 1":                "slipway.sh/v1alpha1",
+		"version: 2":                "",
+		"version: '1'":              "",
+		"name: x":                   "",
+		"apiVersion: slipway.sh/v1": "slipway.sh/v1",
+		"apiVersion: slipway.sh/v9": "slipway.sh/v9",
+	} {
+		require.Equal(t, want, Version(decode(t, []byte(text)).Content[0]), text)
+	}
+	require.Empty(t, Version(nil))
+}
+
+// What comes out of a step has no field that is not in the file, whatever is in it.
+func TestStepsKeepWhatIsThere(t *testing.T) {
+	for _, text := range []string{
+		"version: 1\nglobal: 7\nname: a", "version: 1\nscale: [small]", "version: 1\nname: {a: b}\nglobal:",
+		"apiVersion: slipway.sh/v1beta1\nglobal: {adminEmail: a, admin: b}", "apiVersion: slipway.sh/v1beta1\nadvanced: []\ntimeouts: {}",
+		"apiVersion: slipway.sh/v1beta1\nglobal: {admin: {email: b}, adminEmail: a}",
+	} {
+		n := decode(t, []byte(text))
+		before := scalars(n)
+		Apply(n.Content[0], Version(n.Content[0]))
+		after := scalars(n)
+		require.GreaterOrEqual(t, after, before-1, "%s\n%s", text, encode(t, n)) // version: 1 is one field, as apiVersion is
+	}
+}
+
+func scalars(n *yaml.Node) int {
+	count := 0
+	if n.Kind == yaml.ScalarNode {
+		count = 1
+	}
+	for _, c := range n.Content {
+		count += scalars(c)
+	}
+	return count
+}

@@ -1,0 +1,60 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The default of every older version is the default of this one.
+func TestAMigratedDefaultIsTheDefault(t *testing.T) {
+	want, err := config.Load(nil, config.Options{})
+	require.NoError(t, err)
+	for _, version := range migrate.Versions() {
+		text, err := os.ReadFile(filepath.Join("migrate/testdata/default." + strings.TrimPrefix(version, "slipway.sh/") + ".yaml"))
+		require.NoError(t, err)
+		var told []migrate.Change
+		got, err := config.Load(text, config.Options{Migrated: func(c []migrate.Change) { told = c }})
+		require.NoError(t, err)
+		require.Equal(t, string(want.Canonical()), string(got.Canonical()), version)
+		require.Equal(t, version != config.APIVersion, len(told) > 0)
+
+		migrated, changes, err := config.Migrate(text, "slipway.yaml")
+		require.NoError(t, err)
+		require.Equal(t, told, changes)
+		again, changes, err := config.Migrate(migrated, "slipway.yaml")
+		require.NoError(t, err)
+		require.Empty(t, changes)
+		require.Equal(t, string(migrated), string(again))
+	}
+}
+
+func TestProblemsOfAnOlderFileHaveItsLines(t *testing.T) {
+	text, err := os.ReadFile("migrate/testdata/odd.v1alpha1.yaml")
+	require.NoError(t, err)
+	_, err = config.Load(text, config.Options{})
+	var got []string
+	for _, p := range config.Problems(err) {
+		got = append(got, p.String())
+	}
+	require.Equal(t, []string{
+		`line 3: global.other: got an unknown field, want one of admin, domain, name, scale`,
+		`line 4: name: got an unknown field, want one of advanced, apiVersion, aws, azure, global, hooks, local, observability, onprem, platform, provider, proxy, smtp, state, tls`,
+		`line 5: global.scale: got text, want a whole number`,
+		`line 7: colour: got an unknown field, want one of advanced, apiVersion, aws, azure, global, hooks, local, observability, onprem, platform, provider, proxy, smtp, state, tls`,
+	}, got)
+}
+
+func TestMigrate_whatCannotBe(t *testing.T) {
+	_, _, err := config.Migrate([]byte("apiVersion: slipway.sh/v9"), "new.yaml")
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-002"})
+	_, _, err = config.Migrate([]byte("- a"), "list.yaml")
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-001"})
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// The ways in which mail is sent.
+const (
+	StartTLS = "starttls" // the connection is encrypted once it is there
+	Implicit = "implicit" // it is from its beginning
+	Plain    = "none"     // it is not
+)
+
+// SMTP is a mail server.
+type SMTP struct {
+	Host     string    `json:"host,omitempty" interpolate:"true" jsonschema:"example=mail.example.com" jsonschema_description:"Host of the mail server; no mail is sent when left out."`
+	Port     int       `json:"port,omitempty" jsonschema:"minimum=1,maximum=65535,default=587,example=25" jsonschema_description:"Its port."`
+	From     string    `json:"from,omitempty" interpolate:"true" jsonschema:"example=platform@example.com" jsonschema_description:"Address of the sender; required with a host."`
+	TLS      string    `json:"tls,omitempty" jsonschema:"enum=starttls,enum=implicit,enum=none,default=starttls,example=implicit" jsonschema_description:"How the connection is encrypted: starttls, implicit (from its beginning) or none."`
+	Username string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=platform" jsonschema_description:"Who logs in; nobody when left out."`
+	Password SecretRef `json:"password,omitempty" jsonschema:"example=env:SMTP_PASSWORD" jsonschema_description:"Where the password is; required with a user name. Never the password itself."`
+}
+
+// Observability is where metrics go.
+type Observability struct {
+	Endpoint string    `json:"endpoint,omitempty" interpolate:"true" jsonschema:"example=https://metrics.example.com/api/v1/write" jsonschema_description:"URL that takes metrics as Prometheus writes them (remote write); none are sent when left out."`
+	Username string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=platform" jsonschema_description:"Who logs in there; nobody when left out."`
+	Password SecretRef `json:"password,omitempty" jsonschema:"example=env:METRICS_PASSWORD" jsonschema_description:"Where the password is; required with a user name. Never the password itself."`
+	CA       string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates to trust for the endpoint, PEM; those of public CAs when left out."`
+}
+
+// complete fills in what a mail server has by default.
+func (s *SMTP) complete() {
+	if s.Host == "" {
+		return
+	}
+	if s.Port == 0 {
+		s.Port = 587
+	}
+	if s.TLS == "" {
+		s.TLS = StartTLS
+	}
+}
+
+func (s *SMTP) problems(l *document.List) {
+	if s.Host == "" {
+		for field, set := range map[string]bool{"port": s.Port != 0, "from": s.From != "", "tls": s.TLS != "", "username": s.Username != "", "password": s.Password != ""} {
+			if set {
+				l.Add("smtp."+field, "a value", "none without smtp.host")
+			}
+		}
+		return
+	}
+	if !domainRE.MatchString(s.Host) && !hostRE.MatchString(s.Host) {
+		l.Add("smtp.host", document.Quote(s.Host), "a host such as mail.example.com, without scheme and port")
+	}
+	if s.Port < 1 || s.Port > 65535 {
+		l.Add("smtp.port", strconv.Itoa(s.Port), "a TCP port, 1 to 65535")
+	}
+	if !isMail(s.From) {
+		l.Add("smtp.from", document.Quote(s.From), "a mail address such as platform@example.com")
+	}
+	if s.TLS != StartTLS && s.TLS != Implicit && s.TLS != Plain {
+		l.Add("smtp.tls", document.Quote(s.TLS), document.OneOf(StartTLS, Implicit, Plain))
+	}
+	login(l, "smtp", s.Username, s.Password)
+}
+
+func (o *Observability) problems(l *document.List) {
+	if o.Endpoint == "" {
+		for field, set := range map[string]bool{"username": o.Username != "", "password": o.Password != "", "ca": o.CA != ""} {
+			if set {
+				l.Add("observability."+field, "a value", "none without observability.endpoint")
+			}
+		}
+		return
+	}
+	const want = "a URL such as https://metrics.example.com/api/v1/write"
+	u, err := url.Parse(o.Endpoint)
+	switch {
+	case err != nil:
+		l.Add("observability.endpoint", "something that is not a URL", want)
+	case u.User != nil:
+		l.Add("observability.endpoint", "a URL with user or password", want+"; they go into username and password")
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Fragment != "":
+		l.Add("observability.endpoint", "another kind of URL", want)
+	}
+	if got, ok := certificates(o.CA); !ok && o.CA != "" {
+		l.Add("observability.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+	}
+	login(l, "observability", o.Username, o.Password)
+}
+
+// login validates a user name with its password.
+func login(l *document.List, section, user string, password SecretRef) {
+	switch {
+	case user == "" && password != "":
+		l.Add(section+".password", "a value", fmt.Sprintf("none without %s.username", section))
+	case user != "" && password == "":
+		l.Add(section+".password", "nothing", "where the password is: "+RefForms)
+	case password != "" && !password.Valid():
+		l.Add(section+".password", "something else", refWant("password"))
+	}
+}
+
+// refWant is what to give in place of a secret that is no reference.
+func refWant(what string) string {
+	return fmt.Sprintf("where the %s is: %s; the %s itself does not belong in this file", what, RefForms, what)
+}

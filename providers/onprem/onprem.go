@@ -1,0 +1,76 @@
+// Package onprem is the provider for a Kubernetes cluster that is there already: as
+// yet its section of the configuration only.
+package onprem
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// Name is how the config names this provider.
+const Name = "onprem"
+
+// Provider is the provider. The zero value is ready to use.
+type Provider struct{}
+
+// Settings is this provider's section of the config.
+type Settings struct {
+	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Where the administrator's access to the cluster is. Never the access itself."`
+	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in it; the current one when left out."`
+	StorageClass string           `json:"storageClass,omitempty" jsonschema:"example=fast" jsonschema_description:"Storage class of the platform's volumes; the cluster's default one when left out."`
+	Addresses    []string         `json:"addresses,omitempty" example:"[\"192.0.2.10-192.0.2.20\"]" jsonschema_description:"IPv4 addresses, networks or ranges for Services of type LoadBalancer; the cluster gives them itself when left out."`
+}
+
+var classRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// Name returns Name.
+func (Provider) Name() string { return Name }
+
+// Settings are the defaults.
+func (Provider) Settings() any { return Settings{} }
+
+// Validate checks the section: see Settings.
+func (Provider) Validate(section json.RawMessage) []config.Problem {
+	var s Settings
+	problems := config.Decode(section, &s)
+	l := new(document.List)
+	switch {
+	case s.Kubeconfig == "":
+		l.Add("kubeconfig", "nothing", "where the access to the cluster is: "+config.RefForms)
+	case !s.Kubeconfig.Valid():
+		l.Add("kubeconfig", "something else", "where the access to the cluster is: "+config.RefForms+"; the access itself does not belong in this file")
+	}
+	if strings.ContainsFunc(s.Context, func(r rune) bool { return r < ' ' }) {
+		l.Add("context", document.Quote(s.Context), "the name of a context")
+	}
+	if s.StorageClass != "" && !classRE.MatchString(s.StorageClass) {
+		l.Add("storageClass", document.Quote(s.StorageClass), "the name of a storage class")
+	}
+	for i, text := range s.Addresses {
+		if !addresses(text) {
+			l.Add(fmt.Sprintf("addresses[%d]", i), providers.Got(text), "an IPv4 address, a network or a range such as 192.0.2.10-192.0.2.20")
+		}
+	}
+	return append(problems, *l...)
+}
+
+// addresses tells whether text is an IPv4 address, a network or a range.
+func addresses(text string) bool {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.Addr().Is4() && p.Masked() == p
+	}
+	first, last, ranged := strings.Cut(text, "-")
+	a, err := netip.ParseAddr(first)
+	if err != nil || !a.Is4() || !ranged {
+		return err == nil && a.Is4()
+	}
+	b, err := netip.ParseAddr(last)
+	return err == nil && b.Is4() && a.Compare(b) <= 0
+}
