@@ -18,6 +18,10 @@ const (
 	// Remedy: put it where `tls.key` of the configuration says, or give
 	// `--tls-key FILE`.
 	codeNoKey fault.Code = "CFG-005"
+	// codeNoPassword: a password that the configuration refers to is not where it
+	// says.
+	// Remedy: put it there.
+	codeNoPassword fault.Code = "CFG-007"
 	// codeNoImages: neither a bundle nor a lock was given.
 	// Remedy: give `--bundle DIR` (SLIPWAY_BUNDLE), or `--lock FILE`
 	// (SLIPWAY_LOCK).

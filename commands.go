@@ -72,7 +72,9 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			if err := c.Images.Check(ctx); err != nil {
 				return err
 			}
-			return t.tlsKey(c, *tlsKey)
+			var missing error
+			c.Given, missing = givenSecrets(*c)
+			return errors.Join(missing, t.tlsKey(c, *tlsKey))
 		}, func(ctx context.Context, c *stages.Conductor) error {
 			record, err := c.Install(ctx)
 			return t.kept(ctx, io, c, finish(io, record, err))

@@ -207,7 +207,7 @@ func (t *target) releaseHere() (*platform.Release, error) {
 // withRelease adds what the platform release decides: which components are on.
 func withRelease(all []config.Setting, cfg *config.Config, release *platform.Release) ([]config.Setting, error) {
 	off, err := release.Off(cfg.Choices())
-	if err != nil {
+	if err := errors.Join(err, release.Overrides(cfg.Overrides()), release.CheckSettings(cfg.Platform.Settings)); err != nil {
 		return nil, err
 	}
 	for _, c := range release.Components {

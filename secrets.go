@@ -14,6 +14,9 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 // moduleEnv is set where the Dagger module runs this program: in a container,
@@ -117,6 +120,29 @@ func (t *target) secretFile(client *dagger.Client, file string) (*dagger.Secret,
 		return nil, err
 	}
 	return client.SetSecret(unique(filepath.Base(abs)), string(value)), nil
+}
+
+// givenSecrets are the passwords of the configuration that a platform may have, by
+// the names that platform.GivenNames lists. Every one that is not there is reported.
+func givenSecrets(opts stages.Options) (map[string]*dagger.Secret, error) {
+	out := map[string]*dagger.Secret{}
+	var errs []error
+	for _, name := range platform.GivenNames() {
+		ref := map[string]config.SecretRef{
+			"smtp.password": opts.Config.SMTP.Password, "observability.password": opts.Config.Observability.Password,
+		}[name]
+		if ref == "" {
+			continue
+		}
+		secret, err := opts.Secret(ref)
+		if err != nil {
+			errs = append(errs, &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
+				Fix: "put it where the configuration says"})
+			continue
+		}
+		out[name] = secret
+	}
+	return out, errors.Join(errs...)
 }
 
 // printed is what a shell command prints, without the end of its last line.

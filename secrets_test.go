@@ -64,3 +64,20 @@ func TestASecretThatACommandPrints(t *testing.T) {
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NO_KEY is not set")
 }
+
+func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
+	cfg := config.Default()
+	cfg.SMTP.Password, cfg.Observability.Password = "env:SLIPWAY_TEST_NO_SMTP", "env:SLIPWAY_TEST_NO_METRICS"
+	tt := &target{cfg: cfg}
+	opts := stages.Options{Config: cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return tt.secret(t.Context(), nil, ref) }}
+	_, err := givenSecrets(opts)
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-007"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, "find smtp.password: the environment variable SLIPWAY_TEST_NO_SMTP is not set")
+	require.ErrorContains(t, err, "find observability.password: the environment variable SLIPWAY_TEST_NO_METRICS is not set")
+
+	opts.Config = config.Default()
+	none, err := givenSecrets(opts)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}

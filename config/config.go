@@ -117,6 +117,17 @@ func (c *Config) Choices() map[string]bool {
 	return out
 }
 
+// Overrides are the values that the user gives to the charts of components.
+func (c *Config) Overrides() map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for name, component := range c.Platform.Components {
+		if component.Values != nil {
+			out[name] = component.Values
+		}
+	}
+	return out
+}
+
 // ReleaseIsPath tells whether the platform release is a path instead of a
 // version of the reference platform.
 func (c *Config) ReleaseIsPath() bool { return strings.Contains(c.Platform.Release, "/") }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +75,9 @@ type Options struct {
 	LockTimeout time.Duration
 	// TLSKey is the private key of a given certificate.
 	TLSKey *dagger.Secret
+	// Given are the secrets that the configuration refers to and the platform may
+	// have, by the names that platform.GivenNames lists.
+	Given map[string]*dagger.Secret
 	// State says where the deployment's state is.
 	State State
 	// Secret finds what the configuration's hooks refer to; its error says why it
@@ -115,7 +120,8 @@ type Conductor struct {
 	// inProcess runs a step in this process, to verify its earlier result; nil in
 	// every conductor but that of infrastructure/verify.
 	inProcess func(context.Context, Request) Result
-	keyGiven  bool // a TLSKey is there, whether or not it is in the options
+	keyGiven  bool     // a TLSKey is there, whether or not it is in the options
+	given     []string // the names of the Given, whether or not they are in the options
 	mu        sync.Mutex
 }
 
@@ -128,6 +134,7 @@ func New(opts Options) *Conductor {
 		},
 		deployment: containers.Open(opts.Client, opts.Config.Global.Name, opts.Images, opts.State.access(opts)),
 		keyGiven:   opts.TLSKey != nil,
+		given:      slices.Sorted(maps.Keys(opts.Given)),
 	}
 	if server, ok := opts.Provider.(providers.ClusterServer); ok {
 		c.cluster = c.deployment.Cluster(server.Node(c.place).Ports...)
@@ -162,6 +169,7 @@ type step struct {
 	platform    bool // gets the platform release
 	manifests   bool // gets the bundle's manifests
 	tlsKey      bool // gets the private key of a given certificate
+	given       bool // gets the secrets of the configuration
 	harmless    bool // changes nothing, so it need not wait for the lock
 	count       bool // counts the steps that have succeeded before
 	timeout     time.Duration
@@ -282,7 +290,21 @@ func (c *Conductor) mount(e *containers.Exec, s step) (err error) {
 	if s.tlsKey && c.opts.TLSKey != nil {
 		e.Secrets[TLSKeyFile] = c.opts.TLSKey
 	}
+	if s.given {
+		for name, secret := range c.opts.Given {
+			e.Secrets[path.Join(GivenDir, name)] = secret
+		}
+	}
 	return nil
+}
+
+// givenFiles are the files with the secrets of the configuration, by name.
+func (c *Conductor) givenFiles() map[string]string {
+	out := make(map[string]string, len(c.given))
+	for _, name := range c.given {
+		out[name] = path.Join(GivenDir, name)
+	}
+	return out
 }
 
 // decodeResult reads what a step left behind.

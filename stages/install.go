@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
@@ -18,6 +19,9 @@ const (
 	orchestrator     = "orchestrator"
 	postOrchestrator = "postorchestrator"
 )
+
+// gitServer is the component that is the git server.
+const gitServer = "gitea"
 
 // installation is the graph of an install: the steps whose outputs are wanted at
 // its end.
@@ -38,6 +42,10 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	}
 	common := c.common()
 	if common.Disabled, err = c.opts.Release.Off(cfg.Choices()); err != nil {
+		return nil, err
+	}
+	values := cfg.Overrides()
+	if err := errors.Join(c.opts.Release.Overrides(values), c.opts.Release.CheckSettings(cfg.Platform.Settings)); err != nil {
 		return nil, err
 	}
 	expected, err := c.opts.Release.Apps(common.Disabled)
@@ -80,7 +88,8 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	// Pre-orchestrator: what must be there before Argo CD can take over.
 	platformInput := func() PlatformInput { return PlatformInput{Common: common} }
 	namespaces := add[PlatformInput, Namespaces](c, p, step{stage: preOrchestrator, name: "namespaces", platform: true}, platformInput, cluster)
-	secrets := add[PlatformInput, Secrets](c, p, step{stage: preOrchestrator, name: "secrets", platform: true}, platformInput, namespaces)
+	secrets := add[SecretsInput, Secrets](c, p, step{stage: preOrchestrator, name: "secrets", platform: true, given: true},
+		func() SecretsInput { return SecretsInput{Common: common, Given: c.givenFiles()} }, namespaces)
 	tls := add[TLSInput, TLS](c, p, step{stage: preOrchestrator, name: "tls", platform: true, tlsKey: true},
 		func() TLSInput {
 			in := TLSInput{Common: common, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
@@ -91,7 +100,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 		}, namespaces)
 	gitea := add[GiteaInput, Gitea](c, p, step{stage: preOrchestrator, name: "gitea", platform: true},
 		func() GiteaInput {
-			return GiteaInput{Common: common, Infrastructure: terraform.Value(), TLS: tls.Value()}
+			return GiteaInput{Common: common, Infrastructure: terraform.Value(), TLS: tls.Value(), Values: values[gitServer]}
 		},
 		append(ready, secrets, tls)...)
 	argocd := add[ArgoCDInput, ArgoCD](c, p, step{stage: preOrchestrator, name: "argocd", platform: true, manifests: true},
@@ -106,7 +115,14 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	out := &installation{infrastructure: terraform}
 	out.publication = add[PublishInput, Publication](c, p, step{stage: orchestrator, name: "publish", platform: true},
 		func() PublishInput {
-			return PublishInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value()}
+			in := PublishInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value(), Values: values, Settings: cfg.Platform.Settings}
+			if s := cfg.SMTP; s.Host != "" {
+				in.SMTP = &SMTP{Host: s.Host, Port: s.Port, From: s.From, TLS: s.TLS, Username: s.Username}
+			}
+			if o := cfg.Observability; o.Endpoint != "" {
+				in.Observability = &Observability{Endpoint: o.Endpoint, Username: o.Username, CA: o.CA}
+			}
+			return in
 		}, gitea)
 	deadline := time.Duration(cfg.Advanced.Timeouts.App)
 	out.apps = add[AppsInput, Apps](c, p, step{stage: orchestrator, name: "sync", platform: true, timeout: c.syncTimeout(len(apps))},

@@ -1,9 +1,20 @@
 package stages
 
+import "encoding/json"
+
 // PlatformInput is what preorchestrator/namespaces, preorchestrator/secrets and
 // orchestrator/status work on. The platform release is in PlatformDir.
 type PlatformInput struct {
 	Common Common `json:"common"`
+}
+
+// SecretsInput is what preorchestrator/secrets works on. The platform release is in
+// PlatformDir.
+type SecretsInput struct {
+	Common Common `json:"common"`
+	// Given are the files with the secrets of the configuration, by the names that
+	// platform.GivenNames lists.
+	Given map[string]string `json:"given,omitempty"`
 }
 
 // Namespaces is what preorchestrator/namespaces made sure of.
@@ -33,6 +44,8 @@ type GiteaInput struct {
 	Common         Common         `json:"common"`
 	Infrastructure Infrastructure `json:"infrastructure"`
 	TLS            TLS            `json:"tls"`
+	// Values replace those of the chart.
+	Values json.RawMessage `json:"values,omitempty"`
 }
 
 // ArgoCDInput is what preorchestrator/argocd works on. The manifests are in
@@ -87,6 +100,28 @@ type PublishInput struct {
 	Common         Common         `json:"common"`
 	Infrastructure Infrastructure `json:"infrastructure"`
 	Gitea          Gitea          `json:"gitea"`
+	// Values replace those of the apps' charts, by component.
+	Values map[string]json.RawMessage `json:"values,omitempty"`
+	// Settings are the release's own.
+	Settings      json.RawMessage `json:"settings,omitempty"`
+	SMTP          *SMTP           `json:"smtp,omitempty"`
+	Observability *Observability  `json:"observability,omitempty"`
+}
+
+// SMTP is the mail server of the configuration, without the password.
+type SMTP struct {
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	From     string `json:"from"`
+	TLS      string `json:"tls"`
+	Username string `json:"username,omitempty"`
+}
+
+// Observability is where metrics go, without the password.
+type Observability struct {
+	Endpoint string `json:"endpoint"`
+	Username string `json:"username,omitempty"`
+	CA       string `json:"ca,omitempty"`
 }
 
 // Lasting leaves out the address, which a restarted cluster changes.

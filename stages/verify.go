@@ -39,6 +39,7 @@ type Plan struct {
 	Release   string            `json:"release"`
 	Tools     map[string]string `json:"tools"`
 	TLSKey    bool              `json:"tlsKey"`
+	Given     []string          `json:"given"`
 	Selection pipeline.Select   `json:"selection"`
 	// Hooked are the steps with hooks around them, which may change what a look
 	// would see: they and what needs them are left to themselves.
@@ -68,7 +69,7 @@ var errHooked = errors.New("hooks run around it")
 
 // verifyStep is the step after which a run knows which earlier results hold.
 func verifyStep() step {
-	return step{stage: infrastructure, name: "verify", platform: true, manifests: true, tlsKey: true}
+	return step{stage: infrastructure, name: "verify", platform: true, manifests: true, tlsKey: true, given: true}
 }
 
 // Verification is what infrastructure/verify found.
@@ -102,7 +103,7 @@ func (c *Conductor) addVerify(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipe
 func (c *Conductor) verify(ctx context.Context) (found Verified, err error) {
 	plan, err := json.Marshal(Plan{
 		Run: c.run, Config: c.opts.Config.Canonical(), Refs: c.opts.Images.Refs, Images: c.opts.Images.Digest,
-		Release: c.opts.ReleaseDigest, Tools: c.opts.Tools, TLSKey: c.keyGiven, Selection: c.opts.Select,
+		Release: c.opts.ReleaseDigest, Tools: c.opts.Tools, TLSKey: c.keyGiven, Given: c.given, Selection: c.opts.Select,
 		Hooked: c.hooked,
 	})
 	if err != nil {
@@ -134,6 +135,7 @@ func Verify(ctx context.Context, plan Plan, cfg *config.Config, provider provide
 		place:     providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)},
 		run:       plan.Run,
 		keyGiven:  plan.TLSKey,
+		given:     plan.Given,
 		inProcess: run,
 		hooked:    plan.Hooked,
 		verified:  map[string]Seen{},

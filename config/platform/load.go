@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,6 +34,13 @@ const (
 	// special files.
 	// Remedy: make each a plain file that you can read.
 	CodeUnreadable fault.Code = "PLT-005"
+	// CodeNoValues: the configuration gives values to a component that has no chart.
+	// Remedy: remove `platform.components.<name>.values` from the configuration.
+	CodeNoValues fault.Code = "PLT-008"
+	// CodeSettings: what the configuration says in `platform.settings` is not what
+	// the release's own schema asks for.
+	// Remedy: correct it; the release's README says what there is.
+	CodeSettings fault.Code = "PLT-009"
 )
 
 // Problem is one thing that is wrong with a release.
@@ -70,6 +78,11 @@ func Load(fsys fs.FS) (*Release, error) {
 	}
 	v := validator{r: r, fsys: fsys}
 	v.release()
+	if r.Settings != "" {
+		if r.schema, err = compile(fsys, r.Settings); err != nil {
+			v.Add("settings", document.Quote(r.Settings)+" ("+err.Error()+")", "the path of a JSON schema, inside the release")
+		}
+	}
 	problems = append(append(problems, more...), v.List...)
 	if len(problems) == 0 {
 		return r, nil
@@ -109,6 +122,23 @@ func (r *Release) Off(choices map[string]bool) ([]string, error) {
 	}
 	slices.Sort(off)
 	return off, r.checkRequired(off)
+}
+
+// Overrides checks the values that a user gives to the charts of components: each
+// is a component with a chart.
+func (r *Release) Overrides(values map[string]json.RawMessage) error {
+	names := slices.Sorted(maps.Keys(values))
+	if err := r.checkNames(names); err != nil {
+		return err
+	}
+	for _, c := range r.Components {
+		if _, given := values[c.Name]; given && c.Bundle != "" {
+			return &fault.Fault{Code: CodeNoValues, Class: fault.Usage, Op: "give values to component " + c.Name,
+				Fix: "remove platform.components." + c.Name + ".values from the configuration",
+				Err: errors.New("it is made of manifests and has no chart that takes values")}
+		}
+	}
+	return nil
 }
 
 // On is the components that are installed, by wave and then in the order of the

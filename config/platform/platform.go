@@ -2,7 +2,11 @@
 // platform.yaml beside the charts, manifests and the GitOps tree it names.
 package platform
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
 
 // File is the name of the file that makes a directory a platform release.
 const File = "platform.yaml"
@@ -24,6 +28,9 @@ type Release struct {
 	Components     []Component `json:"components"`               // what is installed
 	Links          []Link      `json:"links,omitempty"`          // how people reach what was installed
 	Checks         []Check     `json:"checks,omitempty"`         // what must answer at the end of a run
+	Settings       string      `json:"settings,omitempty"`       // JSON schema of the release's own section of the configuration, platform.settings
+
+	schema *jsonschema.Schema // of Settings; nil for a release without
 }
 
 // Kind tells who installs a component.
@@ -76,6 +83,7 @@ const (
 	Token    Generate = "token"    // random lower-case hexadecimal digits
 	Literal  Generate = "literal"  // Value as it stands: a user name, an address; never a secret
 	CopyOf   Generate = "copyOf"   // the value of the key that From names
+	Given    Generate = "given"    // a secret of the user's configuration, which From names; no key without one
 )
 
 // DefaultLength is the length of a password or token that gives none.
@@ -87,8 +95,12 @@ type SecretKey struct {
 	Generate Generate `json:"generate"`
 	Length   int      `json:"length,omitempty"` // characters, 16..128, of a password or token; default 32
 	Value    string   `json:"value,omitempty"`  // of a literal; {domain}, {deployment} and {adminEmail} are filled in
-	From     string   `json:"from,omitempty"`   // of a copy: "namespace/secret/key", declared in this file
+	From     string   `json:"from,omitempty"`   // of a copy: "namespace/secret/key", declared in this file; of a given one: see GivenNames
 }
+
+// GivenNames are the secrets of a configuration that a platform can have in
+// Secrets of its own: the fields that refer to them.
+func GivenNames() []string { return []string{"smtp.password", "observability.password"} }
 
 // Link is an address that people use.
 type Link struct {

@@ -1,6 +1,7 @@
 package platform_test
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -150,7 +151,7 @@ checks:
 		`line 12: secrets[0].keys[0].length: got 4, want 16 to 128 characters`,
 		`line 13: secrets[0].keys[1].key: got "x" again, want each key once`,
 		`line 13: secrets[0].keys[1].from: got "demo/b/y", want namespace/secret/key`,
-		`line 14: secrets[0].keys[2].generate: got "guess", want password, token, literal or copyOf`,
+		`line 14: secrets[0].keys[2].generate: got "guess", want password, token, literal, copyOf or given`,
 		`line 15: secrets[0].keys[3].value: got "{secret}", want {domain}, {deployment} or {adminEmail}`,
 		`line 18: secrets[1].keys: got nothing, want at least one key`,
 		`line 20: components[0].path: got "../web", want a directory`,
@@ -264,4 +265,56 @@ func FuzzLoad(f *testing.F) {
 		_, err = r.Apps(nil)
 		require.NoError(t, err)
 	})
+}
+
+func TestRelease_settings(t *testing.T) {
+	r, err := platform.Load(tree(good))
+	require.NoError(t, err)
+	require.NoError(t, r.CheckSettings(nil))
+	require.NoError(t, r.CheckSettings([]byte("{}")))
+	err = r.CheckSettings([]byte(`{"a":1}`))
+	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-009"})
+	require.ErrorContains(t, err, "this platform release has no settings")
+
+	fsys := tree(good + "settings: settings.schema.json\n")
+	_, err = platform.Load(fsys)
+	require.ErrorContains(t, err, `settings: got "settings.schema.json" (open settings.schema.json: file does not exist), want the path of a JSON schema`)
+	for _, broken := range []string{"{", `{"type": "colour"}`, `{"$ref": "https://example.com/schema.json"}`} {
+		fsys["settings.schema.json"] = &fstest.MapFile{Data: []byte(broken)}
+		_, err = platform.Load(fsys)
+		require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid}, broken)
+	}
+	fsys["settings.schema.json"] = &fstest.MapFile{Data: []byte(`{"type":"object","required":["theme"],"additionalProperties":false,
+		"properties":{"theme":{"enum":["dark","light"]},"limits":{"type":"object","properties":{"users":{"type":"integer"}}}}}`)}
+	r, err = platform.Load(fsys)
+	require.NoError(t, err)
+	require.NoError(t, r.CheckSettings([]byte(`{"theme":"dark","limits":{"users":3}}`)))
+	require.ErrorContains(t, r.CheckSettings(nil), "theme")
+	err = r.CheckSettings([]byte(`{"theme":"blue","limits":{"users":"many"},"more":1}`))
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	for _, want := range []string{"platform.settings.theme: ", "platform.settings.limits.users: ", "more"} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestRelease_overrides(t *testing.T) {
+	r, err := platform.Load(tree(good))
+	require.NoError(t, err)
+	values := json.RawMessage(`{"a":1}`)
+	require.NoError(t, r.Overrides(map[string]json.RawMessage{"web": values, "gitea": values}))
+	require.ErrorIs(t, r.Overrides(map[string]json.RawMessage{"argocd": values}), &fault.Fault{Code: "PLT-008"})
+	require.ErrorIs(t, r.Overrides(map[string]json.RawMessage{"moon": values}), &fault.Fault{Code: platform.CodeUnknown})
+}
+
+func TestLoad_givenSecrets(t *testing.T) {
+	key := func(key string) string {
+		return "apiVersion: slipway/v1\nname: a\nversion: 1.0.0\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: demo}\n" +
+			"namespaces: [{name: demo}]\nsecrets:\n- name: mail\n  namespace: demo\n  keys: [" + key + "]\n"
+	}
+	_, err := platform.Load(tree(key("{key: password, generate: given, from: smtp.password}")))
+	require.NoError(t, err)
+	_, err = platform.Load(tree(key("{key: password, generate: given, from: smtp.user}")))
+	require.ErrorContains(t, err, `secrets[0].keys[0].from: got "smtp.user", want smtp.password or observability.password`)
+	_, err = platform.Load(tree(key("{key: password, generate: given, from: smtp.password}, {key: copy, generate: copyOf, from: demo/mail/password}")))
+	require.ErrorContains(t, err, "which is given")
 }

@@ -204,8 +204,8 @@ func (v *validator) secretKey(field string, k SecretKey) {
 	if k.Value != "" && k.Generate != Literal {
 		v.Add(field+".value", "a value", "none unless generate is literal")
 	}
-	if k.From != "" && k.Generate != CopyOf {
-		v.Add(field+".from", document.Quote(k.From), "none unless generate is copyOf")
+	if k.From != "" && k.Generate != CopyOf && k.Generate != Given {
+		v.Add(field+".from", document.Quote(k.From), "none unless generate is copyOf or given")
 	}
 	if k.Length != 0 && !k.random() {
 		v.Add(field+".length", fmt.Sprint(k.Length), "none unless generate is password or token")
@@ -222,9 +222,13 @@ func (v *validator) secretKey(field string, k SecretKey) {
 		v.holes(field+".value", k.Value, "domain", "deployment", "adminEmail")
 	case CopyOf:
 		v.copied(field+".from", k.From)
+	case Given:
+		if !slices.Contains(GivenNames(), k.From) {
+			v.Add(field+".from", got(k.From), document.OneOf(GivenNames()...))
+		}
 	default:
 		v.Add(field+".generate", got(string(k.Generate)),
-			document.OneOf(string(Password), string(Token), string(Literal), string(CopyOf)))
+			document.OneOf(string(Password), string(Token), string(Literal), string(CopyOf), string(Given)))
 	}
 }
 
@@ -237,6 +241,9 @@ func (v *validator) copied(field, from string) {
 			}
 			if k.Generate == CopyOf {
 				v.Add(field, document.Quote(from)+", which is a copy itself", "the key that it is copied from")
+			}
+			if k.Generate == Given {
+				v.Add(field, document.Quote(from)+", which is given", "generate: given and from: "+k.From)
 			}
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -192,7 +193,19 @@ func TestStorageClass(t *testing.T) {
 	root["storageClass"] = "fast"
 	text, err = manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", root)
 	require.NoError(t, err)
-	require.Contains(t, text, `storageClass: "fast"`)
+	require.Contains(t, text, `storageClass: fast`)
+}
+
+// What the user's configuration says of a component replaces what the platform does.
+func TestTheUsersValuesWin(t *testing.T) {
+	dir, _ := open(t)
+	root := rootValues("50", map[string]bool{"guestbook": true})
+	root["components"].(map[string]any)["guestbook"].(map[string]any)["values"] = map[string]any{"scale": "1000", "profiles": map[string]any{"1000": map[string]any{"replicas": 7}}}
+	text, err := manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", root)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(text, `scale: "1000"`), "only there")
+	require.Contains(t, text, "replicas: 7")
+	require.Contains(t, text, "guestbook: slipway.local/guestbook@sha256:", "the rest stays")
 }
 
 // TestGoldens shows a change of what is installed in a review.

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -117,6 +118,10 @@ type values struct {
 	Repository     repository           `json:"repository"`
 	Scale          string               `json:"scale"`
 	StorageClass   string               `json:"storageClass"`
+
+	Settings      json.RawMessage       `json:"settings,omitempty"`
+	SMTP          *stages.SMTP          `json:"smtp,omitempty"`
+	Observability *stages.Observability `json:"observability,omitempty"`
 }
 
 type applications struct {
@@ -129,6 +134,8 @@ type component struct {
 	Images    []string `json:"images"`
 	Namespace string   `json:"namespace"`
 	Wave      int      `json:"wave"`
+	// Values replace those of the app's chart.
+	Values json.RawMessage `json:"values,omitempty"`
 }
 
 type repository struct {
@@ -160,6 +167,7 @@ func rootValues(r *platform.Release, in stages.PublishInput) (*values, error) {
 			ClusterName: in.Infrastructure.ClusterName, LoadBalancer: in.Infrastructure.LoadBalancer,
 			ObjectStore: in.Infrastructure.ObjectStore, Database: in.Infrastructure.Database,
 		},
+		Settings: in.Settings, SMTP: in.SMTP, Observability: in.Observability,
 	}
 	for _, comp := range r.Components {
 		if comp.Kind != platform.App {
@@ -170,7 +178,7 @@ func rootValues(r *platform.Release, in stages.PublishInput) (*values, error) {
 		if images == nil {
 			images = []string{}
 		}
-		v.Components[comp.Name] = component{Enabled: on, Images: images, Namespace: comp.Namespace, Wave: comp.Wave}
+		v.Components[comp.Name] = component{Enabled: on, Images: images, Namespace: comp.Namespace, Wave: comp.Wave, Values: in.Values[comp.Name]}
 		for _, name := range images {
 			if !on {
 				continue

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
@@ -86,6 +87,23 @@ func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
 	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Images["postgresql"] = "r/postgresql@sha256:ee" }))
 	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Disabled = nil }))
 	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Scale = "large" }))
+	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.SMTP = &stages.SMTP{Host: "mail"} }))
+}
+
+func TestTheUsersValuesReachTheRootApp(t *testing.T) {
+	in := input()
+	in.Values = map[string]json.RawMessage{"base": json.RawMessage(`{"replicas":3}`)}
+	in.Settings = json.RawMessage(`{"theme":"dark"}`)
+	in.SMTP = &stages.SMTP{Host: "mail", Port: 25, From: "a@b.example", TLS: "none"}
+	in.Observability = &stages.Observability{Endpoint: "https://metrics"}
+	tree, err := buildTree(folder(), testRelease(), in)
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, yaml.Unmarshal(tree["root-app/slipway.yaml"], &got))
+	require.Equal(t, map[string]any{"replicas": 3.0}, got["components"].(map[string]any)["base"].(map[string]any)["values"])
+	require.Equal(t, map[string]any{"theme": "dark"}, got["settings"])
+	require.Equal(t, map[string]any{"host": "mail", "port": 25.0, "from": "a@b.example", "tls": "none"}, got["smtp"])
+	require.Equal(t, map[string]any{"endpoint": "https://metrics"}, got["observability"])
 }
 
 func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {

@@ -106,7 +106,12 @@ func gitServer(t *testing.T, answers map[string]int) (user, admin *gitserver.Ser
 }
 
 func TestAnImageWithoutAReference(t *testing.T) {
-	_, err := giteaValues(stages.GiteaInput{}, platform.Component{Images: []string{"gitea"}})
+	values, err := giteaValues(stages.GiteaInput{Values: []byte(`{"scale":"500","tls":{"extra":true},"more":1}`)}, platform.Component{Name: "gitea"})
+	require.NoError(t, err)
+	require.Equal(t, "500", values["scale"], "the user's wins")
+	require.Equal(t, map[string]any{"secretName": giteaTLS, "extra": true}, values["tls"])
+	require.InDelta(t, 1, values["more"], 0)
+	_, err = giteaValues(stages.GiteaInput{}, platform.Component{Images: []string{"gitea"}})
 	refused(t, err, CodeImage, "neither the bundle nor the registry has an image named gitea")
 }
 

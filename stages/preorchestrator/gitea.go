@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,13 +78,21 @@ func giteaValues(in stages.GiteaInput, component platform.Component) (map[string
 		}
 		images[name] = ref
 	}
-	return map[string]any{
+	values := map[string]any{
 		"images":       images,
 		"host":         PublicHost(in.Common.Domain),
 		"scale":        in.Common.Scale,
 		"storageClass": in.Infrastructure.StorageClass,
 		"tls":          map[string]any{"secretName": giteaTLS},
-	}, nil
+	}
+	if in.Values == nil {
+		return values, nil
+	}
+	var own map[string]any
+	if err := json.Unmarshal(in.Values, &own); err != nil {
+		return nil, fmt.Errorf("read the values of component %s: %w", component.Name, err)
+	}
+	return chartutil.CoalesceTables(own, values), nil // the first one wins
 }
 
 type gitea struct {

@@ -80,7 +80,7 @@ const (
 // Register adds the stage's steps to reg.
 func Register(reg *step.Registry) {
 	step.Register(reg, Stage, "namespaces", step.Step[stages.PlatformInput, stages.Namespaces]{Run: runNamespaces, Repeat: true})
-	step.Register(reg, Stage, "secrets", step.Step[stages.PlatformInput, stages.Secrets]{Run: runSecrets, Repeat: true})
+	step.Register(reg, Stage, "secrets", step.Step[stages.SecretsInput, stages.Secrets]{Run: runSecrets, Repeat: true})
 	step.Register(reg, Stage, "tls", step.Step[stages.TLSInput, stages.TLS]{Run: runTLS, Repeat: true})
 	step.Register(reg, Stage, "gitea", step.Step[stages.GiteaInput, stages.Gitea]{Run: runGitea, Repeat: true})
 	step.Register(reg, Stage, "argocd", step.Step[stages.ArgoCDInput, stages.ArgoCD]{Run: runArgoCD, Repeat: true})

@@ -1,6 +1,7 @@
 package preorchestrator
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,7 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-func runSecrets(ctx context.Context, env *step.Env, in stages.PlatformInput) (stages.Secrets, error) {
+func runSecrets(ctx context.Context, env *step.Env, in stages.SecretsInput) (stages.Secrets, error) {
 	r, err := load(env)
 	if err != nil {
 		return stages.Secrets{}, err
@@ -40,8 +42,13 @@ func runSecrets(ctx context.Context, env *step.Env, in stages.PlatformInput) (st
 			Keys: []platform.SecretKey{{Key: "auth", Generate: platform.Password, Length: platform.DefaultLength}},
 		})
 	}
-	s := &secrets{client: c, common: in.Common, redact: env.Redact, have: map[string]*corev1.Secret{}}
-	out, err := s.ensure(ctx, want)
+	s := &secrets{client: c, common: in.Common, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}}
+	for name, file := range in.Given {
+		if s.given[name], err = os.ReadFile(file); err != nil {
+			return stages.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
+		}
+	}
+	out, err := s.ensure(ctx, s.wanted(want))
 	if err == nil {
 		env.Progress("%d secrets, %d of them new", len(out.Names), len(out.Created))
 	}
@@ -55,12 +62,30 @@ func ships(r *platform.Release, namespace string) bool {
 	})
 }
 
-// secrets makes the Secrets of a release. What is there is never overwritten.
+// secrets makes the Secrets of a release. What is there is never overwritten, but
+// for what the configuration gives: that is the user's to change.
 type secrets struct {
 	client *kube.Client
 	common stages.Common
 	redact func(string) // told every value that is made or read
 	have   map[string]*corev1.Secret
+	given  map[string][]byte // secrets of the configuration, by name
+}
+
+// wanted are the Secrets without the keys that the configuration does not give, and
+// without those that have no key then.
+func (s *secrets) wanted(all []platform.Secret) []platform.Secret {
+	var out []platform.Secret
+	for _, w := range all {
+		w.Keys = slices.DeleteFunc(slices.Clone(w.Keys), func(k platform.SecretKey) bool {
+			_, ok := s.given[k.From]
+			return k.Generate == platform.Given && !ok
+		})
+		if len(w.Keys) > 0 {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (stages.Secrets, error) {
@@ -111,7 +136,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 		plan[name] = map[string][]byte{}
 		for _, k := range w.Keys {
 			if o := s.have[name]; o != nil {
-				if v, ok := o.Data[k.Key]; ok {
+				if v, ok := o.Data[k.Key]; ok && (k.Generate != platform.Given || bytes.Equal(v, s.given[k.From])) {
 					s.hide(k, v)
 					continue
 				}
@@ -152,7 +177,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 // hide keeps what is secret out of the logs: what is generated. Copies are known
 // by what they are copies of.
 func (s *secrets) hide(k platform.SecretKey, v []byte) {
-	if (k.Generate == platform.Password || k.Generate == platform.Token) && s.redact != nil {
+	if (k.Generate == platform.Password || k.Generate == platform.Token || k.Generate == platform.Given) && s.redact != nil {
 		s.redact(string(v))
 	}
 }
@@ -167,6 +192,8 @@ func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
 		return password(n)
 	case platform.Token:
 		return token(n)
+	case platform.Given:
+		return s.given[k.From], nil
 	case platform.Literal:
 		return []byte(platform.Fill(k.Value, map[string]string{
 			"domain": s.common.Domain, "deployment": s.common.Deployment, "adminEmail": s.common.AdminEmail,
@@ -180,7 +207,7 @@ func (s *secrets) get(ctx context.Context, namespace, name string) (*corev1.Secr
 }
 
 // write creates w with values, or adds values to the one that is there. It never
-// changes a key that another writer has set meanwhile.
+// changes a key that another writer has set meanwhile, unless it is a given one.
 func (s *secrets) write(ctx context.Context, w platform.Secret, values map[string][]byte) error {
 	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
 	what := "write secret " + w.Namespace + "/" + w.Name
@@ -209,21 +236,24 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 		// whether a key is missing.
 	}
 	return s.client.Retry(ctx, what, func(ctx context.Context) error {
-		return addKeys(ctx, s.client, w.Namespace, w.Name, values)
+		return addKeys(ctx, s.client, w, values)
 	})
 }
 
-// addKeys adds the keys that a Secret does not have.
-func addKeys(ctx context.Context, c *kube.Client, namespace, name string, values map[string][]byte) error {
-	api := c.Kubernetes.CoreV1().Secrets(namespace)
+// addKeys adds the keys that a Secret does not have, and replaces given ones.
+func addKeys(ctx context.Context, c *kube.Client, w platform.Secret, values map[string][]byte) error {
+	api := c.Kubernetes.CoreV1().Secrets(w.Namespace)
+	given := func(key string) bool {
+		return slices.ContainsFunc(w.Keys, func(k platform.SecretKey) bool { return k.Key == key && k.Generate == platform.Given })
+	}
 	for {
-		o, err := api.Get(ctx, name, metav1.GetOptions{})
+		o, err := api.Get(ctx, w.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		missing := false
 		for k, v := range values {
-			if _, ok := o.Data[k]; !ok {
+			if was, ok := o.Data[k]; !ok || given(k) && !bytes.Equal(was, v) {
 				if o.Data == nil {
 					o.Data = map[string][]byte{}
 				}

@@ -94,6 +94,44 @@ func TestAMissingKeyIsAddedAndTheOthersStay(t *testing.T) {
 	require.Equal(t, "chosen-by-hand", string(data(t, c, "web", "reader")["password"]))
 }
 
+// What the configuration gives is the user's: it is there when it is given, changes
+// when that changes, and what is generated beside it stays.
+func TestGivenSecretsFollowTheConfiguration(t *testing.T) {
+	all := []platform.Secret{
+		{Name: "mail", Namespace: "web", Keys: []platform.SecretKey{{Key: "password", Generate: platform.Given, From: "smtp.password"}}},
+		{Name: "both", Namespace: "web", Keys: []platform.SecretKey{
+			{Key: "own", Generate: platform.Password, Length: 32}, {Key: "metrics", Generate: platform.Given, From: "observability.password"},
+		}},
+	}
+	c := fakeKube()
+	ensure := func(given map[string][]byte) (stages.Secrets, []string) {
+		var hidden []string
+		s := &secrets{client: c, common: testCommon(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}, given: given}
+		out, err := s.ensure(t.Context(), s.wanted(all))
+		require.NoError(t, err)
+		return out, hidden
+	}
+	out, _ := ensure(nil)
+	require.Equal(t, []string{"web/both"}, out.Created, "a secret without keys is not made")
+	own := data(t, c, "web", "both")["own"]
+	require.Len(t, own, 32)
+
+	out, hidden := ensure(map[string][]byte{"smtp.password": []byte("first"), "observability.password": []byte("m")})
+	require.Equal(t, []string{"web/mail"}, out.Created)
+	require.Equal(t, []string{"web/both/metrics"}, out.Added)
+	require.Contains(t, hidden, "first")
+	require.Equal(t, map[string][]byte{"password": []byte("first")}, data(t, c, "web", "mail"))
+
+	out, hidden = ensure(map[string][]byte{"smtp.password": []byte("second"), "observability.password": []byte("m")})
+	require.Equal(t, []string{"web/mail/password"}, out.Added)
+	require.Empty(t, out.Created)
+	require.Contains(t, hidden, "second")
+	require.Equal(t, map[string][]byte{"password": []byte("second")}, data(t, c, "web", "mail"))
+	require.Equal(t, map[string][]byte{"own": own, "metrics": []byte("m")}, data(t, c, "web", "both"))
+	out, _ = ensure(map[string][]byte{"smtp.password": []byte("second"), "observability.password": []byte("m")})
+	require.Empty(t, out.Added)
+}
+
 func TestACopyOfNothingIsAnError(t *testing.T) {
 	c := fakeKube()
 	_, _, err := ensureSecrets(t, c, []platform.Secret{{Name: "a", Namespace: "n", Keys: []platform.SecretKey{
