@@ -119,6 +119,9 @@ func (t *target) join(ctx context.Context, io streams, log io.Writer) (leave fun
 		return func() {}, nil
 	}
 	left, err := t.joined.Attend(ctx, t.work, log)
+	if err != nil && t.ends {
+		return nil, errors.Join(err, t.joined.Stop(ctx))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +190,11 @@ func (t *target) background(ctx context.Context, io streams) (*keeper.Client, er
 	limit := time.After(lendLimit)
 	for {
 		found, err := keeper.Find(ctx, socket)
-		if err != nil || found != nil {
-			return found, err
+		if found != nil {
+			return found, nil
+		}
+		if err != nil {
+			return nil, errors.Join(err, child.Process.Kill())
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):

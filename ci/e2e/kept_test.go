@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,12 +49,15 @@ func TestKeptCluster(t *testing.T) {
 
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	ok(t, "kubeconfig", "--server", "https://127.0.0.1:6443", "--output", access)
-	running := func(t *testing.T) string {
+	kubectl := func(t *testing.T, args ...string) string {
 		t.Helper()
-		r := finish(t, exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"),
-			"--kubeconfig", access, "get", "pods", "-A", "--field-selector", "status.phase=Running", "-o", "jsonpath="+pods))
+		r := finish(t, exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"), append([]string{"--kubeconfig", access}, args...)...))
 		require.Zero(t, r.code, r.err)
 		return r.out
+	}
+	running := func(t *testing.T) string {
+		t.Helper()
+		return kubectl(t, "get", "pods", "-A", "--field-selector", "status.phase=Running", "-o", "jsonpath="+pods)
 	}
 	before := running(t)
 	require.Contains(t, before, "gitea")
@@ -79,6 +83,41 @@ func TestKeptCluster(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(seed, append(text, "-- changed\n"...), 0o600))
 		require.Regexp(t, `orchestrator/publish\s+succeeded`, ok(t, "install", "--platform", dir).out)
+		ok(t, "install") // as it was
+	})
+
+	t.Run("what the configuration says of mail and of an app reaches the cluster", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "platform")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
+		release := filepath.Join(dir, "platform.yaml")
+		text, err := os.ReadFile(release)
+		require.NoError(t, err)
+		const mail = "\nsecrets:\n  - name: mail\n    namespace: platform\n    keys: [{key: password, generate: given, from: smtp.password}]\n"
+		require.NoError(t, os.WriteFile(release, []byte(strings.Replace(string(text), "\nsecrets:\n", mail, 1)), 0o600))
+		config := write(t, configured+`smtp: {host: mail.example.com, from: me@example.com, username: me, password: "env:E2E_SMTP"}
+platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
+`)
+		install := func(password string) result {
+			cmd := d.CLI(t.Context(), "install", "--platform", dir, "--config", config)
+			cmd.Env = append(cmd.Env, "E2E_SMTP="+password)
+			r := finish(t, cmd)
+			t.Logf("slipway install (%s): exit %d after %s", d.Name, r.code, r.took.Round(100*time.Millisecond))
+			require.NotContains(t, r.out+r.err, password)
+			return r
+		}
+		missing := run(t, "install", "--platform", dir, "--config", config)
+		require.Equal(t, 2, missing.code, slipway.Tail(missing.err))
+		require.Contains(t, missing.err, "CFG-007")
+		for _, password := range []string{"first-canary", "second-canary"} {
+			r := install(password)
+			require.Zero(t, r.code, slipway.Tail(r.err))
+			require.Regexp(t, `preorchestrator/secrets\s+succeeded`, r.out)
+			got, err := base64.StdEncoding.DecodeString(kubectl(t, "get", "secret", "-n", "platform", "mail", "-o", "jsonpath={.data.password}"))
+			require.NoError(t, err)
+			require.Equal(t, password, string(got))
+		}
+		require.Equal(t, "2", kubectl(t, "get", "deployment", "-n", "guestbook", "guestbook", "-o", "jsonpath={.spec.replicas}"))
+		require.Regexp(t, `preorchestrator/secrets\s+reused`, install("second-canary").out)
 		ok(t, "install") // as it was
 	})
 
