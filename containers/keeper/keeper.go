@@ -92,9 +92,10 @@ type attendance struct {
 	work string // "install"; empty for what changes nothing
 }
 
-// Keep begins to lend a session, whose log is log, at the socket file. publish starts the cluster and
-// publishes its ports until the keeper ends; it calls ready once they take
-// connections. A keeper that lends one there already is a fault of class Locked.
+// Keep begins to lend a session, whose log is log, at the socket file. publish
+// starts the cluster and publishes its ports until the keeper ends; it calls ready
+// once they take connections. A keeper that lends one there already is a fault of
+// class Locked.
 func Keep(ctx context.Context, file string, kept Kept, log *Log, publish func(ready func()) error) (*Keeper, error) {
 	switch other, err := Find(ctx, file); {
 	case err != nil:
@@ -264,6 +265,11 @@ const (
 func (k *Keeper) attend(w http.ResponseWriter, r *http.Request) {
 	pid, _ := strconv.Atoi(r.FormValue("pid"))
 	a := &attendance{pid: pid, work: r.FormValue("work")}
+	if a.work != "" && k.now().Ends {
+		refuse(w, &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "join the cluster",
+			Fix: "run the same command again", Err: fmt.Errorf("process %d, which keeps it running, is about to end", k.kept.PID)})
+		return
+	}
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

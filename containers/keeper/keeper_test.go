@@ -233,6 +233,15 @@ func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
 	require.Empty(t, k.Working())
 }
 
+func TestNoRunBeginsInASessionThatEnds(t *testing.T) {
+	k, _, file := lend(t, nil)
+	c := find(t, file)
+	k.End(nil)
+	_, err := c.Attend(t.Context(), "install", io.Discard)
+	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
+	require.ErrorContains(t, err, "is about to end")
+}
+
 func TestDrainGivesUp(t *testing.T) {
 	k, _, file := lend(t, nil)
 	_, err := find(t, file).Attend(t.Context(), "install", io.Discard)
