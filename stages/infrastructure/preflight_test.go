@@ -63,7 +63,7 @@ func TestPreflightReportsEverythingAtOnce(t *testing.T) {
 }
 
 func TestRequirementsOfProviderLocal(t *testing.T) {
-	r := local.Provider{}.Requirements(providers.Deployment{})
+	r := local.Provider{}.Requirements(providers.Deployment{Scale: 50})
 	good := machine{memory: 4<<30 - 100<<20, disk: 10 << 30, cpus: 2, filesystems: []string{"ext4", "overlay"}, netfilter: true}
 	require.Empty(t, judge(good, r), "a machine sold with 4 GiB has a little less")
 	for what, bad := range map[string]machine{
@@ -77,6 +77,14 @@ func TestRequirementsOfProviderLocal(t *testing.T) {
 		require.Len(t, problems, 1, what)
 		require.Contains(t, problems[0].what, what)
 		require.NotEmpty(t, problems[0].remedy)
+	}
+}
+
+func TestAGreaterScaleNeedsAGreaterMachine(t *testing.T) {
+	small := machine{memory: 4 << 30, disk: 10 << 30, cpus: 2, filesystems: []string{"overlay"}, netfilter: true}
+	for scale, want := range map[int]int{50: 0, 100: 2, 500: 3, 1000: 3} {
+		problems := judge(small, local.Provider{}.Requirements(providers.Deployment{Scale: scale}))
+		require.Len(t, problems, want, scale)
 	}
 }
 
