@@ -146,7 +146,7 @@ func (h *Hook) placeProblems(l *document.List, field string, steps map[string][]
 	case h.After != "":
 		h.stepProblem(l, field+".after", h.After, known, steps)
 	default:
-		l.Add(field+".before", "nothing", placeWant+"; or set after")
+		l.Follow(field+".after", field+".before", "nothing", placeWant+"; or set after")
 	}
 }
 
@@ -188,7 +188,7 @@ func (h *Hook) commandProblems(l *document.List, field string) {
 	case len(h.Run) > 0 && h.Script != "":
 		l.Add(field+".script", "script besides run", "one of them")
 	case len(h.Run) == 0 && h.Script == "":
-		l.Add(field+".run", "nothing", "a command with its arguments, [curl, -fsS, \"https://…\"]; or set script")
+		l.Follow(field+".script", field+".run", "nothing", "a command with its arguments, [curl, -fsS, \"https://…\"]; or set script")
 	case h.Script == "" && h.Run[0] == "":
 		l.Add(field+".run[0]", "nothing", "a command")
 	case strings.Contains(h.Script, "\x00"):
@@ -215,7 +215,7 @@ func (h *Hook) envProblems(l *document.List, field string) {
 	name := func(field, key string) {
 		switch {
 		case !envRE.MatchString(key):
-			l.Add(field, document.Quote(key), "the name of a variable: letters, digits and underscores, not starting with a digit")
+			l.Add(field, document.QuoteKey(key), "the name of a variable: letters, digits and underscores, not starting with a digit")
 		case strings.HasPrefix(strings.ToUpper(key), reservedEnv):
 			l.Add(field, "a name that starts with "+reservedEnv, "another one: these are Slipway's own")
 		}

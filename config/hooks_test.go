@@ -127,7 +127,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 2: hooks[0].name: got "Backup", want 1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`,
 		`line 4: hooks[0].after: got after besides before, want one of them; a hook for each place`,
 		`line 6: hooks[0].script: got script besides run, want one of them`,
-		`line 7: hooks[1].name: got "", want 1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`,
+		`line 7: hooks[1].name: got nothing, want 1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`,
 		`line 7: hooks[1].before: got "orchestrator/sinc", ` + inBoth,
 		`line 7: hooks[1].run: got nothing, want a command with its arguments, [curl, -fsS, "https://…"]; or set script`,
 		`line 8: hooks[1].image: got an image without its digest, want alpine:3.20@sha256:<64 hex digits>; docker buildx imagetools inspect alpine:3.20 shows them`,

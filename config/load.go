@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -153,18 +155,44 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if len(problems) == 0 {
 		return c, nil
 	}
-	return nil, invalid(file, doc.Merge(problems...))
+	return nil, invalid(file, doc.Merge(c.told(problems, opts.Env != nil)...))
+}
+
+// told are the problems as a user is told them who has an older file in mind, or
+// variables. The value of a variable is not shown: it may be a secret.
+func (c *Config) told(problems []Problem, variables bool) []Problem {
+	for i := range problems {
+		p := &problems[i]
+		if to := migrate.Now(p.Field); to != "" && p.Got == document.Unknown {
+			p.Want, p.Meant = document.In(to), to
+			if c.doc.Has(to) {
+				p.Got, p.Want = "an older name of "+to+", which is there too", "one of them"
+			}
+		}
+		switch text := c.doc.Text(p.Field); {
+		case slices.Contains(c.expanded, p.Field):
+			if strings.HasPrefix(p.Got, `"`) {
+				p.Got = document.Quote(text) + " (what that makes is not shown)"
+			}
+		case document.Refers(text) && variables && c.flags[p.Field] == "" && strings.HasPrefix(p.Got, `"`):
+			p.Want += "; variables are not replaced in this field"
+		}
+	}
+	return problems
 }
 
 // migrated brings a document to the current version. problems are those that it
 // has as it is; they are returned as they are after that.
 func migrated(doc *document.Document, problems []Problem, file string) ([]migrate.Change, []Problem, error) {
-	version := migrate.Version(doc.Root())
-	switch {
-	case doc.Root() == nil, len(doc.Root().Content) == 0, version == APIVersion:
+	if doc.Root() == nil || len(doc.Root().Content) == 0 {
 		return nil, problems, nil
-	case version == "":
-		return nil, append(problems, Problem{Field: "apiVersion", Line: 1, Got: "nothing", Want: APIVersion}), nil
+	}
+	version, wrong := version(doc)
+	switch {
+	case wrong != nil:
+		return nil, append(problems, *wrong), nil
+	case version == APIVersion:
+		return nil, problems, nil
 	case !slices.Contains(migrate.Versions(), version):
 		return nil, nil, &fault.Fault{
 			Code: CodeNewer, Class: fault.Usage, Op: "read " + file, Err: &Newer{version, migrate.Versions()},
@@ -176,6 +204,32 @@ func migrated(doc *document.Document, problems []Problem, file string) ([]migrat
 	return changes, problems, nil
 }
 
+// versionNameRE is the name of a version of the schema, which need not be known.
+var versionNameRE = regexp.MustCompile(`^slipway\.sh/v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// version is what a document says that it was written for, a version that need not
+// be known, or what is wrong with what it says.
+func version(doc *document.Document) (string, *Problem) {
+	text := doc.Text("apiVersion")
+	switch {
+	case !doc.Has("apiVersion") && migrate.Version(doc.Root()) != "":
+		return migrate.Version(doc.Root()), nil
+	case !doc.Has("apiVersion") && doc.Has("version"):
+		got := doc.Kind("version")
+		if text := doc.Text("version"); text != "" {
+			got = document.Quote(text)
+		}
+		return "", &Problem{Field: "version", Got: got, Want: "apiVersion: " + APIVersion + " (or version: 1, a number, in a file of the first version)", Meant: "apiVersion"}
+	case !doc.Has("apiVersion"):
+		return "", &Problem{Field: "apiVersion", Line: 1, Got: "nothing", Want: APIVersion}
+	case text == "":
+		return "", &Problem{Field: "apiVersion", Got: doc.Kind("apiVersion"), Want: APIVersion}
+	case !versionNameRE.MatchString(text):
+		return "", &Problem{Field: "apiVersion", Got: document.Quote(text), Want: APIVersion}
+	}
+	return text, nil
+}
+
 // Migrate brings a file to the current version and returns it as it is then, with
 // what was changed: nothing for one that is current. Comments stay. A file that is
 // no YAML, or of a version that this program does not know, is a fault.
@@ -183,6 +237,11 @@ func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
 	doc, problems := document.Parse(data)
 	if doc == nil {
 		return nil, nil, invalid(file, problems)
+	}
+	if doc.Root() != nil && len(doc.Root().Content) > 0 {
+		if _, wrong := version(doc); wrong != nil {
+			return nil, nil, invalid(file, doc.Merge(*wrong))
+		}
 	}
 	changes, _, err := migrated(doc, problems, file)
 	if err != nil || len(changes) == 0 {
@@ -194,7 +253,8 @@ func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
 
 // sectionProblems has the chosen provider validate its section.
 func (c *Config) sectionProblems(opts Options, providers []string) []Problem {
-	if opts.Section == nil || !slices.Contains(providers, c.Provider) {
+	_, decoded := c.sections[c.Provider]
+	if opts.Section == nil || !slices.Contains(providers, c.Provider) || !decoded && !c.doc.Empty(c.Provider) {
 		return nil
 	}
 	var problems []Problem
@@ -205,6 +265,15 @@ func (c *Config) sectionProblems(opts Options, providers []string) []Problem {
 			p.Field = c.Provider + "." + p.Field
 		}
 		p.Line = 0 // of the section, not of the file
+		if !c.doc.Has(c.Provider) {
+			p.Line = c.doc.Line("provider")
+		}
+		if p.Meant != "" {
+			p.Meant = c.Provider + "." + p.Meant
+		}
+		if p.Cause != "" {
+			p.Cause = c.Provider + "." + p.Cause
+		}
 		problems = append(problems, p)
 	}
 	return problems

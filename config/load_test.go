@@ -169,14 +169,14 @@ func TestLoad_oneProblem(t *testing.T) {
 		"unknown provider":       {"provider: mars", `provider: got "mars", want local or onprem`},
 		"mail":                   {"global: {admin: {email: Ops <ops@example.com>}}", `global.admin.email: got "Ops <ops@example.com>"`},
 		"unknown scale":          {"global: {scale: 51}", `global.scale: got 51, want 50, 100, 500 or 1000`},
-		"scale as text":          {"global: {scale: huge}", `global.scale: got text, want a whole number`},
-		"old field":              {"name: a", `line 1: name: got an unknown field, want one of advanced, apiVersion, `},
+		"scale as text":          {"global: {scale: huge}", `global.scale: got text, want 50, 100, 500 or 1000`},
+		"old field":              {"name: a", `line 1: name: got an unknown field, want "name" in the mapping global`},
 		"tls value, self-signed": {"tls:\n  key: env:KEY", "line 2: tls.key: got a value, want none with mode self-signed"},
 		"tls mode":               {"tls: {mode: acme}", `tls.mode: got "acme", want self-signed or given`},
 		"release":                {"platform: {release: latest}", `platform.release: got "latest", want a version`},
 		"component name":         {"platform: {components: {Web: {enabled: true}}}", `platform.components.Web: got "Web"`},
-		"component's values":     {"platform: {components: {web: {values: [1]}}}", `platform.components.web.values: got something else, want a mapping`},
-		"settings":               {"platform: {settings: 1}", `platform.settings: got something else, want a mapping`},
+		"component's values":     {"platform: {components: {web: {values: [1]}}}", `platform.components.web.values: got a list, want a mapping`},
+		"settings":               {"platform: {settings: 1}", `platform.settings: got a number, want a mapping`},
 		"duplicate key":          {"tls: {}\nproxy: {}\ntls: {}", "line 3: tls: got the field again (first on line 1), want it once"},
 		"tab":                    {"proxy:\n\thttp: x", "line 2: got a tab in the indentation, want spaces"},
 		"syntax":                 {"name: a\nb", "got a syntax error"},
@@ -186,7 +186,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"anchor":                 {"proxy: &p {http: http://a}", "got an anchor or alias, want the value itself"},
 		"merge":                  {"aws:\n  <<: {a: 1}", "line 2: aws: got a key that is a merge key, want text as key"},
 		"number as key":          {"1: a", "got a key that is a number, want text as key"},
-		"tag":                    {"provider: !secret a", `line 1: provider: got the tag "!secret", want a plain value`},
+		"tag":                    {"provider: !secret a", `line 1: provider: got a tag (!…), want a plain value`},
 		"deep":                   {"aws: {a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "}", "got deeper nesting, want at most 32 levels"},
 		"control in a key":       {`"a\nb": 1`, `line 1: "a\nb": got an unknown field`},
 		"not a number":           {"aws: {a: .nan}", "line 1: aws.a: got a number that is not finite"},
@@ -213,7 +213,7 @@ func TestLoad_noConfig(t *testing.T) {
 		"hello":                    "line 1: got text, want a mapping of fields",
 		"tls: {}\n---\nproxy: {}":  "got another document, want one document in the file",
 		"tls: {}":                  "line 1: apiVersion: got nothing, want slipway.sh/v1",
-		"version: two":             "line 1: apiVersion: got nothing, want slipway.sh/v1",
+		"version: two":             `line 1: version: got "two", want apiVersion: slipway.sh/v1`,
 		"apiVersion: [slipway/v1]": `apiVersion`,
 	} {
 		_, err := config.Load([]byte(text), config.Options{})
@@ -241,7 +241,7 @@ hooks: [{name: a, before: workflow, script: 'echo ${PROXY} $$'}]
 
 	_, err = config.Load(v1("global:\n  domain: ${NONE}.${EMPTY}\nplatform: {release: './$$x/${NONE:-}'}"), config.Options{Env: lookup})
 	require.Len(t, config.Problems(err), 1)
-	require.ErrorContains(t, err, "line 2: global.domain: got ${NONE}, want the environment variable NONE set, or a default: ${NONE:-value}")
+	require.ErrorContains(t, err, "line 2: global.domain: got ${NONE}, ${EMPTY}, want the environment variables NONE, EMPTY set, or defaults: ${NONE:-value}")
 	c, err = config.Load(v1("platform: {release: './$$x/${NONE:-}'}"), config.Options{Env: lookup})
 	require.NoError(t, err)
 	require.Equal(t, "./$x/", c.Platform.Release)
@@ -277,7 +277,6 @@ func TestLoad_section(t *testing.T) {
 		got = append(got, p.String())
 	}
 	require.Equal(t, []string{
-		"line 2: local.memory: got nothing, want an amount",
 		"line 3: local.cpus: got text, want a whole number",
 		`line 4: local.memry: got an unknown field, want "memory"`,
 		"line 5: global.scale: got 7, want 50, 100, 500 or 1000",

@@ -34,5 +34,10 @@ func (r SecretRef) URI() string {
 	return kind + "://" + name
 }
 
+// Wanted is what is expected where something else than text is.
+func (r SecretRef) Wanted() string {
+	return "where the secret is: " + RefForms + "; the secret itself does not belong in this file"
+}
+
 // Valid tells whether r is written as a reference is.
 func (r SecretRef) Valid() bool { return refRE.MatchString(string(r)) }

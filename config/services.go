@@ -33,13 +33,16 @@ type Observability struct {
 	CA       string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates to trust for the endpoint, PEM; those of public CAs when left out."`
 }
 
+// SetDefaults gives a mail server its port. That of none is taken away again.
+func (s *SMTP) SetDefaults() { s.Port = 587 }
+
 // complete fills in what a mail server has by default.
 func (s *SMTP) complete() {
 	if s.Host == "" {
+		if s.Port == 587 {
+			s.Port = 0
+		}
 		return
-	}
-	if s.Port == 0 {
-		s.Port = 587
 	}
 	if s.TLS == "" {
 		s.TLS = StartTLS
@@ -50,7 +53,7 @@ func (s *SMTP) problems(l *document.List) {
 	if s.Host == "" {
 		for field, set := range map[string]bool{"port": s.Port != 0, "from": s.From != "", "tls": s.TLS != "", "username": s.Username != "", "password": s.Password != ""} {
 			if set {
-				l.Add("smtp."+field, "a value", "none without smtp.host")
+				l.Follow("smtp.host", "smtp."+field, "a value", "none without smtp.host")
 			}
 		}
 		return
@@ -62,7 +65,7 @@ func (s *SMTP) problems(l *document.List) {
 		l.Add("smtp.port", strconv.Itoa(s.Port), "a TCP port, 1 to 65535")
 	}
 	if !isMail(s.From) {
-		l.Add("smtp.from", document.Quote(s.From), "a mail address such as platform@example.com")
+		l.Add("smtp.from", shownOr(s.From), "a mail address such as platform@example.com")
 	}
 	if s.TLS != StartTLS && s.TLS != Implicit && s.TLS != Plain {
 		l.Add("smtp.tls", document.Quote(s.TLS), document.OneOf(StartTLS, Implicit, Plain))
@@ -74,7 +77,7 @@ func (o *Observability) problems(l *document.List) {
 	if o.Endpoint == "" {
 		for field, set := range map[string]bool{"username": o.Username != "", "password": o.Password != "", "ca": o.CA != ""} {
 			if set {
-				l.Add("observability."+field, "a value", "none without observability.endpoint")
+				l.Follow("observability.endpoint", "observability."+field, "a value", "none without observability.endpoint")
 			}
 		}
 		return
@@ -88,6 +91,8 @@ func (o *Observability) problems(l *document.List) {
 		l.Add("observability.endpoint", "a URL with user or password", want+"; they go into username and password")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Fragment != "":
 		l.Add("observability.endpoint", "another kind of URL", want)
+	case !isPort(u.Port()):
+		l.Add("observability.endpoint", "a URL with port "+u.Port(), "a TCP port, 1 to 65535")
 	}
 	if got, ok := certificates(o.CA); !ok && o.CA != "" {
 		l.Add("observability.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
@@ -95,11 +100,25 @@ func (o *Observability) problems(l *document.List) {
 	login(l, "observability", o.Username, o.Password)
 }
 
+// isPort tells whether the port of a URL, if it has one, is one.
+func isPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return text == "" || err == nil && n > 0 && n < 1<<16
+}
+
+// shownOr is a value that is shown, or that there is none.
+func shownOr(value string) string {
+	if value == "" {
+		return "nothing"
+	}
+	return document.Quote(value)
+}
+
 // login validates a user name with its password.
 func login(l *document.List, section, user string, password SecretRef) {
 	switch {
 	case user == "" && password != "":
-		l.Add(section+".password", "a value", fmt.Sprintf("none without %s.username", section))
+		l.Follow(section+".username", section+".password", "a value", fmt.Sprintf("none without %s.username", section))
 	case user != "" && password == "":
 		l.Add(section+".password", "nothing", "where the password is: "+RefForms)
 	case password != "" && !password.Valid():

@@ -36,7 +36,7 @@ func (s *State) problems(l *document.List, opts Options) {
 		}
 	}
 	if s.Key != "" && s.URL == "" {
-		l.Add("state.key", "a value", "none without state.url")
+		l.Follow("state.url", "state.key", "a value", "none without state.url")
 	} else if s.Key != "" && !s.Key.Valid() {
 		l.Add("state.key", "something else", refWant("key"))
 	}
@@ -44,11 +44,11 @@ func (s *State) problems(l *document.List, opts Options) {
 		at := "state.credentials." + name
 		switch {
 		case s.URL == "":
-			l.Add(at, "a value", "none without state.url")
+			l.Follow("state.url", at, "a value", "none without state.url")
 		case known && !slices.Contains(opts.Stores[scheme], name):
-			l.Add(at, document.Quote(name), document.OneOf(opts.Stores[scheme]...)+" for "+scheme)
+			l.Add(at, document.QuoteKey(name), document.OneOf(opts.Stores[scheme]...)+" for "+scheme)
 		case !envRE.MatchString(name):
-			l.Add(at, document.Quote(name), "the name of a variable")
+			l.Add(at, document.QuoteKey(name), "the name of a variable")
 		}
 		if ref := s.Credentials[name]; !ref.Valid() {
 			got := "something else"

@@ -48,7 +48,7 @@ const (
 // match adds a problem unless value matches.
 func match(l *document.List, field, value string, re *regexp.Regexp, want string) {
 	if !re.MatchString(value) {
-		l.Add(field, document.Quote(value), want)
+		l.Add(field, shownOr(value), want)
 	}
 }
 
@@ -63,7 +63,9 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 		}
 		l.Add("provider", document.Quote(c.Provider), want)
 	}
-	if !domainRE.MatchString(c.Global.Domain) || len(c.Global.Domain) > maxDomain {
+	if n := len(c.Global.Domain); n > maxDomain {
+		l.Add("global.domain", fmt.Sprintf("a domain of %d characters", n), fmt.Sprintf("at most %d, so that the names of apps fit before it", maxDomain))
+	} else if !domainRE.MatchString(c.Global.Domain) {
 		l.Add("global.domain", document.Quote(c.Global.Domain), "a domain in lower case such as platform.example.com")
 	}
 	if email := c.Global.Admin.Email; email != "admin@"+c.Global.Domain && !isMail(email) {
@@ -95,7 +97,7 @@ func (t *TLS) problems(l *document.List) {
 	case SelfSigned:
 		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.ca": t.CA != "", "tls.key": t.Key != ""} {
 			if set {
-				l.Add(field, "a value", "none with mode self-signed; or set tls.mode to given")
+				l.Follow("tls.mode", field, "a value", "none with mode self-signed; or set tls.mode to given")
 			}
 		}
 		return
@@ -157,6 +159,8 @@ func (p *Proxy) problems(l *document.List) {
 			l.Add(field, "a URL with user or password", want+", without them")
 		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
 			l.Add(field, "another kind of URL", want)
+		case !isPort(u.Port()):
+			l.Add(field, "a URL with port "+u.Port(), "a TCP port, 1 to 65535")
 		}
 	}
 	if strings.ContainsFunc(p.NoProxy, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
@@ -165,7 +169,9 @@ func (p *Proxy) problems(l *document.List) {
 }
 
 func (p *Platform) problems(l *document.List) {
-	if !strings.Contains(p.Release, "/") {
+	if strings.Contains(p.Release, "://") {
+		l.Add("platform.release", "a URL", "a version such as 1.0.0, or a path with a slash such as ./my-platform")
+	} else if !strings.Contains(p.Release, "/") {
 		match(l, "platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
 	} else if strings.ContainsFunc(p.Release, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		l.Add("platform.release", document.Quote(p.Release), "a path without control characters")
@@ -173,22 +179,37 @@ func (p *Platform) problems(l *document.List) {
 	for _, name := range slices.Sorted(maps.Keys(p.Components)) {
 		field := "platform.components." + name
 		if !componentRE.MatchString(name) {
-			l.Add(field, document.Quote(name), "the name of a component")
+			l.Add(field, document.QuoteKey(name), "the name of a component: lower-case letters, digits and hyphens, starting with a letter")
 			continue
 		}
 		if c := p.Components[name]; c.Enabled == nil && c.Values == nil {
-			l.Add(field+".enabled", "nothing", "true or false, or values of its chart")
+			l.Follow(field, field+".enabled", "nothing", "true or false, or values of its chart")
 		} else if c.Values != nil && !isObject(c.Values) {
-			l.Add(field+".values", "something else", "a mapping")
+			l.Add(field+".values", kindOf(c.Values), "a mapping")
 		}
 	}
 	if p.Settings != nil && !isObject(p.Settings) {
-		l.Add("platform.settings", "something else", "a mapping")
+		l.Add("platform.settings", kindOf(p.Settings), "a mapping")
 	}
 }
 
 // isObject tells whether raw is a JSON object.
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// kindOf names what raw is that is no JSON object.
+func kindOf(raw json.RawMessage) string {
+	switch {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '[':
+		return "a list"
+	case raw[0] == '"':
+		return "text"
+	case raw[0] == 't', raw[0] == 'f':
+		return "true or false"
+	}
+	return "a number"
+}
 
 func isMail(s string) bool {
 	a, err := mail.ParseAddress(s)

@@ -19,7 +19,8 @@ import (
 // tags; a field that the document leaves out or leaves empty keeps its value.
 // The root fields named by sections are not decoded but returned as JSON.
 //
-// A struct with a method SetDefaults gets that called before it is decoded.
+// A struct with a method SetDefaults gets that called before it is decoded. A type of
+// text may say with a method Wanted what is expected of it.
 // It knows structs, slices, maps with text keys, pointers, text, booleans,
 // whole numbers, json.RawMessage and encoding.TextUnmarshaler, and panics on a
 // type with anything else.
@@ -31,13 +32,15 @@ func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMess
 	if d.root == nil {
 		return nil, nil
 	}
-	dec := decoder{sections: map[string]json.RawMessage{}, env: d.env}
+	dec := decoder{doc: d, sections: map[string]json.RawMessage{}, env: d.env, paths: pathsOf("", v.Elem().Type())}
 	dec.mapping("", d.root, v.Elem(), sections)
 	d.expanded = dec.expanded
 	return dec.sections, dec.problems
 }
 
 type decoder struct {
+	doc      *Document
+	paths    []string // of all fields but those in lists and mappings of any name
 	problems []Problem
 	sections map[string]json.RawMessage
 	env      func(string) (string, bool)
@@ -45,7 +48,11 @@ type decoder struct {
 }
 
 func (d *decoder) problem(field string, n *yaml.Node, got, want string) {
-	d.problems = append(d.problems, Problem{Field: field, Line: n.Line, Got: got, Want: want})
+	line := n.Line
+	if d.doc.Has(field) {
+		line = d.doc.Line(field)
+	}
+	d.problems = append(d.problems, Problem{Field: field, Line: line, Got: got, Want: want})
 }
 
 // mapping decodes n into the struct v.
@@ -63,7 +70,11 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 		seen[name] = true
 		field := join(path, name)
 		if i, ok := fields[name]; ok {
+			before := len(d.problems)
 			d.value(field, value, v.Field(i))
+			if values := enumOf(v.Type().Field(i)); len(values) > 0 && len(d.problems) > before && v.Field(i).Kind() != reflect.Slice {
+				d.problems[before].Want = OneOf(values...) + unquoted(value, v.Field(i).Kind())
+			}
 			if v.Field(i).Kind() == reflect.String && d.env != nil && v.Type().Field(i).Tag.Get("interpolate") == "true" {
 				d.expand(field, value, v.Field(i))
 			}
@@ -73,33 +84,8 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 			d.section(field, name, value)
 			continue
 		}
-		names := append(slices.Collect(maps.Keys(fields)), sections...)
-		d.problem(field, key, "an unknown field", allowed(name, names))
+		d.unknown(path, name, key, append(slices.Collect(maps.Keys(fields)), sections...))
 	}
-}
-
-// reference is a reference to an environment variable, or $$.
-var reference = regexp.MustCompile(`\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
-
-// expand replaces the references to environment variables in the text v. A variable
-// that is not set, or is empty, and has no default is a problem; its value is never
-// shown.
-func (d *decoder) expand(field string, n *yaml.Node, v reflect.Value) {
-	v.SetString(reference.ReplaceAllStringFunc(v.String(), func(found string) string {
-		if found == "$$" {
-			return "$"
-		}
-		m := reference.FindStringSubmatch(found)
-		name, fallback := m[1], m[2]
-		d.expanded = append(d.expanded, field)
-		if value, ok := d.env(name); ok && value != "" {
-			return value
-		}
-		if fallback == "" {
-			d.problem(field, n, "${"+name+"}", fmt.Sprintf("the environment variable %s set, or a default: ${%s:-value}", name, name))
-		}
-		return strings.TrimPrefix(fallback, ":-")
-	}))
 }
 
 func (d *decoder) section(field, name string, n *yaml.Node) {
@@ -127,7 +113,11 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if !isText(n) {
-			d.problem(field, n, kindOf(n), "text")
+			want := "text"
+			if err := u.UnmarshalText(nil); err != nil {
+				want = err.Error()
+			}
+			d.problem(field, n, kindOf(n), want)
 		} else if err := u.UnmarshalText([]byte(n.Value)); err != nil {
 			d.problem(field, n, Quote(n.Value), err.Error())
 		}
@@ -161,11 +151,14 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 		if n.Kind == yaml.ScalarNode {
 			want = "text (put it in quotes)"
 		}
+		if w, ok := v.Interface().(interface{ Wanted() string }); ok {
+			want = w.Wanted()
+		}
 		if d.is(field, n, isText(n), want) {
 			v.SetString(n.Value)
 		}
 	case reflect.Bool:
-		if d.is(field, n, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool", "true or false") {
+		if d.is(field, n, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool", "true or false"+unquoted(n, reflect.Bool)) {
 			b, err := strconv.ParseBool(strings.ToLower(n.Value))
 			if err != nil {
 				d.problem(field, n, "something else", "true or false")
@@ -173,16 +166,39 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 			v.SetBool(b)
 		}
 	case reflect.Int, reflect.Int64:
-		if d.is(field, n, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int", "a whole number") {
-			i, err := strconv.ParseInt(n.Value, 10, 32)
-			if err != nil {
-				d.problem(field, n, "a number out of range", "a whole number in decimal digits")
-			}
-			v.SetInt(i)
-		}
+		d.number(field, n, v)
 	default:
 		panic(fmt.Sprintf("document: %s has type %v", field, v.Type()))
 	}
+}
+
+// decimal is how a whole number is written. In YAML 0100 is 64, which nobody means.
+var decimal = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
+
+func (d *decoder) number(field string, n *yaml.Node, v reflect.Value) {
+	const want = "a whole number"
+	if !d.is(field, n, kindOf(n) == "a number", want+unquoted(n, v.Kind())) {
+		return
+	}
+	i, err := strconv.ParseInt(n.Value, 10, 32)
+	switch {
+	case !decimal.MatchString(n.Value):
+		d.problem(field, n, "a number in another form", want+" in decimal digits, without leading zeros")
+	case err != nil:
+		d.problem(field, n, "a number out of range", want)
+	}
+	v.SetInt(i)
+}
+
+// unquoted adds to what is wanted that it is wanted without the quotes that are there.
+func unquoted(n *yaml.Node, kind reflect.Kind) string {
+	if n.Kind != yaml.ScalarNode || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
+		return ""
+	}
+	if kind == reflect.Bool && (n.Value == "true" || n.Value == "false") || kind == reflect.Int && decimal.MatchString(n.Value) {
+		return ", without quotes"
+	}
+	return ""
 }
 
 func (d *decoder) dictionary(field string, n *yaml.Node, v reflect.Value) {
@@ -207,6 +223,9 @@ func (d *decoder) is(field string, n *yaml.Node, ok bool, want string) bool {
 
 // raw is n as JSON.
 func (d *decoder) raw(field string, n *yaml.Node) (json.RawMessage, bool) {
+	if !d.doc.Usable(field) {
+		return nil, false
+	}
 	before := len(d.problems)
 	v := d.plain(field, n)
 	if len(d.problems) > before {
@@ -226,6 +245,9 @@ func (d *decoder) plain(field string, n *yaml.Node) any {
 	case yaml.MappingNode:
 		m := map[string]any{}
 		for key, value := range pairs(n) {
+			if !isText(key) {
+				continue // Parse has reported it
+			}
 			m[key.Value] = d.plain(join(field, key.Value), value)
 		}
 		return m
@@ -268,52 +290,4 @@ func fieldsOf(t reflect.Type) map[string]int {
 		}
 	}
 	return out
-}
-
-// allowed says which name was probably meant, or which there are.
-func allowed(name string, names []string) string {
-	slices.Sort(names)
-	best, far := "", 1+max(1, len(name)/3)
-	for _, n := range names {
-		if dist := distance(strings.ToLower(name), strings.ToLower(n)); dist < far {
-			best, far = n, dist
-		}
-	}
-	if best != "" {
-		return Quote(best)
-	}
-	return "one of " + strings.Join(names, ", ")
-}
-
-// distance is how many characters must be changed, added, removed or swapped
-// with their neighbour to make a into b.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	if len(x) > 64 || len(y) > 64 {
-		return math.MaxInt
-	}
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ(x[i-1], y[j-1]))
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(x)][len(y)]
-}
-
-func differ(a, b rune) int {
-	if a != b {
-		return 1
-	}
-	return 0
 }

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -30,6 +28,12 @@ type Problem struct {
 	Line  int    // counted from 1; 0 when it is not known
 	Got   string // what is there; may be empty
 	Want  string // what should be there
+
+	// Of a field that is not known: the one that it was probably meant to be.
+	Meant string
+	// A field that this problem follows from: where that one has a problem of its own,
+	// this one is none.
+	Cause string
 }
 
 // String is the problem on one line.
@@ -39,10 +43,10 @@ func (p Problem) String() string {
 		fmt.Fprintf(&b, "line %d: ", p.Line)
 	}
 	switch {
-	case strings.ContainsFunc(p.Field, func(r rune) bool { return !unicode.IsPrint(r) }), len(p.Field) > 200:
-		b.WriteString(Quote(p.Field) + ": ")
+	case strings.ContainsFunc(p.Field, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), len(p.Field) > 200:
+		b.WriteString(Quote(key(p.Field)) + ": ")
 	case p.Field != "":
-		b.WriteString(p.Field + ": ")
+		b.WriteString(key(p.Field) + ": ")
 	}
 	if p.Got != "" {
 		b.WriteString("got " + p.Got + ", ")
@@ -56,8 +60,10 @@ type Document struct {
 	root  *yaml.Node // nil when the document is empty
 	whole *yaml.Node // around root, with the comments before and after it
 	lines map[string]int
+	nodes map[string]*yaml.Node // the values, by field
 	env   func(name string) (string, bool)
 
+	unusable []string // fields of which something was not taken in
 	expanded []string // fields in which Decode replaced references
 }
 
@@ -80,7 +86,7 @@ func Parse(data []byte) (*Document, []Problem) {
 	case !errors.Is(err, io.EOF):
 		return nil, []Problem{syntax(data, err)}
 	}
-	d := &Document{lines: map[string]int{}}
+	d := &Document{lines: map[string]int{}, nodes: map[string]*yaml.Node{}}
 	root := first.Content[0]
 	switch {
 	case isNull(root):
@@ -103,6 +109,8 @@ func (d *Document) Edit(edit func(root *yaml.Node)) []Problem {
 	}
 	edit(d.root)
 	clear(d.lines)
+	clear(d.nodes)
+	d.unusable = nil
 	return d.check("", d.root, 1)
 }
 
@@ -133,6 +141,41 @@ func (d *Document) Has(field string) bool {
 	return ok
 }
 
+// Text is what the document says in the field, as it stands there; empty if that is
+// no text.
+func (d *Document) Text(field string) string {
+	if n := d.nodes[field]; n != nil && isText(n) {
+		return n.Value
+	}
+	return ""
+}
+
+// Kind names what the document says in the field: "a list", "text", "nothing".
+func (d *Document) Kind(field string) string {
+	n := d.nodes[field]
+	if n == nil || isText(n) && n.Value == "" {
+		return "nothing"
+	}
+	return kindOf(n)
+}
+
+// Empty tells whether the document says nothing in the field.
+func (d *Document) Empty(field string) bool {
+	n := d.nodes[field]
+	return n == nil || isNull(n)
+}
+
+// Usable tells whether all of the field was taken in.
+func (d *Document) Usable(field string) bool {
+	return !slices.ContainsFunc(d.unusable, func(path string) bool { return within(path, field) })
+}
+
+// within tells whether path is the field, or is in it.
+func within(path, field string) bool {
+	rest, ok := strings.CutPrefix(path, field)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 // Line is where the field stands, or where the nearest field around it does; 0
 // when neither is in the document.
 func (d *Document) Line(field string) int {
@@ -150,11 +193,14 @@ func (d *Document) Line(field string) int {
 
 // check finds what no document may hold, and remembers where each field stands.
 func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
+	d.nodes[path] = n
 	if depth > MaxDepth {
+		d.unusable = append(d.unusable, path)
 		return []Problem{{Field: path, Line: n.Line, Got: "deeper nesting", Want: fmt.Sprintf("at most %d levels", MaxDepth)}}
 	}
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		return []Problem{{Field: path, Line: n.Line, Got: "an anchor or alias", Want: "the value itself"}}
+		d.unusable = append(d.unusable, path)
+		return []Problem{{Field: path, Line: n.Line, Got: "an anchor or alias", Want: "the value itself, in quotes if it starts with & or *"}}
 	}
 	var problems []Problem
 	switch n.Kind {
@@ -182,7 +228,7 @@ func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
 		}
 	case yaml.ScalarNode:
 		if kindOf(n) == "" {
-			problems = append(problems, Problem{Field: path, Line: n.Line, Got: "the tag " + Quote(n.Tag), Want: "a plain value"})
+			problems = append(problems, Problem{Field: path, Line: n.Line, Got: "a tag (!…)", Want: "a plain value, in quotes if it starts with !"})
 		}
 	}
 	return problems
@@ -233,50 +279,4 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// notText reports data that no YAML parser should see.
-func notText(data []byte) (Problem, bool) {
-	if len(data) > MaxSize {
-		return Problem{Got: fmt.Sprintf("%d bytes", len(data)), Want: "at most 1 MiB"}, false
-	}
-	line := 1
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		switch {
-		case r == '\n':
-			line++
-		case r == utf8.RuneError && size == 1, r < ' ' && r != '\t' && r != '\r':
-			return Problem{Line: line, Got: fmt.Sprintf("the byte 0x%02x", data[i]), Want: "YAML text in UTF-8"}, false
-		}
-		i += size
-	}
-	return Problem{}, true
-}
-
-// syntax turns an error of the YAML parser into a problem.
-func syntax(data []byte, err error) Problem {
-	for i, line := range strings.Split(string(data), "\n") {
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if strings.Contains(indent, "\t") {
-			return Problem{Line: i + 1, Got: "a tab in the indentation", Want: "spaces"}
-		}
-	}
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	p := Problem{Got: text, Want: "valid YAML"}
-	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
-		p.Line, _ = strconv.Atoi(m[1])
-		p.Got = m[2]
-	}
-	p.Got = "a syntax error (" + p.Got + ")"
-	return p
-}
-
-// Quote shows a value in a message: quoted, and cut when it is long.
-func Quote(s string) string {
-	const most = 40
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "…"
-	}
-	return strconv.Quote(s)
 }

@@ -114,8 +114,8 @@ Untold: y
 `)
 	require.Equal(t, []string{
 		"line 1: text: got a number, want text (put it in quotes)",
-		"line 2: number: got a number, want a whole number",
-		"line 3: big: got a number out of range, want a whole number in decimal digits",
+		"line 2: number: got a number in another form, want a whole number in decimal digits, without leading zeros",
+		"line 3: big: got a number out of range, want a whole number",
 		"line 4: flag: got text, want true or false",
 		`line 5: colour: got "green", want red or blue`,
 		"line 6: words: got a mapping, want a list",

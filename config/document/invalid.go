@@ -34,12 +34,23 @@ func (e *Invalid) Error() string {
 
 // Merge makes one list of problems found in several ways: it completes them
 // with lines, keeps the first of each field (a field that could not be decoded
-// is not worth validating) and sorts them by line.
+// is not worth validating), leaves out what follows from another one (a field whose
+// name is misspelt is not missing besides) and sorts them by line.
 func (d *Document) Merge(problems ...Problem) []Problem {
 	var out []Problem
-	seen := map[string]bool{}
+	seen, meant := map[string]bool{}, map[string]bool{}
 	for _, p := range problems {
-		if p.Field != "" && seen[p.Field] {
+		if p.Meant != "" && !d.Has(p.Meant) {
+			meant[p.Meant] = true
+		}
+	}
+	follows := func(p Problem) bool {
+		return p.Cause != "" && (meant[p.Cause] || slices.ContainsFunc(problems, func(other Problem) bool {
+			return other.Cause == "" && within(other.Field, p.Cause)
+		}))
+	}
+	for _, p := range problems {
+		if p.Field != "" && seen[p.Field] || meant[p.Field] || follows(p) {
 			continue
 		}
 		seen[p.Field] = true
@@ -58,6 +69,11 @@ type List []Problem
 // Add adds a problem.
 func (l *List) Add(field, got, want string) {
 	*l = append(*l, Problem{Field: field, Got: got, Want: want})
+}
+
+// Follow adds a problem that is none where the field cause has one.
+func (l *List) Follow(cause, field, got, want string) {
+	*l = append(*l, Problem{Field: field, Got: got, Want: want, Cause: cause})
 }
 
 // OneOf is "a", "a or b", "a, b or c".

@@ -43,9 +43,9 @@ func (f *file) parent(path string) (n *yaml.Node, name string) {
 
 // version writes the version that the file is now.
 func (f *file) version(to string) {
-	key, value := find(f.root, "version")
+	key, value := find(f.root, "apiVersion")
 	if key == nil {
-		key, value = find(f.root, "apiVersion")
+		key, value = find(f.root, "version")
 	}
 	change := Change{From: key.Value, To: "apiVersion", Old: value.Value, New: to, Line: key.Line}
 	key.Value = "apiVersion"
@@ -85,6 +85,16 @@ func (f *file) move(from, to string) {
 		into.Content = append(into.Content, key, value)
 	}
 	f.changes = append(f.changes, Change{From: from, To: to, Line: key.Line})
+	// The same field again goes with it, to be reported as that.
+	for in != into || name != key.Value {
+		again, value := find(in, name)
+		if again == nil {
+			return
+		}
+		cut(in, again)
+		again.Value = key.Value
+		into.Content = append(into.Content, again, value)
+	}
 }
 
 // mapping is the one at path, which is made where key stands, in the mapping in, if

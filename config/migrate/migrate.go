@@ -85,12 +85,35 @@ func Apply(root *yaml.Node, from string) []Change {
 	return f.changes
 }
 
+// move is a field that gets another path.
+type move struct{ from, to string }
+
+func movesToV1Beta1() []move {
+	return []move{{"name", "global.name"}, {"domain", "global.domain"}, {"adminEmail", "global.adminEmail"}, {"scale", "global.scale"}}
+}
+
+func movesToV1() []move {
+	return []move{{"global.adminEmail", "global.admin.email"}, {"timeouts", "advanced.timeouts"}, {"registry", "advanced.registry"}}
+}
+
+// Now is the path that a field of an older version has in the current one; empty if
+// it has the same there, or is none.
+func Now(field string) string {
+	to := ""
+	for _, m := range append(movesToV1Beta1(), movesToV1()...) {
+		if m.from == field || m.from == to {
+			to = m.to
+		}
+	}
+	return to
+}
+
 // toV1Beta1: what the deployment is moves into the section global, and the scale
 // becomes a number.
 func toV1Beta1(f *file) {
 	f.version(V1Beta1)
-	for _, name := range []string{"name", "domain", "adminEmail", "scale"} {
-		f.move(name, "global."+name)
+	for _, m := range movesToV1Beta1() {
+		f.move(m.from, m.to)
 	}
 	f.convert("global.scale", map[string]string{"small": "50", "medium": "100", "large": "1000"}, "!!int")
 }
@@ -98,7 +121,7 @@ func toV1Beta1(f *file) {
 // toV1: the administrator and what seldom changes get sections of their own.
 func toV1(f *file) {
 	f.version(V1)
-	f.move("global.adminEmail", "global.admin.email")
-	f.move("timeouts", "advanced.timeouts")
-	f.move("registry", "advanced.registry")
+	for _, m := range movesToV1() {
+		f.move(m.from, m.to)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -79,7 +80,7 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 		}
 	}
 	if s.RegistryMirror != "" && !isMirror(s.RegistryMirror) {
-		problems = append(problems, config.Problem{Field: "registryMirror", Got: s.RegistryMirror,
+		problems = append(problems, config.Problem{Field: "registryMirror", Got: document.Quote(s.RegistryMirror),
 			Want: "a URL with http or https, a host and at most a path, such as http://192.0.2.1:5000/slipway"})
 	}
 	return s, problems

@@ -51,7 +51,7 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 		l.Add("context", document.Quote(s.Context), "the name of a context")
 	}
 	if s.StorageClass != "" && !classRE.MatchString(s.StorageClass) {
-		l.Add("storageClass", document.Quote(s.StorageClass), "the name of a storage class")
+		l.Add("storageClass", document.Quote(s.StorageClass), "the name of a storage class: lower-case letters, digits, dots and hyphens")
 	}
 	for i, text := range s.Addresses {
 		if !addresses(text) {

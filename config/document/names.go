@@ -1,0 +1,139 @@
+package document
+
+import (
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Unknown is what a Problem has got of a field that there is not.
+const Unknown = "an unknown field"
+
+// unknown reports a field that the mapping at path does not have; names are those
+// that it has.
+func (d *decoder) unknown(path, name string, key *yaml.Node, names []string) {
+	field := join(path, name)
+	p := Problem{Field: field, Line: key.Line, Got: Unknown}
+	slices.Sort(names)
+	if short, _, ok := strings.Cut(name, ":"); ok && slices.Contains(names, short) {
+		p.Want, p.Meant = Quote(short)+" with a space after the colon", join(path, short)
+	} else if best := nearest(name, names); best != "" {
+		p.Want, p.Meant = Quote(best), join(path, best)
+	} else if there := d.elsewhere(path, name); there != "" {
+		p.Want, p.Meant = In(there), there
+	} else if len(names) == 1 {
+		p.Want = Quote(names[0])
+	} else {
+		p.Want = "one of " + strings.Join(names, ", ")
+	}
+	d.problems = append(d.problems, p)
+}
+
+// In says where a field belongs.
+func In(field string) string {
+	at := strings.LastIndexByte(field, '.')
+	if at < 0 {
+		return Quote(field)
+	}
+	return Quote(field[at+1:]) + " in the mapping " + field[:at]
+}
+
+// elsewhere is the only field of this name, or nearly, in a mapping further in.
+func (d *decoder) elsewhere(path, name string) string {
+	if path != "" && !slices.Contains(d.paths, path) {
+		return "" // in a list, or in a mapping of any name
+	}
+	if slices.Contains(d.paths, name) {
+		return name // with dots
+	}
+	for _, most := range []int{0, 1} {
+		var found []string
+		for _, p := range d.paths {
+			last := p[strings.LastIndexByte(p, '.')+1:]
+			if path != "" && !within(p, path) {
+				continue
+			}
+			if (most == 0 || len(name) > 3) && distance(strings.ToLower(name), strings.ToLower(last)) <= most {
+				found = append(found, p)
+			}
+		}
+		if len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// pathsOf are the fields of a struct and of those in it.
+func pathsOf(path string, t reflect.Type) []string {
+	var out []string
+	fields := fieldsOf(t)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		at := join(path, name)
+		out = append(out, at)
+		if f := t.Field(fields[name]); f.Type.Kind() == reflect.Struct {
+			out = append(out, pathsOf(at, f.Type)...)
+		}
+	}
+	return out
+}
+
+// enumOf are the values that a field can have, by its entry in the JSON schema; none
+// if it can have any.
+func enumOf(f reflect.StructField) []string {
+	var out []string
+	for entry := range strings.SplitSeq(f.Tag.Get("jsonschema"), ",") {
+		if value, ok := strings.CutPrefix(entry, "enum="); ok {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+// nearest is the name that was probably meant; empty if none was.
+func nearest(name string, names []string) string {
+	best, far := "", 1+max(1, len(name)/3)
+	for _, n := range names {
+		if dist := distance(strings.ToLower(name), strings.ToLower(n)); dist < far {
+			best, far = n, dist
+		}
+	}
+	return best
+}
+
+// distance is how many characters must be changed, added, removed or swapped
+// with their neighbour to make a into b.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	if len(x) > 64 || len(y) > 64 {
+		return math.MaxInt
+	}
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ(x[i-1], y[j-1]))
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(x)][len(y)]
+}
+
+func differ(a, b rune) int {
+	if a != b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,158 @@
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// notText reports data that no YAML parser should see.
+func notText(data []byte) (Problem, bool) {
+	if len(data) > MaxSize {
+		return Problem{Got: fmt.Sprintf("%d bytes", len(data)), Want: "at most 1 MiB"}, false
+	}
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return Problem{Line: 1, Got: "text in UTF-16", Want: "YAML text in UTF-8"}, false
+	}
+	line := 1
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == '\n':
+			line++
+		case r == utf8.RuneError && size == 1, r < ' ' && r != '\t' && r != '\r':
+			return Problem{Line: line, Got: fmt.Sprintf("the byte 0x%02x", data[i]), Want: "YAML text in UTF-8"}, false
+		}
+		i += size
+	}
+	return Problem{}, true
+}
+
+// remedies say what to do about an error of the YAML parser, by what is in its text.
+// It names no place better than by its line.
+func remedies() [][2]string {
+	return [][2]string{
+		{"unknown anchor", "the value itself, in quotes if it starts with *"},
+		{"alphabetic or numeric character", "a value that starts with * or & in quotes"},
+		{"cannot start any token", "a value that starts with @, % or ` in quotes"},
+		{"mapping values are not allowed", "fields of a mapping with the same indentation, and a value with a colon in quotes"},
+		{"expected key", "fields of a mapping with the same indentation"},
+		{"expected '-' indicator", "items of a list with the same indentation"},
+		{"expected ':'", "name: value, with a space after the colon"},
+		{"unknown escape character", "single quotes around a value with a backslash"},
+		{"unexpected end of stream", "the quotes that begin here closed"},
+		{"',' or '}'", "a comma between fields, and each { closed"},
+		{"',' or ']'", "a comma between items, and each [ closed"},
+		{"comment or line break", "a value that starts with > or | in quotes"},
+		{"<document start>", "fields (name: value), and nothing after them"},
+	}
+}
+
+// syntax turns an error of the YAML parser into a problem. The parser's text may
+// quote the document: of an anchor, which may be a secret that starts with *, only
+// that it is unknown is shown.
+func syntax(data []byte, err error) Problem {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	p := Problem{Got: text, Want: "valid YAML"}
+	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
+		p.Line, _ = strconv.Atoi(m[1])
+		p.Got = m[2]
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	switch at := brokenAt(lines); {
+	case at == 0:
+	case strings.Contains(p.Got, "expected ','") && p.Line >= at:
+		p.Line++ // the parser counts from 0 here, and knows better in what spans the file
+	default:
+		p.Line = at
+	}
+	p.Line = min(p.Line, 1+bytes.Count(bytes.TrimSpace(data), []byte("\n")))
+	if at := p.Line - 1; at >= 0 && at < len(lines) {
+		if rest := bytes.TrimLeft(lines[at], " \t"); bytes.ContainsRune(lines[at][:len(lines[at])-len(rest)], '\t') {
+			return Problem{Line: p.Line, Got: "a tab in the indentation", Want: "spaces"}
+		}
+	}
+	for _, r := range remedies() {
+		if strings.Contains(p.Got, r[0]) {
+			p.Want = r[1]
+			break
+		}
+	}
+	if strings.HasPrefix(p.Got, "unknown anchor") {
+		p.Got = "unknown anchor"
+	}
+	p.Got = "a syntax error (" + p.Got + ")"
+	return p
+}
+
+// A document up to this size is looked through for the line of a syntax error.
+const (
+	fewLines = 400
+	fewBytes = 16 << 10
+)
+
+// brokenAt is the line with which a document stops being YAML, up to which it is:
+// where something that is not closed begins, for instance. The parser's own line is
+// that of the mapping around the error, if it has one. 0: not known.
+func brokenAt(lines [][]byte) int {
+	size := 0
+	for _, line := range lines {
+		size += len(line)
+	}
+	if len(lines) > fewLines || size > fewBytes {
+		return 0
+	}
+	data := bytes.Join(lines, nil)
+	for n := len(lines) - 1; n >= 0; n-- {
+		size -= len(lines[n])
+		if isYAML(data[:size]) {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+func isYAML(data []byte) bool {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var n yaml.Node
+		if err := dec.Decode(&n); err != nil {
+			return err == io.EOF //nolint:errorlint // Decode returns it as it is
+		}
+	}
+}
+
+// Quote shows a value in a message: quoted, without what follows a user's name or a
+// question mark in a URL, and cut when it is long.
+func Quote(s string) string {
+	const most = 40
+	s = inURL.ReplaceAllString(s, "…@")
+	if before, _, ok := strings.Cut(s, "?"); ok {
+		s = before + "?…"
+	}
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// inURL is a password before a host, with the user's name if there is one.
+var inURL = regexp.MustCompile(`[^\s@:/,]*:[^\s@]*@`)
+
+// QuoteKey shows a key in a message: quoted, without what follows a colon or an
+// equals sign in it, which belongs into the value.
+func QuoteKey(s string) string { return Quote(key(s)) }
+
+// key is what a key shows of itself.
+func key(s string) string {
+	if i := strings.IndexAny(s, ":="); i >= 0 {
+		return s[:i+1] + "…"
+	}
+	return s
+}
