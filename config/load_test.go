@@ -11,11 +11,14 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/stretchr/testify/require"
 )
@@ -184,7 +187,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"not UTF-8":              {"name: a\nscale: \xff", "line 2: got the byte 0xff, want YAML text in UTF-8"},
 		"large":                  {strings.Repeat("# x\n", 300_000), "bytes, want at most 1 MiB"},
 		"anchor":                 {"proxy: &p {http: http://a}", "got an anchor or alias, want the value itself"},
-		"merge":                  {"aws:\n  <<: {a: 1}", "line 2: aws: got a key that is a merge key, want text as key"},
+		"merge":                  {"aws:\n  <<: {a: 1}", "line 2: aws: got a key that is a merge key, want the fields themselves"},
 		"number as key":          {"1: a", "got a key that is a number, want text as key"},
 		"tag":                    {"provider: !secret a", `line 1: provider: got a tag (!…), want a plain value`},
 		"deep":                   {"aws: {a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "}", "got deeper nesting, want at most 32 levels"},
@@ -331,6 +334,14 @@ func FuzzLoad(f *testing.F) {
 	f.Add(v1("tls: {mode: given, key: 'file:/a b'}"))
 	f.Add(v1("hooks: [{name: a, before: '*', run: [a, ''], env: {A: \"\\0\"}, secrets: {B: 'env:C'}}, {name: b, after: x/y, script: |\n a}]"))
 	f.Add([]byte("a: &x [*x]\n? [1]: 2"))
+	broken, err := filepath.Glob("../providers/registry/testdata/broken/*.yaml")
+	require.NoError(f, err)
+	require.NotEmpty(f, broken)
+	for _, file := range broken {
+		text, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := config.Load(data, config.Options{})
 		if err != nil {
@@ -341,6 +352,18 @@ func FuzzLoad(f *testing.F) {
 		again, err := config.Load(c.Canonical(), config.Options{})
 		require.NoError(t, err, "%s", c.Canonical())
 		require.Equal(t, string(c.Canonical()), string(again.Canonical()))
+
+		current, changes, err := config.Migrate(data, "slipway.yaml")
+		require.NoError(t, err)
+		again, err = config.Load(current, config.Options{Migrated: func([]migrate.Change) {
+			require.Fail(t, "migrated again", "%s", current)
+		}})
+		require.NoError(t, err, "%s", current)
+		require.Equal(t, string(c.Canonical()), string(again.Canonical()), "%s", current)
+		same, more, err := config.Migrate(current, "slipway.yaml")
+		require.NoError(t, err)
+		require.Empty(t, more, "after %v", changes)
+		require.Equal(t, string(current), string(same))
 	})
 }
 

@@ -92,7 +92,7 @@ func (o *Observability) problems(l *document.List) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Fragment != "":
 		l.Add("observability.endpoint", "another kind of URL", want)
 	case !isPort(u.Port()):
-		l.Add("observability.endpoint", "a URL with port "+u.Port(), "a TCP port, 1 to 65535")
+		l.Add("observability.endpoint", "a URL with a port out of range", want)
 	}
 	if got, ok := certificates(o.CA); !ok && o.CA != "" {
 		l.Add("observability.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")

@@ -160,7 +160,7 @@ func (p *Proxy) problems(l *document.List) {
 		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
 			l.Add(field, "another kind of URL", want)
 		case !isPort(u.Port()):
-			l.Add(field, "a URL with port "+u.Port(), "a TCP port, 1 to 65535")
+			l.Add(field, "a URL with a port out of range", want)
 		}
 	}
 	if strings.ContainsFunc(p.NoProxy, func(r rune) bool { return r <= ' ' || r == 0x7f }) {

@@ -208,7 +208,11 @@ func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
 		seen := map[string]int{}
 		for key, value := range pairs(n) {
 			if key.Kind != yaml.ScalarNode || !isText(key) || key.Anchor != "" {
-				problems = append(problems, Problem{Field: path, Line: key.Line, Got: "a key that is " + kindOf(key), Want: "text as key"})
+				want := "text as key"
+				if key.ShortTag() == "!!merge" {
+					want = "the fields themselves"
+				}
+				problems = append(problems, Problem{Field: path, Line: key.Line, Got: "a key that is " + kindOf(key), Want: want})
 				continue
 			}
 			field := join(path, key.Value)

@@ -44,7 +44,7 @@ func remedies() [][2]string {
 		{"mapping values are not allowed", "fields of a mapping with the same indentation, and a value with a colon in quotes"},
 		{"expected key", "fields of a mapping with the same indentation"},
 		{"expected '-' indicator", "items of a list with the same indentation"},
-		{"expected ':'", "name: value, with a space after the colon"},
+		{"expected ':'", "name: value, with a space after the colon, and the lines of a text (|) indented"},
 		{"unknown escape character", "single quotes around a value with a backslash"},
 		{"unexpected end of stream", "the quotes that begin here closed"},
 		{"',' or '}'", "a comma between fields, and each { closed"},
