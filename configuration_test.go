@@ -67,10 +67,12 @@ func TestMigrateWritesTheFileAndKeepsTheOriginal(t *testing.T) {
 
 func TestWhatIsNotMigratedIsLeftAsItIs(t *testing.T) {
 	for text, says := range map[string]string{
-		"version: 1\n\nscale: huge\n":        "line 3: global.scale: got text, want a whole number",
+		"version: 1\n\nscale: huge\n":        "line 3: global.scale: got text, want 50, 100, 500 or 1000",
 		"apiVersion: slipway.sh/v9\na: 1\n":  "CFG-002",
 		"version: 1\nname: [\n":              "CFG-001",
 		"version: 1\nname: a\nglobal: {}\nx": "CFG-001",
+		"version: \"1\"\nname: a\n":          "line 1: version: got",
+		"global: {name: a}\n":                "line 1: apiVersion: got nothing",
 	} {
 		file := configFile(t, text)
 		code, _, errs := slipway("config", "migrate", "--config", file)

@@ -232,7 +232,7 @@ func version(doc *document.Document) (string, *Problem) {
 
 // Migrate brings a file to the current version and returns it as it is then, with
 // what was changed: nothing for one that is current. Comments stay. A file that is
-// no YAML, or of a version that this program does not know, is a fault.
+// no YAML, or of a version that this program does not know, or of none, is a fault.
 func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
 	doc, problems := document.Parse(data)
 	if doc == nil {

@@ -185,3 +185,51 @@ func TestOneOf(t *testing.T) {
 	require.Equal(t, "a", document.OneOf("a"))
 	require.Equal(t, "a, b or c", document.OneOf("a", "b", "c"))
 }
+
+func TestQuote_showsNoPassword(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                               `"plain"`,
+		"ops@example.com":                     `"ops@example.com"`,
+		"https://me:pa:s s/w@rd@host/path":    `"…@host/path"`,
+		"me:pass@registry.example.com/a":      `"…@registry.example.com/a"`,
+		"https://host/path?token=secret":      `"https://host/path?…"`,
+		"a, http://me:pass@one,x:pass@two/@b": `"a, …@b"`,
+		strings.Repeat("é", 41):               `"` + strings.Repeat("é", 40) + `…"`,
+	} {
+		require.Equal(t, want, document.Quote(text))
+	}
+	require.Equal(t, `"TOKEN=…"`, document.QuoteKey("TOKEN=secret"))
+	require.Equal(t, `"password:…"`, document.QuoteKey("password:secret"))
+}
+
+func TestMerge_leavesOutWhatFollows(t *testing.T) {
+	doc, problems := document.Parse([]byte("hots: a\nport: 1\nurl: [x]\n"))
+	require.Empty(t, problems)
+	got := doc.Merge(
+		document.Problem{Field: "hots", Got: document.Unknown, Want: "host", Meant: "host"},
+		document.Problem{Field: "host", Got: "nothing", Want: "a host"},
+		document.Problem{Field: "port", Got: "a value", Want: "none without host", Cause: "host"},
+		document.Problem{Field: "url[0]", Got: "x", Want: "y"},
+		document.Problem{Field: "key", Got: "a value", Want: "none without url", Cause: "url"},
+		document.Problem{Field: "user", Got: "a value", Want: "none without urls", Cause: "urls"},
+	)
+	var fields []string
+	for _, p := range got {
+		fields = append(fields, p.Field)
+	}
+	require.Equal(t, []string{"user", "hots", "url[0]"}, fields)
+}
+
+func TestParse_lineOfASyntaxError(t *testing.T) {
+	for text, line := range map[string]int{
+		"a: 1\nb: [1,\n  2]\nc: \"open\nd: 1\n":       4,
+		"a:\n  b: 1\n c: 1\n":                         3,
+		"a: 1\nscript: |\n  x\n  \ty\nb: *z\n":        5,
+		"{\n  \"a\": 1,\n  \"b\": 2\n  \"c\": 3\n}\n": 4,
+	} {
+		doc, problems := document.Parse([]byte(text))
+		require.Nil(t, doc, text)
+		require.Len(t, problems, 1)
+		require.Equal(t, line, problems[0].Line, "%s: %v", text, problems[0])
+	}
+}

@@ -143,7 +143,7 @@ func Quote(s string) string {
 }
 
 // inURL is a password before a host, with the user's name if there is one.
-var inURL = regexp.MustCompile(`[^\s@:/,]*:[^\s@]*@`)
+var inURL = regexp.MustCompile(`(?s)[^\s@:/,]*:.*@`)
 
 // QuoteKey shows a key in a message: quoted, without what follows a colon or an
 // equals sign in it, which belongs into the value.
