@@ -86,7 +86,7 @@ hooks:
 	t.Run("one on a step that does not exist is an error", func(t *testing.T) {
 		r := d.call(t, "install", "--config", write(t, configured+"hooks:\n  - {name: a, before: orchestrator/sinc, run: [x]}\n"))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, `line 2: hooks[0].before: got "orchestrator/sinc"`)
+		require.Contains(t, r.err, `line 3: hooks[0].before: got "orchestrator/sinc"`)
 		require.Contains(t, r.err, "orchestrator/sync")
 		require.NotContains(t, r.err, "infrastructure/preflight: running", "no step started")
 	})
