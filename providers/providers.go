@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -175,6 +176,13 @@ func (r *Registry) Validate(provider string, section json.RawMessage) []config.P
 		return nil
 	}
 	return p.Validate(section)
+}
+
+// IsNetwork tells whether text is an IPv4 network, without host bits, whose prefix has
+// from least to most bits.
+func IsNetwork(text string, least, most int) bool {
+	p, err := netip.ParsePrefix(text)
+	return err == nil && p.Addr().Is4() && p.Masked() == p && p.Bits() >= least && p.Bits() <= most
 }
 
 // Got shows a text that is wrong in a problem.

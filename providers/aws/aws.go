@@ -5,7 +5,6 @@ package aws
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"regexp"
 
 	"github.com/slipway-sh/slipway/config"
@@ -46,11 +45,13 @@ var (
 func (Provider) Name() string { return Name }
 
 // Settings are the defaults.
-func (Provider) Settings() any { return Settings{CIDR: "10.250.0.0/16"} }
+func (Provider) Settings() any { return defaults() }
+
+func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }
 
 // Validate checks the section: see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
-	s := Settings{CIDR: "10.250.0.0/16"}
+	s := defaults()
 	problems := config.Decode(section, &s)
 	l := new(document.List)
 	if !regionRE.MatchString(s.Region) {
@@ -59,7 +60,7 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 	if s.Account != "" && !accountRE.MatchString(s.Account) {
 		l.Add("account", document.Quote(s.Account), "12 digits, in quotes")
 	}
-	if p, err := netip.ParsePrefix(s.CIDR); err != nil || !p.Addr().Is4() || p.Masked() != p || p.Bits() < 16 || p.Bits() > 20 {
+	if !providers.IsNetwork(s.CIDR, 16, 20) {
 		l.Add("cidr", document.Quote(s.CIDR), "an IPv4 network, /16 to /20, such as 10.250.0.0/16")
 	}
 	if s.VPCID != "" && !vpcRE.MatchString(s.VPCID) {
@@ -74,7 +75,7 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 		}
 	}
 	for i, network := range s.JumpHost.Allow {
-		if p, err := netip.ParsePrefix(network); err != nil || !p.Addr().Is4() || p.Masked() != p {
+		if !providers.IsNetwork(network, 0, 32) {
 			l.Add(fmt.Sprintf("jumpHost.allow[%d]", i), providers.Got(network), "an IPv4 network such as 192.0.2.0/24")
 		}
 	}

@@ -4,7 +4,6 @@ package azure
 
 import (
 	"encoding/json"
-	"net/netip"
 	"regexp"
 
 	"github.com/slipway-sh/slipway/config"
@@ -36,11 +35,13 @@ var (
 func (Provider) Name() string { return Name }
 
 // Settings are the defaults.
-func (Provider) Settings() any { return Settings{CIDR: "10.250.0.0/16"} }
+func (Provider) Settings() any { return defaults() }
+
+func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }
 
 // Validate checks the section: see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
-	s := Settings{CIDR: "10.250.0.0/16"}
+	s := defaults()
 	problems := config.Decode(section, &s)
 	l := new(document.List)
 	if !subscriptionRE.MatchString(s.Subscription) {
@@ -52,7 +53,7 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 	if s.ResourceGroup != "" && !groupRE.MatchString(s.ResourceGroup) {
 		l.Add("resourceGroup", document.Quote(s.ResourceGroup), "the name of a resource group: 1 to 90 letters, digits and _().-, not ending with a dot")
 	}
-	if p, err := netip.ParsePrefix(s.CIDR); err != nil || !p.Addr().Is4() || p.Masked() != p || p.Bits() < 8 || p.Bits() > 20 {
+	if !providers.IsNetwork(s.CIDR, 8, 20) {
 		l.Add("cidr", document.Quote(s.CIDR), "an IPv4 network, /8 to /20, such as 10.250.0.0/16")
 	}
 	return append(problems, *l...)

@@ -63,8 +63,8 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 
 // addresses tells whether text is an IPv4 address, a network or a range.
 func addresses(text string) bool {
-	if p, err := netip.ParsePrefix(text); err == nil {
-		return p.Addr().Is4() && p.Masked() == p
+	if strings.Contains(text, "/") {
+		return providers.IsNetwork(text, 0, 32)
 	}
 	first, last, ranged := strings.Cut(text, "-")
 	a, err := netip.ParseAddr(first)
