@@ -45,7 +45,7 @@ func (c *Config) Explain() ([]Setting, error) {
 		path  string
 		value int
 	}{
-		{"cpus", p.CPUs}, {"memoryGiB", p.MemoryGiB}, {"diskGiB", p.DiskGiB}, {"nodes", p.Nodes},
+		{"cpus", p.CPUs}, {"memoryGiB", p.MemoryGiB}, {"diskGiB", p.DiskGiB},
 		{"replicas", p.Replicas}, {"databaseGiB", p.DatabaseGiB}, {"gitGiB", p.GitGiB},
 	} {
 		out = append(out, Setting{"profile." + s.path, fmt.Sprint(s.value), Origin("profile " + p.Name())})

@@ -7,12 +7,10 @@ import "strconv"
 type Profile struct {
 	Scale int // 50, 100, …
 
-	// Of the infrastructure: what the machine of provider local must have, and what
-	// the others make.
+	// Of the infrastructure: what the machine of provider local must have.
 	CPUs      int
 	MemoryGiB int
 	DiskGiB   int
-	Nodes     int // of a cluster that has more than one
 
 	// Of the platform.
 	Replicas    int // of apps without state
@@ -25,10 +23,10 @@ type Profile struct {
 // and what their charts request and their volumes hold.
 func Profiles() []Profile {
 	return []Profile{
-		{Scale: 50, CPUs: 2, MemoryGiB: 4, DiskGiB: 10, Nodes: 1, Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
-		{Scale: 100, CPUs: 2, MemoryGiB: 8, DiskGiB: 40, Nodes: 3, Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
-		{Scale: 500, CPUs: 4, MemoryGiB: 12, DiskGiB: 90, Nodes: 3, Replicas: 2, DatabaseGiB: 50, GitGiB: 25},
-		{Scale: 1000, CPUs: 8, MemoryGiB: 16, DiskGiB: 170, Nodes: 5, Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
+		{Scale: 50, CPUs: 2, MemoryGiB: 4, DiskGiB: 10, Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
+		{Scale: 100, CPUs: 2, MemoryGiB: 8, DiskGiB: 40, Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
+		{Scale: 500, CPUs: 4, MemoryGiB: 12, DiskGiB: 90, Replicas: 2, DatabaseGiB: 50, GitGiB: 25},
+		{Scale: 1000, CPUs: 8, MemoryGiB: 16, DiskGiB: 170, Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
 	}
 }
 

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -123,7 +124,7 @@ func isYAML(data []byte) bool {
 	for {
 		var n yaml.Node
 		if err := dec.Decode(&n); err != nil {
-			return err == io.EOF //nolint:errorlint // Decode returns it as it is
+			return errors.Is(err, io.EOF)
 		}
 	}
 }
