@@ -36,6 +36,9 @@ var (
 	registryRE  = regexp.MustCompile(registryPattern)
 )
 
+// IsName tells whether a deployment can be called name.
+func IsName(name string) bool { return nameRE.MatchString(name) }
+
 // maxDomain leaves room for an app's name before the domain.
 const maxDomain = 200
 

@@ -21,7 +21,7 @@ func (d *decoder) unknown(path, name string, key *yaml.Node, names []string) {
 	slices.Sort(names)
 	if short, _, ok := strings.Cut(name, ":"); ok && slices.Contains(names, short) {
 		p.Want, p.Meant = Quote(short)+" with a space after the colon", join(path, short)
-	} else if best := nearest(name, names); best != "" {
+	} else if best := Nearest(name, names); best != "" {
 		p.Want, p.Meant = Quote(best), join(path, best)
 	} else if there := d.elsewhere(path, name); there != "" {
 		p.Want, p.Meant = In(there), there
@@ -94,8 +94,8 @@ func enumOf(f reflect.StructField) []string {
 	return out
 }
 
-// nearest is the name that was probably meant; empty if none was.
-func nearest(name string, names []string) string {
+// Nearest is the name that was probably meant; empty if none was.
+func Nearest(name string, names []string) string {
 	best, far := "", 1+max(1, len(name)/3)
 	for _, n := range names {
 		if dist := distance(strings.ToLower(name), strings.ToLower(n)); dist < far {

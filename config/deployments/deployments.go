@@ -1,0 +1,239 @@
+// Package deployments keeps a user's configurations by the names of their
+// deployments, and which of them is the current one, in the user's configuration
+// folder.
+package deployments
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeNone: no deployment is kept under that name; those that are kept are
+	// listed.
+	// Remedy: choose one of these, or make it: `slipway configure`
+	CodeNone fault.Code = "CFG-008"
+	// CodeGone: the configuration of the current deployment is not kept any more,
+	// or what says which one is current is no name.
+	// Remedy: choose another one, `slipway use NAME`, or none, `slipway use --none`.
+	CodeGone fault.Code = "CFG-009"
+	// CodeFolder: the folder with the configurations that are kept cannot be read
+	// or written.
+	// Remedy: give yourself access to it, or name another one in the environment
+	// variable SLIPWAY_CONFIG_DIR.
+	CodeFolder fault.Code = "CFG-010"
+)
+
+// EnvFolder is the environment variable that names a folder in place of the one
+// that the system has for configurations.
+const EnvFolder = "SLIPWAY_CONFIG_DIR"
+
+// Folder is the directory with the user's configurations by name; it need not
+// exist. The zero Folder is that of a user who has no home: it holds nothing, and
+// takes nothing.
+//
+// Its methods may be called by any number of processes at the same time.
+type Folder string
+
+// Default is the folder that the environment names, else slipway in the user's
+// configuration directory (XDG_CONFIG_HOME, ~/.config).
+func Default() (Folder, error) {
+	if dir := os.Getenv(EnvFolder); dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", unusable("find "+dir, err)
+		}
+		return Folder(abs), nil
+	}
+	dir, err := os.UserConfigDir()
+	switch {
+	case err != nil && os.Getenv("XDG_CONFIG_HOME") == "":
+		return "", nil
+	case err != nil:
+		return "", unusable("find the user's configuration folder", err)
+	}
+	return Folder(filepath.Join(dir, "slipway")), nil
+}
+
+// suffix ends the names of the files.
+const suffix = ".yaml"
+
+// File is the path of the configuration that is kept under name, or would be; empty
+// when no deployment can have that name.
+func (f Folder) File(name string) string {
+	if f == "" || !config.IsName(name) {
+		return ""
+	}
+	return filepath.Join(f.dir(), name+suffix)
+}
+
+func (f Folder) dir() string { return filepath.Join(string(f), "deployments") }
+
+func (f Folder) current() string { return filepath.Join(string(f), "current") }
+
+// Names are the deployments that are kept, sorted; none when the folder does not
+// exist.
+func (f Folder) Names() ([]string, error) {
+	if f == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(f.dir())
+	if err != nil && !absent(err) {
+		return nil, unusable("list the deployments", err)
+	}
+	var names []string
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok {
+			continue
+		}
+		if ok, err = f.Has(name); err != nil {
+			return nil, err
+		}
+		if ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names) // a-b.yaml is before a.yaml
+	return names, nil
+}
+
+// Has tells whether a configuration is kept under name. Under what is no name of a
+// deployment there is none.
+func (f Folder) Has(name string) (bool, error) {
+	file := f.File(name)
+	if file == "" {
+		return false, nil
+	}
+	info, err := os.Stat(file)
+	switch {
+	case absent(err):
+		return false, nil
+	case err != nil:
+		return false, unusable("look for deployment "+name, err)
+	}
+	return info.Mode().IsRegular(), nil
+}
+
+// Find is the path of the configuration that is kept under name. None is a fault
+// CodeNone.
+func (f Folder) Find(name string) (string, error) {
+	there, err := f.Has(name)
+	if err != nil {
+		return "", err
+	}
+	if there {
+		return f.File(name), nil
+	}
+	names, err := f.Names()
+	if err != nil {
+		return "", err
+	}
+	none := &fault.Fault{Code: CodeNone, Class: fault.Usage, Op: "find deployment " + document.Quote(name)}
+	switch {
+	case f == "":
+		return "", unusable("find deployment "+document.Quote(name), errNoHome)
+	case len(names) == 0:
+		none.Err, none.Fix = fmt.Errorf("none is kept in %s", f.dir()), "make it: slipway configure"
+	default:
+		meant := ""
+		if near := document.Nearest(name, names); near != "" {
+			meant = fmt.Sprintf("; did you mean %q?", near)
+		}
+		none.Err = fmt.Errorf("it is not kept; there are %s%s", strings.Join(names, ", "), meant)
+		none.Fix = "choose one of those, or make it: slipway configure"
+	}
+	return "", none
+}
+
+// Write keeps a configuration under name, in place of the one that is there: the
+// old one or the new one is, whatever happens meanwhile. Only the user can read it.
+func (f Folder) Write(name string, text []byte) error {
+	op := "keep the configuration of deployment " + name
+	if f == "" {
+		return unusable(op, errNoHome)
+	}
+	file := f.File(name)
+	if file == "" {
+		return fmt.Errorf("keep a configuration: %s is no name of a deployment", document.Quote(name))
+	}
+	if err := os.MkdirAll(f.dir(), 0o700); err != nil {
+		return unusable(op, err)
+	}
+	if err := atomicfile.Write(file, text, 0o600); err != nil {
+		return unusable(op, err)
+	}
+	return nil
+}
+
+// Current is the name of the deployment that Use chose; empty when none is chosen.
+// It is a fault CodeGone when that is not kept any more.
+func (f Folder) Current() (string, error) {
+	if f == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(f.current())
+	if err != nil && !absent(err) {
+		return "", unusable("read which deployment is the current one", err)
+	}
+	name := strings.TrimSpace(string(text))
+	if name == "" {
+		return "", nil
+	}
+	there, err := f.Has(name)
+	if err != nil {
+		return "", err
+	}
+	if !there {
+		return "", &fault.Fault{Code: CodeGone, Class: fault.Usage, Op: "find the current deployment",
+			Fix: "choose another one: slipway use NAME; or none: slipway use --none",
+			Err: fmt.Errorf("%s names %s, which is not kept any more", f.current(), document.Quote(name))}
+	}
+	return name, nil
+}
+
+// Use makes a deployment that is kept the current one; none when name is empty.
+func (f Folder) Use(name string) error {
+	const op = "choose the current deployment"
+	if name == "" {
+		if f == "" {
+			return nil
+		}
+		if err := os.Remove(f.current()); err != nil && !absent(err) {
+			return unusable(op, err)
+		}
+		return nil
+	}
+	if _, err := f.Find(name); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(f.current(), []byte(name+"\n"), 0o600); err != nil {
+		return unusable(op, err)
+	}
+	return nil
+}
+
+// absent tells whether err says that there is no such file, or none that its folder
+// could be in: HOME is /dev/null where there is none.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+var errNoHome = errors.New("there is no folder for configurations: neither HOME nor " + EnvFolder + " is set")
+
+func unusable(op string, err error) error {
+	return &fault.Fault{Code: CodeFolder, Class: fault.Preflight, Op: op, Err: err,
+		Fix: "give yourself access to the folder, or name another one in the environment variable " + EnvFolder}
+}
