@@ -30,6 +30,8 @@ func commands() map[string]command {
 		"toolchain":  {short: "Runs a command in the container in which every step runs", args: "-- COMMAND…", flags: toolchainCommand},
 		"validate":   {short: "Checks a configuration; starts nothing", flags: validateCommand},
 		"config":     {short: "Brings a configuration to the current version, or shows every value and where it comes from", args: "migrate|explain", flags: configCommand},
+		"use":        {short: "Chooses the deployment that commands work on when none is named, or lists those that are kept", args: "[NAME]", flags: useCommand},
+		"env":        {short: "Prints a configuration as variables for a shell, which evaluates them", long: envLong, flags: envCommand},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
 		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand, stopping: "stopping"},
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},
@@ -203,7 +205,7 @@ func writeID(file, text string, err error) error {
 
 func validateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	t := &target{}
-	set.StringVarP(&t.config, "config", "c", "", "the deployment's configuration, YAML; - is standard input")
+	configurationFlags(set, t)
 	return func(_ context.Context, io streams, args []string) error {
 		if err := noArgs(args); err != nil {
 			return err

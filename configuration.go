@@ -29,8 +29,8 @@ import (
 // configCommand is `slipway config`: what is done with a configuration besides
 // running it.
 func configCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := &target{flags: set}
-	set.StringVarP(&t.config, "config", "c", "", "the deployment's configuration, YAML; - is standard input")
+	t := &target{}
+	configurationFlags(set, t)
 	set.StringVarP(&t.name, "name", "n", "", "explain: name of the deployment; replaces the one in the configuration")
 	set.StringVar(&t.state, "state", "", "explain: URL of the bucket with the deployment's state; replaces state.url")
 	set.StringVar(&t.platform, "platform", "", "explain: directory of the platform release; replaces platform.release")
@@ -61,12 +61,12 @@ const codeBackup fault.Code = "CFG-006"
 // migrate writes the configuration as the current version of the schema has it, and
 // keeps the original beside it. One that would not be valid then is left as it is.
 func (t *target) migrate(io streams, dry bool) error {
-	if t.config == "" {
-		return errUsage{errors.New("give --config FILE")}
-	}
-	text, err := t.read(io.in)
+	text, err := t.read(io)
 	if err != nil {
 		return err
+	}
+	if t.config == "" {
+		return errUsage{errors.New("give --config FILE or --deployment NAME")}
 	}
 	file := t.fileName()
 	migrated, changes, err := config.Migrate(text, file)
@@ -239,6 +239,10 @@ func (t *target) tellMigrated(w io.Writer) func([]migrate.Change) {
 		for _, c := range changes {
 			fmt.Fprintf(w, "  %s\n", c)
 		}
-		fmt.Fprintf(w, "  slipway config migrate --config %s writes it so\n", quoted(t.config))
+		which := "--config " + quoted(t.config)
+		if t.byName {
+			which = "--deployment " + t.deployment
+		}
+		fmt.Fprintf(w, "  slipway config migrate %s writes it so\n", which)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
@@ -28,21 +29,24 @@ func addressed(set *pflag.FlagSet) func(string) string {
 			}
 			its := pflag.NewFlagSet(name, pflag.ContinueOnError)
 			cmd.flags(its)
+			rest := strings.TrimPrefix(found, program+" "+name)
 			var before, after string // the function that dagger calls
-			for _, f := range given(set) {
-				value := f.Value.String()
+			for _, f := range given(set, program) {
+				value := quoted(f.value)
 				switch {
-				case its.Lookup(f.Name) == nil || has(found, f.Name):
-				case program == "slipway" || !slices.Contains(shared(), f.Name):
-					after += " --" + f.Name + " " + quoted(value)
+				case its.Lookup(f.name) == nil || has(found, f.name):
+				case f.name == "deployment" && has(found, "config"):
+					rest = strings.Replace(rest, "--config FILE", "--deployment "+value, 1)
+				case program == "slipway" || !slices.Contains(shared(), f.name):
+					after += " --" + f.name + " " + value
 				default:
-					if f.Name == "state-key" || f.Name == "state-credentials" {
-						value = "file:" + value // dagger's secrets are named by where they are
+					if f.name == "state-key" || f.name == "state-credentials" {
+						value = quoted("file:" + f.value) // dagger's secrets are named by where they are
 					}
-					before += " --" + f.Name + " " + quoted(value)
+					before += " --" + f.name + " " + value
 				}
 			}
-			return program + before + " " + name + after + strings.TrimPrefix(found, program+" "+name)
+			return program + before + " " + name + after + rest
 		})
 	}
 }
@@ -61,26 +65,40 @@ func shared() []string {
 	return []string{"bundle", "lock", "registry", "state", "state-key", "state-credentials"}
 }
 
-// given are the flags of a command line that say what it works on. In the Dagger
-// module only some of them are what the user gave: the files are elsewhere. A URL
-// that is refused, since it may hold a password, is not among them.
-func given(set *pflag.FlagSet) []*pflag.Flag {
+// option is a flag with a value.
+type option struct{ name, value string }
+
+// given are the flags with which a command of program works on what the command line
+// in set says. In the Dagger module only some of them are what the user gave: the
+// files are elsewhere. A URL that is refused, since it may hold a password, is not
+// among them. What is kept for slipway is a file for dagger, however it was chosen.
+func given(set *pflag.FlagSet, program string) []option {
 	names := []string{"config", "name", "state"}
 	if os.Getenv(moduleEnv) == "" {
-		names = append([]string{"config", "name", "platform"}, shared()...)
+		names = append([]string{"config", "deployment", "name", "platform"}, shared()...)
 	}
-	var out []*pflag.Flag
+	var out []option
 	for _, name := range names {
 		f := set.Lookup(name)
-		if f == nil || !f.Changed {
+		if f == nil {
+			continue
+		}
+		value := f.Value.String()
+		if name == "deployment" && program != "slipway" {
+			if folder, err := deployments.Default(); err == nil && folder.File(value) != "" {
+				out = append(out, option{"config", folder.File(value)})
+			}
+			continue
+		}
+		if !f.Changed {
 			continue
 		}
 		if name == "state" {
-			if _, err := store.CheckURL(f.Value.String(), store.Options{Openers: stores()}); err != nil {
+			if _, err := store.CheckURL(value, store.Options{Openers: stores()}); err != nil {
 				continue
 			}
 		}
-		out = append(out, f)
+		out = append(out, option{name, value})
 	}
 	return out
 }

@@ -226,6 +226,9 @@ func (t *target) lenderArgs() []string {
 			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}
 	})
+	if t.byName && !t.flags.Changed("deployment") { // however it was chosen, this is it
+		args = append(args, "--deployment="+t.deployment)
+	}
 	return args
 }
 

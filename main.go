@@ -36,6 +36,7 @@ func (e errUsage) Error() string { return e.err.Error() }
 type command struct {
 	short string // one line for the overview
 	args  string // what follows the flags, for the usage line
+	long  string // more about it, for its help
 	// flags declares the command's flags and returns what runs it.
 	flags  func(*pflag.FlagSet) func(ctx context.Context, io streams, args []string) error
 	hidden bool
@@ -176,6 +177,9 @@ Exit codes: 0 ok, 1 bug, 2 usage or configuration, 3 preflight, 4 step failed,
 
 func usage(w io.Writer, name string, cmd command, set *pflag.FlagSet) {
 	fmt.Fprintf(w, "%s.\n\nUsage:\n  slipway %s\n", cmd.short, strings.TrimSpace(name+" [flags] "+cmd.args))
+	if cmd.long != "" {
+		fmt.Fprintf(w, "\n%s\n", cmd.long)
+	}
 	if text := set.FlagUsages(); text != "" {
 		fmt.Fprintf(w, "\nFlags:\n%s", text)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/deployments"
 )
 
 // TestMain lets the test's own program stand for Slipway where the SDK calls it
@@ -32,7 +35,21 @@ func TestMain(m *testing.M) {
 	if isSession(os.Args[1:]) {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	os.Exit(withoutDeployments(m))
+}
+
+// withoutDeployments runs the tests without the deployments of who runs them.
+func withoutDeployments(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "slipway-test-")
+	if err == nil {
+		err = errors.Join(os.Setenv(deployments.EnvFolder, dir), os.Unsetenv(envDeployment))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return m.Run()
 }
 
 // A Ctrl-C of the terminal reaches a process group: the CLI must be in another one.

@@ -28,13 +28,17 @@ import (
 
 // target is what a command works on, as its flags say.
 type target struct {
-	config   string // path, "-" or ""
-	name     string
-	bundle   string
-	lock     string // path
-	registry string
-	platform string
-	verbose  bool
+	config string // path, "-" or ""
+	name   string
+	// deployment is the one of --deployment; of one that is kept and that something
+	// else chose, too. byName: config is the file that is kept under it.
+	deployment string
+	byName     bool
+	bundle     string
+	lock       string // path
+	registry   string
+	platform   string
+	verbose    bool
 
 	state, stateKey, stateCredentials string // URL, and paths
 
@@ -56,12 +60,12 @@ type target struct {
 
 // targetFlags declares the flags that every command on a deployment has.
 func targetFlags(set *pflag.FlagSet) *target {
-	t := &target{flags: set}
-	set.StringVarP(&t.config, "config", "c", "", "the deployment's configuration, YAML; - is standard input; every setting has a default")
+	t := &target{}
+	configurationFlags(set, t)
 	set.StringVar(&t.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
 	set.StringVar(&t.lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	set.StringVar(&t.registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
-	set.StringVarP(&t.name, "name", "n", "", "name of the deployment; replaces the one in the configuration")
+	set.StringVarP(&t.name, "name", "n", "", "name of the deployment: one of slipway configure, or a new one; with --config it replaces the name there")
 	set.StringVar(&t.state, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
 	set.StringVar(&t.stateKey, "state-key", "", "file with the age identity that encrypts the deployment's secrets there; replaces state.key")
 	set.StringVar(&t.stateCredentials, "state-credentials", "", "file with the credentials for it, NAME=value in each line; replaces state.credentials")
@@ -80,11 +84,15 @@ func platformFlags(set *pflag.FlagSet, t *target) {
 
 // load reads and validates the configuration. One of an older version is told of.
 func (t *target) load(io streams) (*config.Config, error) {
-	data, err := t.read(io.in)
+	data, err := t.read(io)
 	if err != nil {
 		return nil, err
 	}
-	return t.parse(data, t.tellMigrated(io.err))
+	cfg, err := t.parse(data, t.tellMigrated(io.err))
+	if err != nil {
+		return nil, err
+	}
+	return cfg, t.itsName(cfg)
 }
 
 // fileName is the configuration's, for messages.
@@ -95,26 +103,37 @@ func (t *target) fileName() string {
 	return t.config
 }
 
-// read reads the configuration; there is nothing in it when none is given.
-func (t *target) read(in io.Reader) (data []byte, err error) {
+// read reads the configuration that is taken; there is nothing in it when that is
+// none.
+func (t *target) read(streams streams) (data []byte, err error) {
+	if err := t.choose(streams.err); err != nil {
+		return nil, err
+	}
 	switch t.config {
 	case "":
 	case "-":
-		data, err = io.ReadAll(io.LimitReader(in, 2<<20))
+		data, err = io.ReadAll(io.LimitReader(streams.in, 2<<20))
 		t.given = data
 	default:
 		data, err = os.ReadFile(t.config)
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration",
-			Fix: "give the path of a file that exists: --config slipway.yaml", Err: err}
+		fix := "give the path of a file that exists: --config slipway.yaml"
+		if t.byName {
+			fix = "give yourself access to the file, or choose another deployment: slipway use NAME"
+		}
+		return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration", Fix: fix, Err: err}
 	}
 	return data, nil
 }
 
 // parse validates a configuration.
 func (t *target) parse(data []byte, migrated func([]migrate.Change)) (*config.Config, error) {
-	opts := config.Options{File: t.fileName(), Name: t.name, StateURL: t.state, Stores: map[string][]string{}, Env: os.LookupEnv, Migrated: migrated}
+	name := t.name
+	if t.byName { // and so it has that name, or should
+		name = ""
+	}
+	opts := config.Options{File: t.fileName(), Name: name, StateURL: t.state, Stores: map[string][]string{}, Env: os.LookupEnv, Migrated: migrated}
 	if os.Getenv(moduleEnv) != "" {
 		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
 	}
