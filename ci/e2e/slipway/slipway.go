@@ -28,6 +28,7 @@ type Deployment struct {
 	Flags  []string // of the module, before the function
 	Root   string   // the checkout, with the module
 	Dir    string   // where commands run; Root if empty
+	Config string   // folder with configurations by name; one without any if empty
 }
 
 // CLI is `slipway command`, ready to start. When ctx ends it is told to end.
@@ -63,7 +64,12 @@ func (d Deployment) program(ctx context.Context, program string, args []string) 
 	if cmd.Dir = d.Dir; cmd.Dir == "" {
 		cmd.Dir = d.Root
 	}
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1", "DO_NOT_TRACK=1")
+	config := d.Config
+	if config == "" { // not that of who runs it
+		config = filepath.Join(d.Root, "ci/e2e/testdata/no-deployments")
+	}
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1", "DO_NOT_TRACK=1",
+		"SLIPWAY_CONFIG_DIR="+config, "SLIPWAY_DEPLOYMENT=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopDelay
 	return cmd

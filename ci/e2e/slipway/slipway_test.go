@@ -16,6 +16,9 @@ func TestCommands(t *testing.T) {
 	cmd := d.CLI(t.Context(), "toolchain", "--", "ls")
 	require.Equal(t, []string{"/b/bin/slipway", "toolchain", "--name", "n", "--bundle", "/b", "--", "ls"}, cmd.Args)
 	require.Equal(t, "/r", cmd.Dir)
+	require.Subset(t, cmd.Env, []string{"SLIPWAY_CONFIG_DIR=/r/ci/e2e/testdata/no-deployments", "SLIPWAY_DEPLOYMENT="}, "nobody's own")
+	d.Config = "/c"
+	require.Contains(t, d.CLI(t.Context(), "status").Env, "SLIPWAY_CONFIG_DIR=/c")
 	d.Name, d.Lock, d.Dir = "", "/l", "/d"
 	cmd = d.Module(t.Context(), "install", "--only", "x")
 	require.Equal(t, []string{"dagger", "call", "--progress", "plain", "--mod", "/r", "--lock", "/l", "install", "--only", "x"}, cmd.Args)
