@@ -19,11 +19,10 @@ import (
 const envLong = `What it prints is for a POSIX shell: eval "$(slipway env)". There is a variable
 for each value in effect, and none for an empty one: global.name is
 SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
-text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of other
-things, such as numbers or mappings, and what has a comma in an item are left
-out. No secret is among them, since a configuration only says where secrets are. For
-a deployment that is kept SLIPWAY_DEPLOYMENT is set, too: the commands of that shell
-work on it.`
+text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
+else than text, and what has a comma in an item are left out. No secret is among
+them, since a configuration only says where secrets are. For a deployment that is
+kept SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`
 
 // envCommand is `slipway env`: the values of a configuration as variables of a shell.
 func envCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {

@@ -82,7 +82,7 @@ export SLIPWAY_CONFIG_TLS_MODE='self-signed'
 	require.Contains(t, out, "export SLIPWAY_CONFIG_GLOBAL_NAME='new'\n")
 
 	_, out, _ = slipway("env", "--help")
-	require.Contains(t, out, "Hooks, other lists of mappings, mappings of other")
+	require.Contains(t, out, "Hooks, other lists of mappings, mappings of anything")
 }
 
 // Every value in effect is there, as slipway config explain shows it.
