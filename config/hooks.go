@@ -16,12 +16,16 @@ import (
 
 // The workflows that a hook can be bound to.
 const (
-	Install = "install"
-	Destroy = "destroy"
+	Install   = "install"
+	Destroy   = "destroy"
+	Configure = "configure" // has no steps, and only the hooks that name it
 )
 
 // Workflows are the names of the workflows that run hooks.
-func Workflows() []string { return []string{Install, Destroy} }
+func Workflows() []string { return append(stepped(), Configure) }
+
+// stepped are the workflows that have steps: those of a hook that names none.
+func stepped() []string { return []string{Install, Destroy} }
 
 // Places of a hook besides "stage/name", one step.
 const (
@@ -38,7 +42,7 @@ type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
 	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
 	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
-	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy" example:"[\"install\"]" jsonschema_description:"Workflows that run it; each one when left out."`
+	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, destroy, configure; install and destroy when left out. With configure it runs before or after workflow: configuring has no steps."`
 	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
 	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Exactly one of run and script."`
 	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
@@ -74,11 +78,19 @@ func (h *Hook) Command() []string {
 func (c *Config) HooksOf(workflow string) []Hook {
 	var out []Hook
 	for _, h := range c.Hooks {
-		if len(h.Workflows) == 0 || slices.Contains(h.Workflows, workflow) {
+		if slices.Contains(h.workflows(), workflow) {
 			out = append(out, h)
 		}
 	}
 	return out
+}
+
+// workflows are those that run the hook.
+func (h *Hook) workflows() []string {
+	if len(h.Workflows) == 0 {
+		return stepped()
+	}
+	return h.Workflows
 }
 
 // placeWant says what a hook can be bound to where the steps are not known.
@@ -154,13 +166,20 @@ func (h *Hook) placeProblems(l *document.List, field string, steps map[string][]
 // or of one workflow when it names none.
 func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps map[string][]string) {
 	switch {
-	case at == EveryStep || at == WholeWorkflow:
+	case at == WholeWorkflow:
+	case slices.Contains(h.Workflows, Configure):
+		want := WholeWorkflow + ": configuring has no steps"
+		if slices.ContainsFunc(h.Workflows, func(w string) bool { return slices.Contains(stepped(), w) }) {
+			want += "; or a hook of its own for " + Configure
+		}
+		l.Add(field, document.Quote(at)+" for "+Configure, want)
+	case at == EveryStep:
 	case steps == nil && !stepRE.MatchString(at):
 		l.Add(field, document.Quote(at), placeWant)
 	case steps == nil || !known:
 	case len(h.Workflows) == 0:
-		if !slices.ContainsFunc(Workflows(), func(w string) bool { return slices.Contains(steps[w], at) }) {
-			l.Add(field, document.Quote(at), allowedPlaces(Workflows(), steps))
+		if !slices.ContainsFunc(stepped(), func(w string) bool { return slices.Contains(steps[w], at) }) {
+			l.Add(field, document.Quote(at), allowedPlaces(stepped(), steps))
 		}
 	default:
 		without := func(w string) bool { return !slices.Contains(steps[w], at) }
@@ -257,4 +276,11 @@ func (Hook) JSONSchemaExtend(s *jsonschema.Schema) {
 			after.Pattern = place.Pattern
 		}
 	}
+	configures := jsonschema.NewProperties()
+	configures.Set("workflows", &jsonschema.Schema{Contains: &jsonschema.Schema{Const: Configure}})
+	s.If = &jsonschema.Schema{Required: []string{"workflows"}, Properties: configures}
+	whole := jsonschema.NewProperties()
+	whole.Set("before", &jsonschema.Schema{Const: WholeWorkflow})
+	whole.Set("after", &jsonschema.Schema{Const: WholeWorkflow})
+	s.Then = &jsonschema.Schema{Properties: whole}
 }

@@ -66,6 +66,7 @@ func TestHooks(t *testing.T) {
 	}
 	require.Equal(t, []string{"backup", "timing", "notify", "remove"}, names(config.Install))
 	require.Equal(t, []string{"timing", "notify", "remove"}, names(config.Destroy))
+	require.Empty(t, names(config.Configure), "none of them names it")
 
 	require.Equal(t, []string{"/backup", "--all"}, c.Hooks[0].Command())
 	require.Equal(t, []string{"sh", "-eu", "-c", "echo \"$SLIPWAY_STEP $SLIPWAY_SECONDS\"\n"}, c.Hooks[1].Command())
@@ -134,7 +135,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 9: hooks[1].timeout: got 10ms, want a duration from 1s to 24h`,
 		`line 10: hooks[1].always: got true with before, want it with after: a hook before something knows no outcome`,
 		`line 13: hooks[2].workflows[2]: got "install" again, want each workflow once`,
-		`line 13: hooks[2].workflows[3]: got "upgrade", want install or destroy`,
+		`line 13: hooks[2].workflows[3]: got "upgrade", want install, destroy or configure`,
 		`line 14: hooks[2].run[0]: got nothing, want a command`,
 		`line 15: hooks[2].image: got "not an image", want an image by digest such as registry.example.com/tools/backup@sha256:<64 hex digits>`,
 		`line 17: hooks[2].env.SLIPWAY_RUN: got a name that starts with SLIPWAY_, want another one: these are Slipway's own`,
@@ -153,6 +154,40 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 34: hooks[5].nam: got an unknown field, want "name"`,
 	}, got)
 	require.NotContains(t, err.Error(), "hunter2")
+}
+
+func TestHooks_aroundConfiguring(t *testing.T) {
+	c, err := config.Load(v1(`hooks:
+  - {name: check, before: workflow, workflows: [configure], run: [x]}
+  - {name: both, after: workflow, workflows: [install, configure], run: [x]}
+  - {name: other, after: workflow, run: [x]}
+`), config.Options{Steps: steps})
+	require.NoError(t, err)
+	for workflow, want := range map[string][]string{
+		config.Configure: {"check", "both"}, config.Install: {"both", "other"}, config.Destroy: {"other"},
+	} {
+		var names []string
+		for _, h := range c.HooksOf(workflow) {
+			names = append(names, h.Name)
+		}
+		require.Equal(t, want, names, workflow)
+	}
+
+	_, err = config.Load(v1(`hooks:
+  - {name: step, before: orchestrator/sync, workflows: [configure], run: [x]}
+  - {name: each, after: "*", workflows: [install, configure], run: [x]}
+  - {name: unknown, before: orchestrator/sync, workflows: [configure, upgrade], run: [x]}
+`), config.Options{Steps: steps})
+	var got []string
+	for _, p := range config.Problems(err) {
+		got = append(got, p.String())
+	}
+	require.Equal(t, []string{
+		`line 2: hooks[0].before: got "orchestrator/sync" for configure, want workflow: configuring has no steps`,
+		`line 3: hooks[1].after: got "*" for configure, want workflow: configuring has no steps; or a hook of its own for configure`,
+		`line 4: hooks[2].workflows[1]: got "upgrade", want install, destroy or configure`,
+		`line 4: hooks[2].before: got "orchestrator/sync" for configure, want workflow: configuring has no steps`,
+	}, got)
 }
 
 func TestHooks_stepsOfTheProvider(t *testing.T) {

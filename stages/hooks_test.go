@@ -299,7 +299,7 @@ func TestAHookReachesTheClusterAsItsStepDoes(t *testing.T) {
 func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 	got, err := Steps(local.Provider{}, nil)
 	require.NoError(t, err)
-	require.Len(t, got, len(config.Workflows()))
+	require.Len(t, got, 2, "configuring has no steps")
 	for workflow, wire := range map[string]func(*Conductor, *pipeline.Pipeline) error{
 		config.Install: func(c *Conductor, p *pipeline.Pipeline) error { _, err := c.install(p); return err },
 		config.Destroy: (*Conductor).destroy,

@@ -207,11 +207,17 @@ func TestTheSchemaRefusesWrongValues(t *testing.T) {
 	for _, text := range []string{
 		"{}", "apiVersion: slipway.sh/v2", "apiVersion: slipway.sh/v1\nglobal: {scale: 75}", "apiVersion: slipway.sh/v1\nglobal: {nam: x}",
 		"apiVersion: slipway.sh/v1\nprovider: moon", "apiVersion: slipway.sh/v1\naws: {}", "apiVersion: slipway.sh/v1\nhooks: [{name: a}]",
+		"apiVersion: slipway.sh/v1\nhooks: [{name: a, before: a/b, workflows: [install, configure], run: [x]}]",
 		"apiVersion: slipway.sh/v1\ntls: {key: hunter2}", "apiVersion: slipway.sh/v1\nadvanced: {timeouts: {app: soon}}",
 	} {
 		require.Error(t, schema.Validate(document(t, []byte(text))), text)
 	}
-	require.NoError(t, schema.Validate(document(t, []byte("apiVersion: slipway.sh/v1\nglobal: {domain: '${X}'}\ntls: {mode: given, key: 'env:KEY', certificate: x}"))))
+	for _, text := range []string{
+		"global: {domain: '${X}'}\ntls: {mode: given, key: 'env:KEY', certificate: x}",
+		"hooks: [{name: a, after: workflow, workflows: [install, configure], run: [x]}, {name: b, before: a/b, run: [x]}]",
+	} {
+		require.NoError(t, schema.Validate(document(t, []byte("apiVersion: slipway.sh/v1\n"+text))), text)
+	}
 }
 
 func compiled(t *testing.T) *validator.Schema {
