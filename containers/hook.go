@@ -12,8 +12,11 @@ import (
 	"dagger.io/dagger"
 )
 
-// HookKubeconfig is where a hook finds the kubeconfig that it is given.
-const HookKubeconfig = "/slipway/kubeconfig"
+// Where a hook finds what it is given.
+const (
+	HookKubeconfig = "/slipway/kubeconfig"
+	HookConfig     = "/slipway/config.yaml" // the deployment's configuration
+)
 
 // hookGrace is how long a hook whose time is up may take to end in good order.
 const hookGrace = 10 * time.Second
@@ -29,6 +32,9 @@ type Hook struct {
 	Env map[string]string
 	// Secrets are environment variables that the engine blanks out in the output.
 	Secrets map[string]*dagger.Secret
+	// Files are written into the container, by path; whoever runs in it may read
+	// them.
+	Files map[string]string
 	// Kubeconfig is mounted at HookKubeconfig; nil for none.
 	Kubeconfig *dagger.Secret
 	// Cluster is bound under the name "cluster"; nil for none.
@@ -89,6 +95,9 @@ func (d *Deployment) hook(h Hook) *dagger.Container {
 	}
 	if h.Kubeconfig != nil {
 		ctr = ctr.WithMountedSecret(HookKubeconfig, h.Kubeconfig, mount)
+	}
+	for _, path := range slices.Sorted(maps.Keys(h.Files)) {
+		ctr = ctr.WithNewFile(path, h.Files[path], dagger.ContainerWithNewFileOpts{Permissions: 0o644})
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Env)) {
 		ctr = ctr.WithEnvVariable(name, h.Env[name])

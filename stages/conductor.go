@@ -54,7 +54,8 @@ const (
 )
 
 // Options say what a conductor works on. Client, Images, Config and Provider are
-// required; Release, ReleaseDir and ReleaseDigest where a platform is installed.
+// required, the last one not for hooks around configuring; Release, ReleaseDir and
+// ReleaseDigest where a platform is installed.
 type Options struct {
 	Client        *dagger.Client
 	Images        *containers.Images

@@ -76,16 +76,29 @@ func (c *Conductor) secret(ref config.SecretRef) (*dagger.Secret, error) {
 	return c.opts.Secret(ref)
 }
 
-// execHook runs a hook in its container.
-func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+// hookExec is the execution of a hook, which gets env from Slipway, without a
+// cluster.
+func (c *Conductor) hookExec(h config.Hook, env map[string]string) (containers.Hook, error) {
 	e := containers.Hook{
-		Image: h.Image, Args: h.Command(), Env: env, Timeout: time.Duration(h.Timeout), Secrets: map[string]*dagger.Secret{},
+		Image: h.Image, Args: h.Command(), Timeout: time.Duration(h.Timeout),
+		Env: map[string]string{}, Secrets: map[string]*dagger.Secret{},
 	}
+	maps.Copy(e.Env, env)
+	maps.Copy(e.Env, h.Env)
 	var err error
 	for name, ref := range h.Secrets {
 		if e.Secrets[name], err = c.secret(ref); err != nil {
-			return containers.HookOutcome{}, fmt.Errorf("find the secret %s: %w", name, err)
+			return e, fmt.Errorf("find the secret %s: %w", name, err)
 		}
+	}
+	return e, nil
+}
+
+// execHook runs a hook in its container.
+func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+	e, err := c.hookExec(h, env)
+	if err != nil {
+		return containers.HookOutcome{}, err
 	}
 	if c.reachable(on) {
 		if c.cluster != nil {
@@ -94,13 +107,11 @@ func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key
 		if e.Kubeconfig, err = c.hookKubeconfig(ctx); err != nil {
 			return containers.HookOutcome{}, err
 		}
-		if e.Kubeconfig != nil {
+		_, plain := h.Env["KUBECONFIG"]
+		_, secret := h.Secrets["KUBECONFIG"]
+		if e.Kubeconfig != nil && !plain && !secret {
 			e.Env["KUBECONFIG"] = containers.HookKubeconfig
 		}
-	}
-	maps.Copy(e.Env, h.Env)
-	if _, own := h.Secrets["KUBECONFIG"]; own {
-		delete(e.Env, "KUBECONFIG")
 	}
 	return c.deployment.Hook(ctx, e)
 }

@@ -23,7 +23,8 @@ import (
 // The codes of the faults of hooks.
 const (
 	// codeHookFailed: a hook of the configuration failed; the error says where
-	// it runs, its exit code and its last line.
+	// it runs, its exit code and its last line, and around configuring its last
+	// lines.
 	// Remedy: correct what its output (`hooks/` in the run's report) says;
 	// `optional: true` makes its failure a warning.
 	// Class: step.
@@ -32,11 +33,11 @@ const (
 	// Remedy: correct what its output says, or raise its `timeout`.
 	codeHookTime fault.Code = "HOK-002"
 	// codeHookSecret: a secret of a hook is not where the configuration says;
-	// no step was started.
+	// nothing was started.
 	// Remedy: put it there. `dagger call` does not hand secrets to hooks:
 	// [hooks.md](hooks.md).
 	codeHookSecret fault.Code = "HOK-003"
-	// codeHookImage: the engine cannot pull the image of a hook; no step was
+	// codeHookImage: the engine cannot pull the image of a hook; nothing was
 	// started.
 	// Remedy: name one that it can pull; `docker login HOST`.
 	codeHookImage fault.Code = "HOK-004"
@@ -122,14 +123,16 @@ func hookPatience(hooks []config.Hook) time.Duration {
 // the workflow, stands.
 func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result) error {
 	res := pipeline.Result{Key: hookKey(h, on.Key), Status: pipeline.Running, Started: time.Now()}
-	res.Detail.Log = path.Join("hooks", strings.ReplaceAll(res.Name, "/", ".")+".txt")
+	if r.recorded() {
+		res.Detail.Log = path.Join("hooks", strings.ReplaceAll(res.Name, "/", ".")+".txt")
+	}
 	r.observe(pipeline.Event{Time: res.Started, Status: res.Status, Result: res})
 
 	own, end := inSpan(ctx, res.Key)
 	out, err := r.exec(own, h, on.Key, r.env(h, on))
 	interrupted := err != nil && ctx.Err() != nil
 	if !interrupted {
-		err = verdict(h, on.Key, res.Detail.Log, out, err)
+		err = r.verdict(h, on, res.Detail.Log, out, err)
 	}
 	res.Finished, res.Err = time.Now(), err
 	switch {
@@ -143,14 +146,16 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 		res.Status = pipeline.Failed
 	}
 	end(res.Status, res.Err)
-	r.keep(h, on.Key, res, out)
+	if r.recorded() {
+		r.keep(h, on.Key, res, out)
+	}
 	r.observe(pipeline.Event{Time: res.Finished, Status: res.Status, Result: res})
 	return err
 }
 
 // keep remembers how a hook ended and what it printed.
 func (r *hookRunner) keep(h config.Hook, on pipeline.Key, res pipeline.Result, out containers.HookOutcome) {
-	head := fmt.Sprintf("%s hook %s %s: %s after %s\n", res.Started.UTC().Format(time.RFC3339), h.Name, place(h, on),
+	head := fmt.Sprintf("%s hook %s %s: %s after %s\n", res.Started.UTC().Format(time.RFC3339), h.Name, r.place(h, on),
 		res.Status, res.Elapsed().Round(time.Millisecond))
 	if res.Err != nil {
 		head += res.Err.Error() + "\n"
@@ -195,10 +200,13 @@ func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
 }
 
 // place is where a hook runs, in words.
-func place(h config.Hook, on pipeline.Key) string {
+func (r *hookRunner) place(h config.Hook, on pipeline.Key) string {
 	what := "the workflow"
-	if on != (pipeline.Key{}) {
+	switch {
+	case on != (pipeline.Key{}):
 		what = on.String()
+	case r.workflow == config.Configure:
+		what = "configuring"
 	}
 	if _, before := h.Place(); before {
 		return "before " + what
@@ -234,10 +242,14 @@ func (r *hookRunner) env(h config.Hook, on pipeline.Result) map[string]string {
 }
 
 // verdict is the fault of a hook that did not succeed.
-func verdict(h config.Hook, on pipeline.Key, log string, out containers.HookOutcome, err error) error {
+func (r *hookRunner) verdict(h config.Hook, on pipeline.Result, log string, out containers.HookOutcome, err error) error {
+	remains := "finished steps are kept"
+	if !r.recorded() {
+		remains = configured(h, on)
+	}
 	f := &fault.Fault{
-		Code: codeHookFailed, Class: fault.Step, Op: fmt.Sprintf("run the hook %s %s", h.Name, place(h, on)), Log: log, Err: err,
-		Fix: "correct what its output says, then run the same command again: finished steps are kept; optional: true makes its failure a warning",
+		Code: codeHookFailed, Class: fault.Step, Op: fmt.Sprintf("run the hook %s %s", h.Name, r.place(h, on.Key)), Log: log, Err: err,
+		Fix: "correct what its output says, then run the same command again: " + remains + "; optional: true makes its failure a warning",
 	}
 	said := ""
 	if line := lastWords(out.Output); line != "" {
@@ -248,11 +260,14 @@ func verdict(h config.Hook, on pipeline.Key, log string, out containers.HookOutc
 	case out.TimedOut:
 		f.Code, f.Class = codeHookTime, fault.Timeout
 		f.Err = fmt.Errorf("it did not end within %s%s", h.Timeout, said)
-		f.Fix = "correct what its output says, or give it more time (hooks: timeout), then run the same command again: finished steps are kept"
+		f.Fix = "correct what its output says, or give it more time (hooks: timeout), then run the same command again: " + remains
 	case out.ExitCode != 0:
 		f.Err = fmt.Errorf("exit status %d%s", out.ExitCode, said)
 	default:
 		return nil
+	}
+	if !r.recorded() {
+		f.Err = withOutput(f.Err, out.Output)
 	}
 	return f
 }
@@ -263,21 +278,38 @@ var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
 // lastWords is the last line of an output that says something, fit for a
 // terminal.
 func lastWords(output string) string {
+	if lines := lastLines(output, 1); len(lines) > 0 {
+		return strings.TrimSpace(lines[0])
+	}
+	return ""
+}
+
+// lastLines are the last lines of an output that say something, n at most, fit for
+// a terminal.
+func lastLines(output string, n int) []string {
 	const most = 300
-	lines := strings.Split(escapes.ReplaceAllString(end(output, hookLogEnd), ""), "\n")
+	var out []string
+	lines := strings.Split(escapes.ReplaceAllString(end(output, n*hookLogEnd), ""), "\n")
 	for _, line := range slices.Backward(lines) {
-		line = strings.TrimSpace(strings.Map(func(r rune) rune {
-			if unicode.IsPrint(r) {
+		line = strings.TrimRightFunc(strings.Map(func(r rune) rune {
+			switch {
+			case r == '\t':
+				return ' '
+			case unicode.IsPrint(r):
 				return r
 			}
 			return -1
-		}, line))
+		}, line), unicode.IsSpace)
 		if runes := []rune(line); len(runes) > most {
 			line = string(runes[:most]) + "…"
 		}
 		if line != "" {
-			return line
+			out = append(out, line)
+		}
+		if len(out) == n {
+			break
 		}
 	}
-	return ""
+	slices.Reverse(out)
+	return out
 }

@@ -40,17 +40,16 @@ func (f *fakeHooks) add(s string) {
 
 func (f *fakeHooks) runner() *hookRunner {
 	f.envs = map[string]map[string]string{}
-	return &hookRunner{
-		run: "20260102-150405-1a2b3c", deployment: "blue", workflow: config.Install,
-		exec: func(_ context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
-			f.add(h.Name + " " + place(h, on))
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.envs[h.Name] = env
-			return f.outcomes[h.Name], f.errs[h.Name]
-		},
-		observe: oneAtATime(func(e pipeline.Event) { f.events = append(f.events, report.Line(e)) }),
+	r := &hookRunner{run: "20260102-150405-1a2b3c", deployment: "blue", workflow: config.Install}
+	r.exec = func(_ context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+		f.add(h.Name + " " + r.place(h, on))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.envs[h.Name] = env
+		return f.outcomes[h.Name], f.errs[h.Name]
 	}
+	r.observe = oneAtATime(func(e pipeline.Event) { f.events = append(f.events, report.Line(e)) })
+	return r
 }
 
 // conduct runs the steps a/one → a/two with hooks around them; failing is the
