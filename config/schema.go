@@ -18,6 +18,15 @@ const SchemaID = "https://slipway.sh/schema/config-v1.json"
 // providers' settings by name, each a struct with its defaults in it. Load checks
 // more than a schema can say.
 func Schema(sections map[string]any) ([]byte, error) {
+	b, err := json.MarshalIndent(Describe(sections), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the config's schema: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// Describe is what Schema encodes.
+func Describe(sections map[string]any) *jsonschema.Schema {
 	s := reflected(*Default(), func(s *jsonschema.Schema) {
 		s.ID = SchemaID
 		s.Title = "Slipway configuration"
@@ -30,11 +39,7 @@ func Schema(sections map[string]any) ([]byte, error) {
 			s.Description = "Settings of the provider " + name + ", which reads them itself."
 		}))
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode the config's schema: %w", err)
-	}
-	return append(b, '\n'), nil
+	return s
 }
 
 // reflected is the schema of a struct, in which every field that is not required has
@@ -85,10 +90,10 @@ func defaults(s *jsonschema.Schema, v reflect.Value) {
 			p.Examples = examples(v.Type().Field(i).Tag.Get("example"))
 		}
 		if v.Type().Field(i).Tag.Get("interpolate") == "true" {
-			if p.Extras == nil {
-				p.Extras = map[string]any{}
-			}
-			p.Extras["x-interpolate"] = true // the value may refer to environment variables
+			extra(p, "x-interpolate", true) // the value may refer to environment variables
+		}
+		if names := v.Type().Field(i).Tag.Get("suggested"); names != "" {
+			extra(p, "x-suggested-by", strings.Split(names, ",")) // environment variables, for slipway configure
 		}
 		if field.Kind() == reflect.Struct {
 			defaults(p, field)
@@ -106,6 +111,13 @@ func defaults(s *jsonschema.Schema, v reflect.Value) {
 		}
 		p.Default = value(field)
 	}
+}
+
+func extra(s *jsonschema.Schema, name string, value any) {
+	if s.Extras == nil {
+		s.Extras = map[string]any{}
+	}
+	s.Extras[name] = value
 }
 
 // examples are those of a tag, JSON, for what the reflector has no examples of.

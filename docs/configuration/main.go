@@ -48,11 +48,7 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
-	}
-	return map[string][]byte{schemaFile: text, pageFile: page(&s)}, nil
+	return map[string][]byte{schemaFile: text, pageFile: page(config.Describe(registry.All().Settings()))}, nil
 }
 
 const intro = `# The configuration
@@ -71,6 +67,8 @@ apiVersion: slipway.sh/v1
 **Secrets** are never in the file, only where they are: ` + "`env:NAME`, `file:PATH`, `cmd:COMMAND`" + ` (what a shell command prints), ` + "`vault:PATH.KEY`" + ` (HashiCorp Vault, a KV store of version 2 below ` + "`secret`" + ` or VAULT_PATH_PREFIX; VAULT_ADDR and so on) and ` + "`op:VAULT/ITEM/FIELD`" + ` (1Password; OP_SERVICE_ACCOUNT_TOKEN, or the command op). Their type below is *secret*.
 
 **Environment variables** are replaced where a field is marked with *env*: ` + "`${NAME}`, or `${NAME:-default}`" + `; ` + "`$$`" + ` is a dollar sign.
+
+**` + "`slipway configure`" + `** makes the file: it asks for the fields of the chosen provider and platform in a form, or takes answers: ` + "`--set global.name=staging`" + `, a file of ` + "`--answers`" + `, or variables: a field's path in capitals after SLIPWAY_CONFIG_, so that ` + "`aws.vpcId`" + ` is SLIPWAY_CONFIG_AWS_VPC_ID. For some fields variables of other programs, named below, suggest one.
 
 **Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`, `slipway.sh/v1beta1`" + `) are read as they are, and told of. ` + "`slipway config migrate --config FILE`" + ` writes them anew, and keeps the original beside them.
 `
@@ -175,6 +173,9 @@ func fallback(s *jsonschema.Schema, required bool) string {
 
 func about(s *jsonschema.Schema) string {
 	text := cell(s.Description)
+	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
+		text += " Suggested by: " + strings.Join(names, ", ") + "."
+	}
 	for _, e := range s.Examples {
 		example, ok := e.(string)
 		if !ok {
@@ -191,4 +192,6 @@ func about(s *jsonschema.Schema) string {
 	return text
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) // which would be a tag of HTML
+}
