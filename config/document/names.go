@@ -13,6 +13,14 @@ import (
 // Unknown is what a Problem has got of a field that there is not.
 const Unknown = "an unknown field"
 
+// NoField is the problem of a field that the mapping at path does not have, without a
+// line. names are the fields of that mapping, all those of the document.
+func NoField(path, name string, names, all []string) Problem {
+	d := decoder{paths: all}
+	d.unknown(path, name, &yaml.Node{}, slices.Clone(names))
+	return d.problems[0]
+}
+
 // unknown reports a field that the mapping at path does not have; names are those
 // that it has.
 func (d *decoder) unknown(path, name string, key *yaml.Node, names []string) {

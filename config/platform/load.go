@@ -79,7 +79,7 @@ func Load(fsys fs.FS) (*Release, error) {
 	v := validator{r: r, fsys: fsys}
 	v.release()
 	if r.Settings != "" {
-		if r.schema, err = compile(fsys, r.Settings); err != nil {
+		if r.schema, r.settingsText, err = compile(fsys, r.Settings); err != nil {
 			v.Add("settings", document.Quote(r.Settings)+" ("+err.Error()+")", "the path of a JSON schema, inside the release")
 		}
 	}

@@ -30,7 +30,8 @@ type Release struct {
 	Checks         []Check     `json:"checks,omitempty"`         // what must answer at the end of a run
 	Settings       string      `json:"settings,omitempty"`       // JSON schema of the release's own section of the configuration, platform.settings
 
-	schema *jsonschema.Schema // of Settings; nil for a release without
+	schema       *jsonschema.Schema // of Settings; nil for a release without
+	settingsText []byte             // the file of it
 }
 
 // Kind tells who installs a component.

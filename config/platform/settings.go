@@ -20,50 +20,65 @@ const schemaURL = "settings.json"
 
 // compile reads the JSON schema of the release's settings. A reference to anything
 // outside of it is an error.
-func compile(fsys fs.FS, file string) (*jsonschema.Schema, error) {
+func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
 	text, err := fs.ReadFile(fsys, file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // none
 	c.AssertFormat()
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.Compile(schemaURL)
+	compiled, err := c.Compile(schemaURL)
+	return compiled, text, err
 }
 
 // CheckSettings checks what a configuration says in platform.settings against the
 // release's own schema. A release without one takes none.
 func (r *Release) CheckSettings(settings json.RawMessage) error {
-	bad := func(err error) error {
-		return &fault.Fault{Code: CodeSettings, Class: fault.Usage, Op: fmt.Sprintf("check platform.settings for %s %s", r.Name, r.Version), Err: err,
-			Fix: "correct platform.settings in the configuration"}
+	problems, err := r.SettingsProblems(settings)
+	if err == nil && len(problems) == 0 {
+		return nil
 	}
+	if err == nil {
+		var lines []string
+		for _, p := range problems {
+			lines = append(lines, p.Field+": "+p.Got)
+		}
+		err = errors.New(strings.Join(lines, "\n  "))
+	}
+	return &fault.Fault{Code: CodeSettings, Class: fault.Usage, Op: fmt.Sprintf("check platform.settings for %s %s", r.Name, r.Version), Err: err,
+		Fix: "correct platform.settings in the configuration"}
+}
+
+// SettingsProblems are what is wrong with these settings, by field; what is wanted is
+// in the words of the schema.
+func (r *Release) SettingsProblems(settings json.RawMessage) ([]Problem, error) {
 	if r.schema == nil {
 		if len(settings) > 0 && string(settings) != "{}" {
-			return bad(errors.New("this platform release has no settings"))
+			return nil, errors.New("this platform release has no settings")
 		}
-		return nil
+		return nil, nil
 	}
 	if len(settings) == 0 {
 		settings = json.RawMessage("{}")
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(settings))
 	if err != nil {
-		return bad(err)
+		return nil, err
 	}
 	err = r.schema.Validate(doc)
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return err
+		return nil, err
 	}
-	var lines []string
+	var problems []Problem
 	printer := message.NewPrinter(language.English)
 	var leaves func(e *jsonschema.ValidationError)
 	leaves = func(e *jsonschema.ValidationError) {
@@ -72,9 +87,13 @@ func (r *Release) CheckSettings(settings json.RawMessage) error {
 		}
 		if len(e.Causes) == 0 {
 			path := strings.Join(append([]string{"platform", "settings"}, e.InstanceLocation...), ".")
-			lines = append(lines, fmt.Sprintf("\n  %s: %s", path, e.ErrorKind.LocalizedString(printer)))
+			problems = append(problems, Problem{Field: path, Got: e.ErrorKind.LocalizedString(printer)})
 		}
 	}
 	leaves(invalid)
-	return bad(errors.New(strings.TrimPrefix(strings.Join(lines, ""), "\n  ")))
+	return problems, nil
 }
+
+// SettingsSchema is the release's own schema of platform.settings, JSON; nil for a
+// release without one.
+func (r *Release) SettingsSchema() []byte { return r.settingsText }

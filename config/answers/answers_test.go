@@ -1,0 +1,392 @@
+package answers_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/providers/registry"
+)
+
+func schema(t *testing.T, settings string) *answers.Schema {
+	t.Helper()
+	var own []byte
+	if settings != "" {
+		own = []byte(settings)
+	}
+	s, err := answers.NewSchema(config.Describe(registry.All().Settings()), own)
+	require.NoError(t, err)
+	return s
+}
+
+func draft(t *testing.T, s *answers.Schema, text string) *answers.Draft {
+	t.Helper()
+	d, err := answers.NewDraft(s, []byte(text))
+	require.NoError(t, err)
+	return d
+}
+
+// file is what the draft makes, without the line for editors.
+func file(t *testing.T, d *answers.Draft) string {
+	t.Helper()
+	text, err := d.Bytes()
+	require.NoError(t, err)
+	first, rest, _ := strings.Cut(string(text), "\n")
+	require.Equal(t, "# yaml-language-server: $schema="+answers.SchemaURL, first)
+	return rest
+}
+
+// check loads a file as a program does.
+func check(text []byte) []config.Problem {
+	all := registry.All()
+	_, err := config.Load(text, config.Options{Providers: all.Names(), Section: all.Validate})
+	return config.Problems(err)
+}
+
+const settings = `{"type": "object", "required": ["theme"], "additionalProperties": false, "properties": {
+	"theme": {"type": "string", "enum": ["dark", "light"], "description": "How it looks."},
+	"rows": {"type": "integer", "default": 10, "description": "Rows of a page."}}}`
+
+func TestFieldsAreThoseOfTheSchema(t *testing.T) {
+	s := schema(t, settings)
+	for path, want := range map[string]answers.Field{
+		"global.scale":                        {Type: answers.Number, Options: []string{"50", "100", "500", "1000"}, Default: "50", Example: "100"},
+		"aws.roles":                           {Type: answers.List, Example: "platform-admin"},
+		"local.ports":                         {Type: answers.List, Example: "80,443"},
+		"advanced.timeouts.app":               {Type: answers.Text, Default: "5m", Example: "10m"},
+		"aws.region":                          {Type: answers.Text, Example: "eu-central-1", Required: true},
+		"platform.components.toolbox.enabled": {Type: answers.Bool, Example: "false"},
+		"platform.settings.rows":              {Type: answers.Number, Default: "10"},
+		"platform.settings.theme":             {Type: answers.Text, Options: []string{"dark", "light"}, Required: true},
+		"smtp.password":                       {Type: answers.Text, Example: "env:SMTP_PASSWORD"},
+	} {
+		f, wrong := s.Field(path)
+		require.Nil(t, wrong, path)
+		require.NotEmpty(t, f.Help, path)
+		require.Equal(t, want, answers.Field{Type: f.Type, Options: f.Options, Default: f.Default, Example: f.Example, Required: f.Required}, path)
+	}
+	f, wrong := s.Field("state.credentials")
+	require.Nil(t, wrong)
+	require.Equal(t, answers.Mapping, f.Type)
+	var all []string
+	for _, f := range s.Fields("") {
+		all = append(all, f.Path)
+	}
+	require.Subset(t, all, []string{"apiVersion", "provider", "global.admin.email", "aws.jumpHost.allow", "onprem.kubeconfig", "platform.settings.theme"})
+}
+
+func TestAnUnknownFieldIsNamedWithTheNearest(t *testing.T) {
+	s := schema(t, settings)
+	for path, want := range map[string]string{
+		"global.nmae":            `global.nmae: got an unknown field, want "name"`,
+		"scale":                  `scale: got an unknown field, want "scale" in the mapping global`,
+		"aws.region.x":           `aws.region.x: got an unknown field, want a field of the configuration, such as global.name`,
+		"platform.settings.rwos": `platform.settings.rwos: got an unknown field, want "rows"`,
+		"global":                 `global: got an answer for a section, want one for a field in it: name, domain, admin, scale`,
+		"global..name":           `global..name: got an unknown field, want a field of the configuration, such as global.name`,
+	} {
+		_, wrong := s.Field(path)
+		require.NotNil(t, wrong, path)
+		require.Equal(t, want, wrong.String())
+	}
+}
+
+func TestAnswersBecomeWhatTheFieldHolds(t *testing.T) {
+	s := schema(t, "")
+	pem := filepath.Join(t.TempDir(), "cert.pem")
+	require.NoError(t, os.WriteFile(pem, []byte("-----BEGIN\nx\n-----END\n"), 0o600))
+	given, problems := s.Assignments([]string{
+		"aws.roles=a, b", "local.ports=80,443", "global.scale=100", "global.name=123", "platform.components.toolbox.enabled=true",
+		"state.credentials=A=env:X, B=file:/y", "tls.certificate=@" + pem, "global.domain=@@x", "proxy.noProxy=a,b", "platform.components.web.values={replicas: 2}",
+	})
+	require.Empty(t, problems)
+	d := draft(t, s, "")
+	for _, g := range given {
+		require.Nil(t, d.Set(g.Field, g.Answer), g.Field.Path)
+	}
+	require.Equal(t, `apiVersion: slipway.sh/v1
+global:
+  name: "123"
+  domain: '@x'
+  scale: 100
+platform:
+  components:
+    toolbox:
+      enabled: true
+    web:
+      values: {replicas: 2}
+tls:
+  certificate: |
+    -----BEGIN
+    x
+    -----END
+proxy:
+  noProxy: a,b
+state:
+  credentials:
+    A: env:X
+    B: file:/y
+aws:
+  roles: [a, b]
+local:
+  ports: [80, 443]
+`, file(t, d))
+	for _, g := range given {
+		if g.Field.Type == answers.List || g.Field.Type == answers.Mapping {
+			require.Equal(t, strings.ReplaceAll(g.Answer, ", ", ","), d.Get(g.Field.Path), "it reads back as it is written")
+		} else if g.Field.Type != answers.Other {
+			require.Equal(t, g.Answer, d.Get(g.Field.Path))
+		}
+	}
+}
+
+func TestWhatIsNoAnswerIsSaidForAllOfThem(t *testing.T) {
+	s := schema(t, "")
+	given, problems := s.Assignments([]string{"global.name", "=x", "nope=1", "tls.ca=@/nowhere/at/all"})
+	require.Empty(t, given)
+	require.Len(t, problems, 4)
+	require.Equal(t, "tls.ca: got open /nowhere/at/all: no such file or directory, want the path of a file that can be read", problems[3].String())
+	d := draft(t, s, "")
+	for answer, want := range map[string]string{
+		"global.scale=many":                       `global.scale: got "many", want 50, 100, 500 or 1000`,
+		"local.ports=80,,1":                       `local.ports: got a list with an empty item, want items separated by commas`,
+		"local.ports=http":                        `local.ports: got "http", want whole numbers separated by commas`,
+		"platform.components.toolbox.enabled=yes": `platform.components.toolbox.enabled: got "yes", want true or false`,
+		"state.credentials=secret":                `state.credentials: got "secret", want NAME=value, separated by commas`,
+		"platform.components.toolbox.values={":    `platform.components.toolbox.values: got something that is not YAML, want a value in YAML, such as {replicas: 2}`,
+	} {
+		given, problems := s.Assignments([]string{answer})
+		require.Empty(t, problems, answer)
+		wrong := d.Set(given[0].Field, given[0].Answer)
+		require.NotNil(t, wrong, answer)
+		require.Equal(t, want, wrong.String())
+	}
+	require.Equal(t, "apiVersion: slipway.sh/v1\n", file(t, d), "nothing of it was taken")
+}
+
+func TestAnEarlierFileStaysWhereNothingIsAnswered(t *testing.T) {
+	s := schema(t, "")
+	d := draft(t, s, `# ours
+apiVersion: slipway.sh/v1
+global:
+  scale: 50 # small
+  name: blue
+hooks:
+  - {name: tell, after: workflow, run: [true]}
+proxy: {}
+`)
+	set := func(path, answer string) {
+		f, wrong := s.Field(path)
+		require.Nil(t, wrong)
+		require.Nil(t, d.Set(f, answer))
+	}
+	set("global.scale", "100")
+	set("global.domain", "x.example")
+	set("proxy.http", "http://p:1")
+	set("platform.release", "1.0.0")
+	require.Equal(t, `# ours
+apiVersion: slipway.sh/v1
+global:
+  domain: x.example
+  scale: 100 # small
+  name: blue
+platform:
+  release: 1.0.0
+hooks:
+  - {name: tell, after: workflow, run: [true]}
+proxy:
+  http: http://p:1
+`, file(t, d))
+	set("proxy.http", "")
+	require.False(t, d.Has("proxy"), "an empty section goes")
+}
+
+func TestTheConfigurationOfARunIsMadeReadable(t *testing.T) {
+	s := schema(t, "")
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: blue}\nsmtp: {host: a.example, from: a@b.example, username: \"$${x}\", password: \"env:X\"}\nlocal: {ports: [80]}\nhooks: [{name: tell, after: workflow, script: \"a\\nb\\n\"}]\n"),
+		config.Options{Env: func(string) (string, bool) { return "", false }})
+	require.NoError(t, err)
+	d := draft(t, s, string(cfg.Canonical()))
+	text := file(t, d)
+	require.Contains(t, text, "global:\n  name: blue\n")
+	require.Contains(t, text, "script: |\n      a\n      b\n")
+	require.Contains(t, text, "ports: [80]")
+	require.Contains(t, text, "username: $${x}")
+	require.NotContains(t, text, "{}")
+	require.NotContains(t, text, `""`)
+	again, err := config.Load([]byte(text), config.Options{Env: func(string) (string, bool) { return "", false }})
+	require.NoError(t, err)
+	require.Equal(t, string(cfg.Canonical()), string(again.Canonical()), "it is the same configuration")
+}
+
+func TestVariablesAnswer(t *testing.T) {
+	s := schema(t, settings)
+	given, unknown := s.Environment([]string{
+		"SLIPWAY_CONFIG_GLOBAL_NAME=blue", "SLIPWAY_CONFIG_AWS_VPC_ID=vpc-1", "SLIPWAY_CONFIG_PLATFORM_SETTINGS_THEME=dark",
+		"SLIPWAY_CONFIG_PLATFORM_COMPONENTS_TOOL_BOX_ENABLED=true", "SLIPWAY_CONFIG_GLOBAL_NMAE=x", "SLIPWAY_CONFIG_TLS_MODE=",
+		"SLIPWAY_CONFIG_SMTP_USERNAME=a${b}$$", "PATH=/bin", "SLIPWAY_BUNDLE=/x",
+	}, []string{"tool-box"})
+	require.Equal(t, []string{"SLIPWAY_CONFIG_GLOBAL_NMAE"}, unknown)
+	got := map[string]string{}
+	for _, g := range given {
+		require.Equal(t, g.Field.Variable(), g.By)
+		got[g.Field.Path] = g.Answer
+	}
+	require.Equal(t, map[string]string{
+		"global.name": "blue", "aws.vpcId": "vpc-1", "platform.settings.theme": "dark",
+		"platform.components.tool-box.enabled": "true", "smtp.username": "a$${b}$$$$",
+	}, got)
+
+	env := map[string]string{"AWS_DEFAULT_REGION": "eu-central-1", "HTTPS_PROXY": "http://me:pw@proxy:1", "http_proxy": "http://proxy:1"}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	usual := s.Usual("aws", lookup)
+	require.Len(t, usual, 1)
+	require.Equal(t, "eu-central-1", usual[0].Answer)
+	usual = s.Usual("proxy", lookup)
+	require.Len(t, usual, 1, "one with a password is not taken")
+	require.Equal(t, "proxy.http", usual[0].Field.Path)
+}
+
+func TestEveryQuestionIsThatOfAFieldAndEveryFieldIsAsked(t *testing.T) {
+	s := schema(t, settings)
+	for _, provider := range registry.All().Names() {
+		asked := map[string]bool{"apiVersion": true, "hooks": true, "platform.components": true, "tls.mode": true}
+		for _, p := range append(s.First(), s.Rest(provider, []answers.Component{{Name: "toolbox"}})...) {
+			require.NotEmpty(t, p.Title)
+			for _, q := range p.Questions {
+				require.NotEmpty(t, q.Help, q.Path)
+				asked[q.Path] = true
+			}
+		}
+		for _, f := range s.Fields("") {
+			section, _, _ := strings.Cut(f.Path, ".")
+			other := section != provider && strings.Contains("aws azure local onprem", section)
+			require.Equal(t, !other, asked[f.Path], "%s with provider %s", f.Path, provider)
+		}
+	}
+}
+
+func interview(t *testing.T, text string) *answers.Interview {
+	t.Helper()
+	s := schema(t, settings)
+	return &answers.Interview{Schema: s, Draft: draft(t, s, text), Check: check, Given: map[string]bool{},
+		Components: []answers.Component{{Name: "guestbook", On: true}, {Name: "toolbox"}}}
+}
+
+func TestAFormThatIsLeftAsItStandsIsComplete(t *testing.T) {
+	v := interview(t, "apiVersion: slipway.sh/v1\nglobal: {name: blue, scale: 100}\nplatform: {settings: {theme: dark}}\n")
+	d, problems := v.Complete("local")
+	require.Empty(t, problems)
+	require.Equal(t, `apiVersion: slipway.sh/v1
+provider: local
+global: {name: blue, domain: slipway.test, scale: 100}
+platform: {release: 1.0.0, settings: {theme: dark, rows: 10}}
+`, file(t, d))
+	again, problems := (&answers.Interview{Schema: v.Schema, Draft: d, Check: check, Components: v.Components}).Complete("local")
+	require.Empty(t, problems)
+	require.Equal(t, file(t, d), file(t, again), "once more changes nothing")
+}
+
+func TestAnswersToPages(t *testing.T) {
+	v := interview(t, "apiVersion: slipway.sh/v1\nsmtp: {host: a.example, from: a@b.example}\n")
+	pages := v.Schema.Rest("local", v.Components)
+	before := v.Before(pages)
+	require.Equal(t, "smtp", before[answers.Extras])
+	require.Equal(t, "guestbook", before[answers.Components])
+	require.Equal(t, "a.example", before["smtp.host"])
+	require.Equal(t, "587", before["smtp.port"])
+
+	before[answers.Extras], before[answers.Components], before["proxy.http"] = "proxy", "toolbox", " http://p:1 "
+	before["global.name"], before["platform.settings.theme"] = "blue", "light"
+	d, problems := v.With(pages, before)
+	require.Empty(t, problems)
+	require.Equal(t, `apiVersion: slipway.sh/v1
+global:
+  name: blue
+  domain: slipway.test
+  scale: 50
+platform:
+  components:
+    guestbook:
+      enabled: false
+    toolbox:
+      enabled: true
+  settings:
+    theme: light
+    rows: 10
+proxy:
+  http: http://p:1
+`, file(t, d), "what is not chosen goes")
+	require.Equal(t, "a.example", v.Draft.Get("smtp.host"), "the draft itself is as it was")
+}
+
+func TestACertificateIsTakenFromAFile(t *testing.T) {
+	v := interview(t, "")
+	pages := v.Schema.Rest("local", nil)
+	all := v.Before(pages)
+	all[answers.Extras], all["tls.key"], all["tls.certificate"] = "tls", "env:KEY", "/nowhere"
+	_, problems := v.With(pages, all)
+	require.Len(t, problems, 1)
+	require.Equal(t, "tls.certificate", problems[0].Field)
+
+	pem := filepath.Join(t.TempDir(), "cert.pem")
+	require.NoError(t, os.WriteFile(pem, []byte("text\n"), 0o600))
+	all["tls.certificate"] = pem
+	d, problems := v.With(pages, all)
+	require.Empty(t, problems)
+	require.Equal(t, "given", d.Get("tls.mode"))
+	require.Equal(t, "text\n", d.Get("tls.certificate"))
+	v.Draft = d
+	require.Empty(t, v.Before(pages)["tls.certificate"])
+	all["tls.certificate"] = ""
+	d, _ = v.With(pages, all)
+	require.Equal(t, "text\n", d.Get("tls.certificate"), "no file: what there is stays")
+}
+
+func TestWhatIsWrongWithOneAnswer(t *testing.T) {
+	v := interview(t, "apiVersion: slipway.sh/v1\nprovider: aws\n")
+	pages := v.Schema.Rest("aws", nil)
+	all := v.Before(pages)
+	require.Empty(t, all["global.domain"], "slipway.test is for this machine only")
+	all[answers.Extras] = "smtp,state"
+	try := func(path, answer string) string {
+		for _, p := range pages {
+			for _, q := range p.Questions {
+				if q.Path != path {
+					continue
+				}
+				all[path] = answer
+				if wrong := v.Try(pages, all, q); wrong != nil {
+					return wrong.String()
+				}
+				return ""
+			}
+		}
+		t.Fatalf("%s is not asked", path)
+		return ""
+	}
+	require.Equal(t, "global.domain: got nothing, want an answer", try("global.domain", ""))
+	require.Equal(t, "aws.region: got nothing, want an answer", try("aws.region", " "))
+	require.Equal(t, `aws.region: got "x", want a region such as eu-central-1`, try("aws.region", "x"))
+	require.Empty(t, try("aws.region", "eu-central-1"))
+	require.Equal(t, `aws.jumpHost.allow[1]: got "b", want an IPv4 network such as 192.0.2.0/24`, try("aws.jumpHost.allow", "192.0.2.0/24,b"))
+	require.Equal(t, "smtp.host: got nothing, want an answer; go back to leave smtp out", try("smtp.host", ""))
+	require.Empty(t, try("smtp.host", "a.example"))
+	require.Contains(t, try("smtp.from", ""), "got nothing, want a mail address")
+	require.Empty(t, try("global.name", "blue"))
+}
+
+func TestWhatNobodySaysIsNamed(t *testing.T) {
+	v := interview(t, "apiVersion: slipway.sh/v1\nprovider: aws\nglobal: {name: blue}\n")
+	var got []string
+	for _, p := range answers.Missing(v.Draft, v.Schema.Must("aws")) {
+		got = append(got, p.Field)
+		require.Contains(t, p.Want, "--set "+p.Field+"=…, "+config.Variable(p.Field)+"=…")
+	}
+	require.Equal(t, []string{"global.domain", "global.scale", "aws.region", "platform.settings.theme"}, got)
+}

@@ -1,0 +1,392 @@
+package answers
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// SchemaURL is where editors find the schema of the files that are written.
+const SchemaURL = "https://raw.githubusercontent.com/slipway-sh/slipway/main/docs/config.schema.json"
+
+// Draft is a configuration in the making. What an earlier file says in fields that
+// nobody answers for stays, its comments too.
+type Draft struct {
+	schema *Schema
+	whole  *yaml.Node // the document, around a mapping
+}
+
+// NewDraft begins with an earlier configuration of the current version, or with none.
+// Without a schema nothing can be added to it.
+func NewDraft(schema *Schema, base []byte) (*Draft, error) {
+	d := &Draft{schema: schema, whole: &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}}
+	if len(bytes.TrimSpace(base)) > 0 {
+		var n yaml.Node
+		if err := yaml.Unmarshal(base, &n); err != nil {
+			return nil, fmt.Errorf("read the configuration to begin with: %w", err)
+		}
+		if len(n.Content) == 1 && n.Content[0].Kind == yaml.MappingNode {
+			d.whole = &n
+			d.readable()
+		}
+	}
+	if !d.Has("apiVersion") {
+		d.root().Content = slices.Insert(d.root().Content, 0, text("apiVersion"), text(config.APIVersion))
+	}
+	if comment := "# yaml-language-server: $schema="; !strings.Contains(d.comments(), comment) {
+		first := d.root().Content[0]
+		first.HeadComment = strings.TrimSuffix(comment+SchemaURL+"\n"+first.HeadComment, "\n")
+	}
+	return d, nil
+}
+
+// readable makes what people write of the configuration of a run, which is JSON with
+// all that it leaves open, and with variables replaced.
+func (d *Draft) readable() {
+	if d.root().Style&yaml.FlowStyle == 0 {
+		return
+	}
+	block(d.root())
+	if d.schema == nil {
+		return
+	}
+	for _, f := range d.schema.Fields("") {
+		if n := d.at(f.Path); n != nil && f.interpolate {
+			n.Value = literal(n.Value)
+		}
+	}
+}
+
+// block takes the style of JSON from what is in a mapping, and what is empty.
+func block(n *yaml.Node) {
+	n.Style &^= yaml.DoubleQuotedStyle
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "\n") {
+		n.Style = yaml.LiteralStyle
+	}
+	if n.Kind == yaml.MappingNode {
+		n.Style &^= yaml.FlowStyle
+		for i := 0; i+1 < len(n.Content); {
+			v := n.Content[i+1]
+			block(n.Content[i])
+			block(v)
+			if v.Kind != yaml.ScalarNode && len(v.Content) == 0 || v.Kind == yaml.ScalarNode && v.Value == "" {
+				n.Content = slices.Delete(n.Content, i, i+2)
+				continue
+			}
+			i += 2
+		}
+	}
+	if n.Kind == yaml.SequenceNode {
+		for _, c := range n.Content {
+			block(c)
+			if c.Kind == yaml.MappingNode {
+				n.Style &^= yaml.FlowStyle
+			}
+		}
+	}
+}
+
+// literal is text in which nothing is a reference to a variable.
+func literal(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "$$", "$$$$"), "${", "$${")
+}
+
+func (d *Draft) root() *yaml.Node { return d.whole.Content[0] }
+
+// comments are those before the first field.
+func (d *Draft) comments() string {
+	root := d.root()
+	out := d.whole.HeadComment + root.HeadComment
+	if len(root.Content) > 0 {
+		out += root.Content[0].HeadComment
+	}
+	return out
+}
+
+// Clone is a draft of its own.
+func (d *Draft) Clone() *Draft {
+	return &Draft{schema: d.schema, whole: clone(d.whole)}
+}
+
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = clone(child)
+	}
+	return &c
+}
+
+// Only is a draft of its own with these sections only.
+func (d *Draft) Only(sections ...string) *Draft {
+	c := d.Clone()
+	root := c.root()
+	for i := 0; i+1 < len(root.Content); {
+		if slices.Contains(sections, root.Content[i].Value) {
+			i += 2
+			continue
+		}
+		root.Content = slices.Delete(root.Content, i, i+2)
+	}
+	return c
+}
+
+// Bytes is the file.
+func (d *Draft) Bytes() ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(d.whole); err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	if err := enc.Close(); err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// at is what the draft says in a field; nil if nothing.
+func (d *Draft) at(path string) *yaml.Node {
+	n := d.root()
+	for name := range strings.SplitSeq(path, ".") {
+		if n = child(n, name); n == nil {
+			return nil
+		}
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return nil
+	}
+	return n
+}
+
+// child is the value of a field of a mapping; nil if there is none.
+func child(n *yaml.Node, name string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// Has tells whether the draft says something in a field or a section.
+func (d *Draft) Has(path string) bool { return d.at(path) != nil }
+
+// Get is what the draft says in a field, as an answer is written; empty if nothing.
+func (d *Draft) Get(path string) string {
+	n := d.at(path)
+	if n == nil {
+		return ""
+	}
+	return written(value(n))
+}
+
+// value is a node as the types of encoding/json.
+func value(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		out := []any{}
+		for _, c := range n.Content {
+			out = append(out, value(c))
+		}
+		return out
+	case yaml.MappingNode:
+		out := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			out[n.Content[i].Value] = value(n.Content[i+1])
+		}
+		return out
+	}
+	return n.Value
+}
+
+// Set gives a field the value that an answer says; an empty one takes the field away.
+// The problem is that of an answer that is none for the field's type.
+func (d *Draft) Set(f Field, answer string) *config.Problem {
+	if answer == "" {
+		d.Remove(f.Path)
+		return nil
+	}
+	n, wrong := f.node(answer)
+	if wrong != nil {
+		return wrong
+	}
+	d.put(f.Path, n)
+	return nil
+}
+
+// SetText gives a field of text the value s.
+func (d *Draft) SetText(path, s string) { d.put(path, text(s)) }
+
+// Merge takes over all that another draft says; lists as a whole.
+func (d *Draft) Merge(other *Draft) { d.merge("", other.root()) }
+
+func (d *Draft) merge(path string, n *yaml.Node) {
+	if n.Kind == yaml.MappingNode && (len(n.Content) > 0 || path == "") {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			d.merge(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i+1])
+		}
+		return
+	}
+	d.put(path, clone(n))
+}
+
+// Remove takes a field or a section away, and mappings that are empty then.
+func (d *Draft) Remove(path string) { remove(d.root(), strings.Split(path, ".")) }
+
+func remove(n *yaml.Node, path []string) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != path[0] {
+			continue
+		}
+		if len(path) > 1 {
+			remove(n.Content[i+1], path[1:])
+			if n.Content[i+1].Kind != yaml.MappingNode || len(n.Content[i+1].Content) > 0 {
+				return
+			}
+		}
+		n.Content = slices.Delete(n.Content, i, i+2)
+		return
+	}
+}
+
+// put writes a value, in the order of the schema where the field is new.
+func (d *Draft) put(path string, v *yaml.Node) {
+	n, at := d.root(), ""
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		next := child(n, name)
+		at = strings.TrimPrefix(at+"."+name, ".")
+		last := i == len(names)-1
+		switch {
+		case last && next != nil:
+			keep := *v
+			keep.HeadComment, keep.LineComment, keep.FootComment = next.HeadComment, next.LineComment, next.FootComment
+			*next = keep
+		case next == nil || !last && next.Kind != yaml.MappingNode:
+			fresh := v
+			if !last {
+				fresh = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+			}
+			if next != nil {
+				*next = *fresh
+			} else {
+				d.insert(n, strings.TrimSuffix(strings.TrimSuffix(at, name), "."), name, fresh)
+				next = fresh
+			}
+		}
+		n = next
+	}
+}
+
+// insert adds a field to the mapping at path.
+func (d *Draft) insert(n *yaml.Node, path, name string, v *yaml.Node) {
+	at := d.schema.root
+	if path != "" {
+		at, _, _ = d.schema.find(path)
+	}
+	names := order(at)
+	rank := slices.Index(names, name)
+	i := len(n.Content)
+	if rank >= 0 {
+		for j := 0; j+1 < len(n.Content); j += 2 {
+			if other := slices.Index(names, n.Content[j].Value); other > rank {
+				i = j
+				break
+			}
+		}
+	}
+	if len(n.Content) == 0 {
+		n.Style = 0 // {} was what it said
+	}
+	n.Content = slices.Insert(n.Content, i, text(name), v)
+}
+
+// text is a node with text.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if strings.Contains(s, "\n") {
+		n.Style = yaml.LiteralStyle
+	}
+	return n
+}
+
+// node is what an answer becomes in the file.
+func (f Field) node(answer string) (*yaml.Node, *config.Problem) {
+	switch f.Type {
+	case Text:
+		return text(answer), nil
+	case Number:
+		return f.scalar(answer, "!!int", isNumber(answer))
+	case Bool:
+		return f.scalar(answer, "!!bool", answer == "true" || answer == "false")
+	case List:
+		out := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+		for item := range strings.SplitSeq(answer, ",") {
+			item = strings.TrimSpace(item)
+			switch {
+			case item == "":
+				return nil, f.wrong("a list with an empty item", "items separated by commas")
+			case f.numbers && !isNumber(item):
+				return nil, f.wrong(document.Quote(item), "whole numbers separated by commas")
+			case f.numbers:
+				out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: item})
+			default:
+				out.Content = append(out.Content, text(item))
+			}
+		}
+		return out, nil
+	case Mapping:
+		out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for item := range strings.SplitSeq(answer, ",") {
+			key, v, ok := strings.Cut(strings.TrimSpace(item), "=")
+			if !ok || key == "" {
+				return nil, f.wrong(document.QuoteKey(item), "NAME=value, separated by commas")
+			}
+			out.Content = append(out.Content, text(key), text(v))
+		}
+		return out, nil
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal([]byte(answer), &n); err != nil || len(n.Content) != 1 {
+		return nil, f.wrong("something that is not YAML", `a value in YAML, such as {replicas: 2}`)
+	}
+	return n.Content[0], nil
+}
+
+func scalarBool(b bool) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(b)}
+}
+
+func (f Field) scalar(answer, tag string, ok bool) (*yaml.Node, *config.Problem) {
+	if !ok {
+		want := string(f.Type)
+		if len(f.Options) > 0 {
+			want = document.OneOf(f.Options...)
+		}
+		return nil, f.wrong(document.Quote(answer), want)
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: answer}, nil
+}
+
+func (f Field) wrong(got, want string) *config.Problem {
+	return &config.Problem{Field: f.Path, Got: got, Want: want}
+}
+
+func isNumber(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && strconv.Itoa(n) == text
+}

@@ -1,0 +1,228 @@
+// Package answers makes a configuration out of answers: text for fields, from a form,
+// from flags, from the environment or from a file. What can be answered, and what is
+// asked, follows from the configuration's JSON schema.
+package answers
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// Type is what an answer becomes in the file.
+type Type string
+
+// The types.
+const (
+	Text    Type = "text"
+	Number  Type = "a whole number"
+	Bool    Type = "true or false"
+	List    Type = "a list"    // of text or whole numbers: a,b
+	Mapping Type = "a mapping" // of text: KEY=value,KEY=value
+	Other   Type = "YAML"      // anything else, written as YAML
+)
+
+// Field is a setting that an answer can be given for.
+type Field struct {
+	Path     string // "global.name"
+	Type     Type
+	Help     string   // what the schema says about it, one line or more
+	Options  []string // the only answers; nil when there are others
+	Default  string   // what it is without an answer, as an answer is written; may be empty
+	Example  string   // as an answer is written; may be empty
+	Required bool     // a file without it is not valid
+
+	numbers     bool     // List: of whole numbers
+	interpolate bool     // ${NAME} in it is an environment variable
+	usual       []string // variables of other programs that suggest an answer
+}
+
+// Variable is the environment variable that answers for the field.
+func (f Field) Variable() string { return config.Variable(f.Path) }
+
+// Schema knows the fields of a configuration.
+type Schema struct{ root *jsonschema.Schema }
+
+// NewSchema completes the schema of a configuration, which config.Describe has made,
+// with that of the platform release's own settings, JSON: nil when it has none.
+func NewSchema(s *jsonschema.Schema, settings []byte) (*Schema, error) {
+	if settings != nil {
+		var own jsonschema.Schema
+		if err := json.Unmarshal(settings, &own); err != nil {
+			return nil, fmt.Errorf("read the schema of the platform's settings: %w", err)
+		}
+		platform, _ := s.Properties.Get("platform")
+		if own.Properties != nil {
+			platform.Properties.Set("settings", &own)
+		}
+	}
+	return &Schema{s}, nil
+}
+
+// order are the fields of a mapping in the order of its schema.
+func order(s *jsonschema.Schema) []string {
+	var out []string
+	if s != nil && s.Properties != nil {
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			out = append(out, p.Key)
+		}
+	}
+	return out
+}
+
+// Help is what the schema says about a field or a section; empty for an unknown one.
+func (s *Schema) Help(path string) string {
+	if at, _, _ := s.find(path); at != nil {
+		return at.Description
+	}
+	return ""
+}
+
+// find is the schema at a path, and whether its mapping requires it. The problem of
+// an unknown one names the nearest.
+func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong *config.Problem) {
+	at = s.root
+	walked := ""
+	for name := range strings.SplitSeq(path, ".") {
+		next, known := (*jsonschema.Schema)(nil), false
+		if at.Properties != nil {
+			next, known = at.Properties.Get(name)
+		}
+		required = slices.Contains(at.Required, name)
+		switch {
+		case known:
+		case anything(at.AdditionalProperties):
+			next = at.AdditionalProperties
+		case at.Type == "object" && at.Properties == nil && at.AdditionalProperties == nil:
+			next = &jsonschema.Schema{}
+		case name == "" || at.Type != "object" && at.Type != "" || at.Properties == nil:
+			return nil, false, &config.Problem{Field: path, Got: document.Unknown, Want: "a field of the configuration, such as global.name"}
+		default:
+			p := document.NoField(walked, name, order(at), s.paths("", s.root))
+			return nil, false, &p
+		}
+		at = next
+		walked = strings.TrimPrefix(walked+"."+name, ".")
+	}
+	return at, required, nil
+}
+
+// anything tells whether a mapping takes names that its schema does not list.
+func anything(additional *jsonschema.Schema) bool {
+	if additional == nil {
+		return false
+	}
+	text, err := additional.MarshalJSON()
+	return err == nil && string(text) != "false"
+}
+
+// Field is the field of that path. One that does not exist, or is a section, is a
+// problem.
+func (s *Schema) Field(path string) (Field, *config.Problem) {
+	at, required, wrong := s.find(path)
+	if wrong != nil {
+		return Field{}, wrong
+	}
+	if at.Properties != nil && at.Properties.Len() > 0 {
+		return Field{}, &config.Problem{Field: path, Got: "an answer for a section", Want: "one for a field in it: " + strings.Join(order(at), ", ")}
+	}
+	f := Field{Path: path, Type: typeOf(at), Help: at.Description, Required: required}
+	f.numbers = f.Type == List && at.Items.Type == "integer"
+	f.interpolate, _ = at.Extras["x-interpolate"].(bool)
+	f.usual, _ = at.Extras["x-suggested-by"].([]string)
+	for _, v := range at.Enum {
+		f.Options = append(f.Options, written(v))
+	}
+	if at.Default != nil {
+		f.Default = written(at.Default)
+	}
+	if len(at.Examples) > 0 {
+		f.Example = written(at.Examples[0])
+	}
+	return f, nil
+}
+
+func typeOf(s *jsonschema.Schema) Type {
+	switch s.Type {
+	case "string":
+		return Text
+	case "integer":
+		return Number
+	case "boolean":
+		return Bool
+	case "array":
+		if s.Items != nil && (s.Items.Type == "string" || s.Items.Type == "integer") {
+			return List
+		}
+	case "object":
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Type == "string" {
+			return Mapping
+		}
+	}
+	return Other
+}
+
+// written is a value of the schema as an answer is written.
+func written(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		var items []string
+		for _, item := range v {
+			items = append(items, written(item))
+		}
+		return strings.Join(items, ",")
+	case map[string]any:
+		var items []string
+		for key, value := range v {
+			items = append(items, key+"="+written(value))
+		}
+		slices.Sort(items)
+		return strings.Join(items, ",")
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// Fields are all fields below a section, or all there are for "", in the order of the
+// schema. Those of mappings with names of the user's are not among them.
+func (s *Schema) Fields(section string) []Field {
+	at, _, wrong := s.root, false, (*config.Problem)(nil)
+	if section != "" {
+		if at, _, wrong = s.find(section); wrong != nil {
+			return nil
+		}
+	}
+	var out []Field
+	for _, name := range order(at) {
+		path := strings.TrimPrefix(section+"."+name, ".")
+		if p, _ := at.Properties.Get(name); p.Properties != nil && p.Properties.Len() > 0 {
+			out = append(out, s.Fields(path)...)
+			continue
+		}
+		if f, wrong := s.Field(path); wrong == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// paths are those of all fields and sections below one.
+func (s *Schema) paths(section string, at *jsonschema.Schema) []string {
+	var out []string
+	for _, name := range order(at) {
+		path := strings.TrimPrefix(section+"."+name, ".")
+		p, _ := at.Properties.Get(name)
+		out = append(append(out, path), s.paths(path, p)...)
+	}
+	return out
+}

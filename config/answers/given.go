@@ -1,0 +1,142 @@
+package answers
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+)
+
+// Given is an answer that was given without a question.
+type Given struct {
+	Field  Field
+	Answer string
+	By     string // "--set", or the variable
+}
+
+// Assignments reads answers written as field=answer, as a flag has them; @file is what
+// a file holds, @@ a text that begins with @. All that is wrong is returned.
+func (s *Schema) Assignments(texts []string) ([]Given, []config.Problem) {
+	var out []Given
+	var problems []config.Problem
+	for _, t := range texts {
+		path, answer, ok := strings.Cut(t, "=")
+		if !ok || path == "" {
+			problems = append(problems, config.Problem{Field: path, Got: "no answer", Want: "field=answer, such as global.name=staging"})
+			continue
+		}
+		f, wrong := s.Field(path)
+		if wrong == nil {
+			answer, wrong = f.content(answer)
+		}
+		if wrong != nil {
+			problems = append(problems, *wrong)
+			continue
+		}
+		out = append(out, Given{Field: f, Answer: answer, By: "--set"})
+	}
+	return out, problems
+}
+
+// content replaces @file by what the file holds.
+func (f Field) content(answer string) (string, *config.Problem) {
+	file, ok := strings.CutPrefix(answer, "@")
+	switch {
+	case !ok || f.Type != Text:
+		return answer, nil
+	case strings.HasPrefix(file, "@"):
+		return file, nil
+	}
+	return f.read(file)
+}
+
+// maxFile is the largest file that is an answer, in bytes: what a configuration holds.
+const maxFile = 1 << 20
+
+// read is what a file holds.
+func (f Field) read(file string) (string, *config.Problem) {
+	text, err := os.ReadFile(file)
+	if err == nil && len(text) > maxFile {
+		err = errors.New("it is larger than 1 MiB")
+	}
+	if err != nil {
+		return "", f.wrong(err.Error(), "the path of a file that can be read")
+	}
+	return string(text), nil
+}
+
+// Environment is what variables answer for fields, and the names of variables that
+// look as if they did. components are those of the platform.
+func (s *Schema) Environment(environ, components []string) (out []Given, unknown []string) {
+	fields := map[string]Field{}
+	all := s.Fields("")
+	for _, c := range components {
+		if f, wrong := s.Field(Enabled(c)); wrong == nil {
+			all = append(all, f)
+		}
+	}
+	for _, f := range all {
+		fields[f.Variable()] = f
+	}
+	for _, pair := range environ {
+		name, answer, _ := strings.Cut(pair, "=")
+		f, ok := fields[name]
+		switch {
+		case !strings.HasPrefix(name, config.Variable("")+"_"), answer == "":
+		case !ok:
+			unknown = append(unknown, name)
+		case f.Path == "apiVersion":
+		default:
+			if f.interpolate {
+				answer = literal(answer)
+			}
+			out = append(out, Given{Field: f, Answer: answer, By: name})
+		}
+	}
+	slices.SortFunc(out, func(a, b Given) int { return strings.Compare(a.By, b.By) })
+	slices.Sort(unknown)
+	return out, unknown
+}
+
+// Usual is what variables of other programs, such as AWS_REGION, suggest for the
+// fields of a section that name them.
+func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Given {
+	var out []Given
+	for _, f := range s.Fields(section) {
+		for _, name := range f.usual {
+			answer, ok := lookup(name)
+			if !ok || answer == "" || strings.Contains(answer, "@") { // it may hold a password
+				continue
+			}
+			if f.interpolate {
+				answer = literal(answer)
+			}
+			out = append(out, Given{Field: f, Answer: answer, By: name})
+			break
+		}
+	}
+	return out
+}
+
+// Enabled is the field that switches a component on or off.
+func Enabled(component string) string { return "platform.components." + component + ".enabled" }
+
+// Missing are the fields that must be answered and are not, as problems that say how.
+func Missing(d *Draft, must []Field) []config.Problem {
+	var out []config.Problem
+	for _, f := range must {
+		if d.Has(f.Path) {
+			continue
+		}
+		want := strings.TrimSuffix(f.Help, ".")
+		if len(f.Options) > 0 {
+			want = strings.Join(f.Options, ", ")
+		}
+		out = append(out, config.Problem{Field: f.Path, Got: "no answer",
+			Want: fmt.Sprintf("%s: --set %s=…, %s=… or a line in --answers", want, f.Path, f.Variable())})
+	}
+	return out
+}
