@@ -1,0 +1,213 @@
+// Package form asks a person for a configuration: in a form on a terminal, or in
+// plain lines for screen readers and terminals that know no more.
+package form
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/huh"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+)
+
+// ErrAborted says that the person does not want to go on.
+var ErrAborted = errors.New("interrupted")
+
+// Asker asks a person.
+type Asker interface {
+	// Ask asks the questions of pages and returns all answers. before are those
+	// to begin with.
+	Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string) (map[string]string, error)
+	// Choose asks for one of the options.
+	Choose(ctx context.Context, title string, options []answers.Option) (string, error)
+}
+
+// Form is the Asker of a terminal that can be drawn on. Ctrl-C is a key there.
+type Form struct {
+	In  io.Reader
+	Out io.Writer
+}
+
+// Ask shows a page at a time. One can go back to what was asked before.
+func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string) (map[string]string, error) {
+	s := sheet{texts: map[string]*string{}, lists: map[string]*[]string{}}
+	for path, answer := range before {
+		s.texts[path] = &answer
+	}
+	try := func(q answers.Question) func() error {
+		return func() error {
+			if p := v.Try(pages, s.answers(), q); p != nil {
+				return errors.New(Reason(*p))
+			}
+			return nil
+		}
+	}
+	var groups []*huh.Group
+	for _, p := range pages {
+		var fields []huh.Field
+		for _, q := range p.Questions {
+			fields = append(fields, s.field(q, before[q.Path], try(q)))
+		}
+		groups = append(groups, huh.NewGroup(fields...).Title(p.Title).Description(p.Help).
+			WithHideFunc(func() bool { return !p.Asked(s.answers()) }))
+	}
+	if err := f.run(ctx, huh.NewForm(groups...)); err != nil {
+		return nil, err
+	}
+	return s.answers(), nil
+}
+
+// Choose shows the options below each other.
+func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
+	choice := options[0].Answer
+	field := huh.NewSelect[string]().Title(title).Options(offered(options)...).Value(&choice)
+	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)))
+	return choice, err
+}
+
+func (f Form) run(ctx context.Context, form *huh.Form) error {
+	// Signals are the caller's; ctx ends with them.
+	err := form.WithTheme(huh.ThemeBase16()).WithLayout(compact{huh.LayoutDefault}).
+		WithProgramOptions(tea.WithInput(f.In), tea.WithOutput(f.Out), tea.WithoutSignalHandler()).RunWithContext(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, huh.ErrUserAborted):
+		return ErrAborted
+	case err != nil:
+		return fmt.Errorf("show the form: %w", err)
+	}
+	return nil
+}
+
+// sheet holds the answers of a form while it is filled in.
+type sheet struct {
+	texts map[string]*string
+	lists map[string]*[]string
+}
+
+func (s sheet) answers() map[string]string {
+	out := map[string]string{}
+	for path, text := range s.texts {
+		out[path] = *text
+	}
+	for path, list := range s.lists {
+		out[path] = strings.Join(*list, ",")
+	}
+	return out
+}
+
+// field is the field of the form for a question.
+func (s sheet) field(q answers.Question, before string, try func() error) huh.Field {
+	switch q.Kind {
+	case answers.Choice:
+		text := &before
+		s.texts[q.Path] = text
+		return huh.NewSelect[string]().Title(q.Title()).Description(q.Help).Options(offered(q.Choices)...).Value(text).
+			Validate(func(string) error { return try() })
+	case answers.Several:
+		list := &[]string{}
+		if before != "" {
+			*list = strings.Split(before, ",")
+		}
+		delete(s.texts, q.Path)
+		s.lists[q.Path] = list
+		return huh.NewMultiSelect[string]().Title(q.Title()).Description(q.Help).Options(offered(q.Choices)...).Value(list).
+			Validate(func([]string) error { return try() })
+	}
+	text := &before
+	s.texts[q.Path] = text
+	input := huh.NewInput().Title(q.Title()).Description(describe(q)).Placeholder(placeholder(q)).Value(text).
+		Validate(func(string) error { return try() })
+	if q.Example != "" && q.Kind == answers.Line {
+		input.Suggestions([]string{q.Example})
+	}
+	return &line{Input: input, try: try}
+}
+
+// line is an input that says what is wrong while one types.
+type line struct {
+	*huh.Input
+	try func() error
+	err error
+}
+
+// Update checks what a key has made of the text.
+func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	_, cmd := l.Input.Update(msg)
+	if key, ok := msg.(tea.KeyMsg); ok {
+		l.err = nil // also for the way back, which nothing wrong shall bar
+		if key.Type != tea.KeyShiftTab {
+			l.err = l.try()
+		}
+	}
+	return l, cmd
+}
+
+// Error is what is wrong with the text.
+func (l *line) Error() error { return l.err }
+
+// compact takes the empty lines away with which huh makes all pages equally high.
+type compact struct{ huh.Layout }
+
+// View is the page.
+func (c compact) View(f *huh.Form) string {
+	var out []string
+	empty := false
+	for l := range strings.SplitSeq(c.Layout.View(f), "\n") {
+		blank := strings.TrimSpace(l) == ""
+		if !blank || !empty {
+			out = append(out, strings.TrimRight(l, " "))
+		}
+		empty = blank
+	}
+	return strings.Join(out, "\n")
+}
+
+func offered(options []answers.Option) []huh.Option[string] {
+	var out []huh.Option[string]
+	for _, o := range options {
+		out = append(out, huh.NewOption(o.Label, o.Answer))
+	}
+	return out
+}
+
+// describe is the help for a question that is answered with a line.
+func describe(q answers.Question) string {
+	switch {
+	case q.Kind == answers.File:
+		return q.Help + " Give the path of a file that holds it; without one, what there is stays."
+	case q.Type == answers.List:
+		return q.Help + " Separated by commas."
+	case q.Type == answers.Mapping:
+		return q.Help + " NAME=value, separated by commas."
+	}
+	return q.Help
+}
+
+// placeholder is what an empty line shows.
+func placeholder(q answers.Question) string {
+	switch {
+	case q.Kind == answers.File:
+		return "path of a file"
+	case q.Default != "":
+		return "default: " + q.Default
+	case q.Example != "":
+		return "such as " + q.Example
+	}
+	return ""
+}
+
+// Reason says what is wrong with an answer.
+func Reason(p config.Problem) string {
+	if p.Want == "" {
+		return p.Got
+	}
+	return "got " + p.Got + ", want " + p.Want
+}

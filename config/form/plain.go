@@ -1,0 +1,161 @@
+package form
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/answers"
+)
+
+// Plain is the Asker that writes lines and reads lines, and nothing else: one question
+// after the other.
+type Plain struct {
+	out   io.Writer
+	lines chan string
+	err   error // why there are no more; read once lines is closed
+}
+
+// NewPlain reads from in until it ends. Nothing else may read from it.
+func NewPlain(in io.Reader, out io.Writer) *Plain {
+	p := &Plain{out: out, lines: make(chan string)}
+	go func() {
+		defer close(p.lines)
+		s := bufio.NewScanner(in)
+		for s.Scan() {
+			p.lines <- s.Text()
+		}
+		p.err = s.Err()
+	}()
+	return p
+}
+
+// Ask asks for one answer after the other.
+func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	for path, answer := range before {
+		out[path] = answer
+	}
+	fmt.Fprint(p.out, "An empty line takes what is in [ ]; - takes it away; Ctrl-C ends and writes nothing.\n")
+	for _, page := range pages {
+		if !page.Asked(out) {
+			continue
+		}
+		fmt.Fprintf(p.out, "\n%s. %s\n", page.Title, page.Help)
+		for _, q := range page.Questions {
+			if err := p.question(ctx, v, pages, out, q); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// question asks until the answer is one, and enters it.
+func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answers.Page, all map[string]string, q answers.Question) error {
+	before := all[q.Path]
+	fmt.Fprintf(p.out, "\n%s: %s\n", q.Title(), describe(q))
+	for i, o := range q.Choices {
+		fmt.Fprintf(p.out, "  %d: %s\n", i+1, o.Label)
+	}
+	if q.Kind == answers.Several {
+		fmt.Fprint(p.out, "  Names or numbers, separated by commas.\n")
+	}
+	if before == "" && placeholder(q) != "" && len(q.Choices) == 0 {
+		fmt.Fprintf(p.out, "  (%s)\n", placeholder(q))
+	}
+	for {
+		fmt.Fprintf(p.out, "%s [%s]: ", q.Title(), before)
+		answer, err := p.read(ctx)
+		switch {
+		case err != nil:
+			return err
+		case answer == "":
+			answer = before
+		case answer == "-":
+			answer = ""
+		}
+		if len(q.Choices) > 0 {
+			if answer, err = chosen(q, answer); err != nil {
+				fmt.Fprintf(p.out, "  not taken: %s\n", err)
+				continue
+			}
+		}
+		all[q.Path] = answer
+		wrong := v.Try(pages, all, q)
+		if wrong == nil {
+			return nil
+		}
+		fmt.Fprintf(p.out, "  not taken: %s\n", Reason(*wrong))
+	}
+}
+
+// Choose asks for one of the options, the first if none is given.
+func (p *Plain) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
+	q := answers.Question{Kind: answers.Choice, Choices: options}
+	fmt.Fprintf(p.out, "\n%s\n", title)
+	for i, o := range options {
+		fmt.Fprintf(p.out, "  %d: %s\n", i+1, o.Label)
+	}
+	for {
+		fmt.Fprintf(p.out, "Number [1]: ")
+		answer, err := p.read(ctx)
+		if err != nil {
+			return "", err
+		}
+		if answer == "" {
+			answer = "1"
+		}
+		if answer, err = chosen(q, answer); err == nil {
+			return answer, nil
+		}
+		fmt.Fprintf(p.out, "  not taken: %s\n", err)
+	}
+}
+
+// chosen are the answers for names or numbers of options.
+func chosen(q answers.Question, text string) (string, error) {
+	var out []string
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" && q.Kind == answers.Several {
+			continue
+		}
+		if i := slices.IndexFunc(q.Choices, func(o answers.Option) bool { return o.Answer == item }); i >= 0 {
+			out = append(out, item)
+			continue
+		}
+		n, err := strconv.Atoi(item)
+		if err != nil || n < 1 || n > len(q.Choices) {
+			return "", fmt.Errorf("got %q, want a number from 1 to %d, or what stands behind it", item, len(q.Choices))
+		}
+		out = append(out, q.Choices[n-1].Answer)
+	}
+	if q.Kind == answers.Choice && len(out) != 1 {
+		return "", errors.New("want one of them")
+	}
+	return strings.Join(out, ","), nil
+}
+
+// read is the next line, without space around it.
+func (p *Plain) read(ctx context.Context) (string, error) {
+	select {
+	case line, ok := <-p.lines:
+		if ok {
+			return strings.TrimSpace(line), nil
+		}
+		fmt.Fprintln(p.out)
+		if p.err != nil {
+			return "", fmt.Errorf("read the answer: %w", p.err)
+		}
+		return "", fmt.Errorf("the answers end here: %w", ErrAborted)
+	case <-ctx.Done():
+		fmt.Fprintln(p.out)
+		return "", context.Cause(ctx)
+	}
+}

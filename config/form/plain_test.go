@@ -1,0 +1,94 @@
+package form_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/form"
+	"github.com/slipway-sh/slipway/providers/registry"
+)
+
+func interview(t *testing.T) *answers.Interview {
+	t.Helper()
+	all := registry.All()
+	s, err := answers.NewSchema(config.Describe(all.Settings()), nil)
+	require.NoError(t, err)
+	d, err := answers.NewDraft(s, nil)
+	require.NoError(t, err)
+	return &answers.Interview{Schema: s, Draft: d, Given: map[string]bool{}, Components: []answers.Component{{Name: "guestbook", On: true}, {Name: "toolbox"}},
+		Check: func(text []byte) []config.Problem {
+			_, err := config.Load(text, config.Options{Providers: all.Names(), Section: all.Validate})
+			return config.Problems(err)
+		}}
+}
+
+func TestPlainAsksOneAfterTheOther(t *testing.T) {
+	v := interview(t)
+	pages := v.Schema.Rest("local", v.Components)
+	var out bytes.Buffer
+	in := strings.Join([]string{
+		"Bad", "blue", "", "ops@example.com", "7", "2", // deployment
+		"80,443", "", // local
+		"1,toolbox", // components
+		"proxy",     // more
+		"", "http://p:1", "-",
+	}, "\n") + "\n"
+	all, err := form.NewPlain(strings.NewReader(in), &out).Ask(t.Context(), v, pages, v.Before(pages))
+	require.NoError(t, err)
+	d, problems := v.With(pages, all)
+	require.Empty(t, problems)
+	for path, want := range map[string]string{
+		"global.name": "blue", "global.domain": "slipway.test", "global.admin.email": "ops@example.com", "global.scale": "100",
+		"local.ports": "80,443", "platform.components.toolbox.enabled": "true", "platform.components.guestbook.enabled": "",
+		"proxy.https": "http://p:1", "proxy.http": "", "smtp.host": "",
+	} {
+		require.Equal(t, want, d.Get(path), path)
+	}
+	text := out.String()
+	require.Contains(t, text, `global.name [slipway]:   not taken: got "Bad", want 1 to 15 lower-case letters`)
+	require.Contains(t, text, "  2: 100: 2 CPUs, 8 GiB of memory, 40 GiB of disk\n")
+	require.Contains(t, text, `not taken: got "7", want a number from 1 to 4, or what stands behind it`)
+	require.NotContains(t, text, "smtp.host", "what was not chosen is not asked")
+}
+
+func TestPlainChooses(t *testing.T) {
+	var out bytes.Buffer
+	options := []answers.Option{{Answer: "write", Label: "Yes"}, {Answer: "quit", Label: "No"}}
+	p := form.NewPlain(strings.NewReader("\n3\nquit\n"), &out)
+	first, err := p.Choose(t.Context(), "Write it?", options)
+	require.NoError(t, err)
+	require.Equal(t, "write", first)
+	second, err := p.Choose(t.Context(), "Write it?", options)
+	require.NoError(t, err)
+	require.Equal(t, "quit", second)
+	require.Contains(t, out.String(), "not taken")
+	_, err = p.Choose(t.Context(), "Write it?", options)
+	require.ErrorIs(t, err, form.ErrAborted, "there is nothing more")
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("no such terminal") }
+
+func TestPlainTellsWhyThereAreNoAnswers(t *testing.T) {
+	v := interview(t)
+	pages := v.Schema.First()
+	_, err := form.NewPlain(broken{}, io.Discard).Ask(t.Context(), v, pages, v.Before(pages))
+	require.ErrorContains(t, err, "no such terminal")
+	require.NotErrorIs(t, err, form.ErrAborted)
+
+	in, end := io.Pipe()
+	defer func() { _ = end.Close() }()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(form.ErrAborted)
+	_, err = form.NewPlain(in, io.Discard).Ask(ctx, v, pages, v.Before(pages))
+	require.ErrorIs(t, err, form.ErrAborted)
+}
