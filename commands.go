@@ -32,6 +32,7 @@ func commands() map[string]command {
 		"config":     {short: "Brings a configuration to the current version, or shows every value and where it comes from", args: "migrate|explain", flags: configCommand},
 		"use":        {short: "Chooses the deployment that commands work on when none is named, or lists those that are kept", args: "[NAME]", flags: useCommand},
 		"env":        {short: "Prints a configuration as variables for a shell, which evaluates them", long: envLong, flags: envCommand},
+		"configure":  {short: "Makes a configuration: asks for it in a form, or takes the answers that are given", long: configureLong, flags: configureCommand, stopping: "stopping"},
 		"schema":     {short: "Prints the configuration's JSON schema", flags: schemaCommand},
 		"bundle":     {short: "Checks a bundle, or pushes it to a registry", args: "verify DIR | push DIR --to host[:port]/path", flags: bundleCommand, stopping: "stopping"},
 		"lock":       {short: "Checks or completes the list of pinned tools and images", args: "verify|update", flags: lockCommand},

@@ -50,6 +50,8 @@ type streams struct {
 	in  io.Reader
 	out io.Writer
 	err *progress.Screen
+	// terminal is where a form is drawn: standard error; nil when that is no file.
+	terminal *os.File
 	// stop is closed when the run shall end after the steps that run now.
 	stop <-chan struct{}
 }
@@ -92,7 +94,8 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	ctx, stop, release := interruptible(screen, cmp.Or(cmd.stopping, "stopping after the steps that run now"))
 	defer release()
 	ctx, finish := traced(ctx, "slipway "+args[0], screen)
-	err := do(ctx, streams{in, out, screen, stop}, set.Args())
+	terminal, _ := errw.(*os.File)
+	err := do(ctx, streams{in, out, screen, terminal, stop}, set.Args())
 	finish(err)
 	screen.End()
 	return complain(errw, args[0], addressed(set), err)

@@ -35,7 +35,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	if err := shield(); err != nil {
 		return nil, err
 	}
-	if err := answers(ctx, os.Getenv(envRunner)); err != nil {
+	if err := replies(ctx, os.Getenv(envRunner)); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -81,7 +81,7 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 	if err := shield(); err != nil {
 		return nil, err
 	}
-	if err := answers(ctx, os.Getenv(envRunner)); err != nil {
+	if err := replies(ctx, os.Getenv(envRunner)); err != nil {
 		return nil, noEngine(err)
 	}
 	if os.Getenv(envCLI) == "" {
@@ -130,11 +130,11 @@ func noEngine(err error) error {
 // engineLimit is how long an engine that starts may take to listen.
 const engineLimit = 5 * time.Second
 
-// answers returns nil once somebody listens where runner says that the engine is,
+// replies returns nil once somebody listens where runner says that the engine is,
 // a URL unix://PATH or tcp://HOST:PORT: the dagger CLI would try for five minutes.
 // What it makes of other URLs, and of none, is left to it, as is a session that
 // there is already.
-func answers(ctx context.Context, runner string) error {
+func replies(ctx context.Context, runner string) error {
 	network, address, ok := strings.Cut(runner, "://")
 	if !ok || network != "unix" && network != "tcp" || os.Getenv(envSession) != "" {
 		return nil

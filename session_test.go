@@ -92,19 +92,19 @@ func TestAnEngineThatIsNotThereIsNotWaitedForLong(t *testing.T) {
 	socket := filepath.Join(dir, "engine.sock")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	err := answers(ctx, "unix://"+socket)
+	err := replies(ctx, "unix://"+socket)
 	require.ErrorContains(t, err, socket)
 	require.ErrorContains(t, err, "last seen: dial unix")
 
 	listener, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, listener.Close()) }()
-	require.NoError(t, answers(t.Context(), "unix://"+socket))
+	require.NoError(t, replies(t.Context(), "unix://"+socket))
 	for _, other := range []string{"", "docker-container://engine", "kube-pod://engine"} {
-		require.NoError(t, answers(t.Context(), other), "the dagger CLI knows")
+		require.NoError(t, replies(t.Context(), other), "the dagger CLI knows")
 	}
 	t.Setenv(envSession, "1234")
-	require.NoError(t, answers(t.Context(), "unix:///nowhere"), "a session is there")
+	require.NoError(t, replies(t.Context(), "unix:///nowhere"), "a session is there")
 }
 
 func TestInsideASessionNothingIsShielded(t *testing.T) {

@@ -62,19 +62,24 @@ type target struct {
 func targetFlags(set *pflag.FlagSet) *target {
 	t := &target{}
 	configurationFlags(set, t)
-	set.StringVar(&t.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
-	set.StringVar(&t.lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
-	set.StringVar(&t.registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
+	imageFlags(set, t)
 	set.StringVarP(&t.name, "name", "n", "", "name of the deployment: one of slipway configure, or a new one; with --config it replaces the name there")
 	set.StringVar(&t.state, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
 	set.StringVar(&t.stateKey, "state-key", "", "file with the age identity that encrypts the deployment's secrets there; replaces state.key")
 	set.StringVar(&t.stateCredentials, "state-credentials", "", "file with the credentials for it, NAME=value in each line; replaces state.credentials")
 	set.BoolVarP(&t.verbose, "verbose", "v", false, "show everything the engine reports")
-	set.StringVar(&t.bundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	set.StringVar(&t.platformID, "platform-id", "", "file with the Dagger id of the platform release's directory")
-	_ = set.MarkHidden("bundle-id")
 	_ = set.MarkHidden("platform-id")
 	return t
+}
+
+// imageFlags declares the flags that say where images come from.
+func imageFlags(set *pflag.FlagSet, t *target) {
+	set.StringVar(&t.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	set.StringVar(&t.lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
+	set.StringVar(&t.registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
+	set.StringVar(&t.bundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
+	_ = set.MarkHidden("bundle-id")
 }
 
 // platformFlags declares the flags of commands that need the platform release.

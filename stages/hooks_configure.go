@@ -28,11 +28,9 @@ type Configuring struct {
 	File []byte
 }
 
-// CheckConfigure finds what the hooks around configuring need and do not have:
-// secrets and images. BeforeConfigure does that too. Where other hooks, or their
-// first ones, are about to be written, it is called on their conductor before
-// that.
-func (c *Conductor) CheckConfigure(ctx context.Context) error {
+// checkConfigure finds what the hooks around configuring need and do not have:
+// secrets and images.
+func (c *Conductor) checkConfigure(ctx context.Context) error {
 	return c.checkHooks(ctx, c.opts.Config.HooksOf(config.Configure))
 }
 
@@ -73,7 +71,7 @@ func (c *Conductor) configureRunner(on Configuring) *hookRunner {
 }
 
 func (c *Conductor) beforeConfigure(ctx context.Context, r *hookRunner, on Configuring) error {
-	if err := c.CheckConfigure(ctx); err != nil {
+	if err := c.checkConfigure(ctx); err != nil {
 		return err
 	}
 	if err := c.runBefore(ctx, r); err != nil {

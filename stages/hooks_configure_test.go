@@ -201,7 +201,7 @@ func TestWhatAHookAroundConfiguringLacksIsFoundBeforeAnythingStarts(t *testing.T
 	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
 	require.EqualError(t, err, "find the secret TOKEN of the hook tell: T is not set")
 	require.Empty(t, e.all(), "no hook ran")
-	require.ErrorIs(t, c.CheckConfigure(t.Context()), &fault.Fault{Code: codeHookSecret})
+	require.ErrorIs(t, c.checkConfigure(t.Context()), &fault.Fault{Code: codeHookSecret})
 }
 
 func TestAHookAroundConfiguringReadsTheConfigurationAndReachesNothing(t *testing.T) {

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config/form"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+// configuring is `slipway configure`: a configuration is made of an earlier one, of
+// answers that were given, and of those that a person gives.
+type configuring struct {
+	t          target // checks what is made; its config is the earlier one
+	deployment string // name that the file is kept under
+	sets       []string
+	fragment   string // file with answers
+	file       string // an earlier configuration or run
+	output     string
+	quiet      bool // asks nothing
+	plain      bool // asks in lines
+	force      bool
+
+	base []byte // the earlier configuration, of the current version; may be empty
+	from string // where it is from
+}
+
+const configureLong = `It asks in a form on a terminal, and begins with what it finds, the first that says
+something: --set, --answers, variables (SLIPWAY_CONFIG_GLOBAL_NAME for global.name,
+and so on; slipway env prints them), --file or what is there already, variables of
+other programs such as AWS_REGION, defaults. What --set, --answers and the variables
+say is not asked. Without a terminal, or with --answers, nothing is asked at all:
+what nobody answers for and has no sensible default is named, exit code 2.
+
+Without --output the file is kept under the deployment's name, for --deployment NAME
+and slipway use NAME. No secret belongs into it, only where it is.`
+
+func configureCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	c := &configuring{t: target{flags: set}}
+	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; what is kept under it is where the form begins")
+	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; may be repeated")
+	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
+	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, or a run that slipway report has written (its directory, or a .tar.gz of it)")
+	set.StringVarP(&c.output, "output", "o", "", "file to write in place of keeping it by name; - is standard output")
+	imageFlags(set, &c.t)
+	set.StringVar(&c.t.platform, "platform", "", "directory of the platform release, where platform.release cannot be read")
+	set.BoolVar(&c.quiet, "non-interactive", false, "ask nothing")
+	set.BoolVar(&c.plain, "accessible", os.Getenv("ACCESSIBLE") != "", "ask in plain lines, for screen readers (env ACCESSIBLE)")
+	set.BoolVar(&c.force, "force", false, "without a form: replace a file that is there, where that is not what was begun with")
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		return c.run(ctx, io)
+	}
+}
+
+// run does it, with the hooks around it: those before of the configuration that there
+// is, those after of the one that was written.
+func (c *configuring) run(ctx context.Context, io streams) error {
+	if err := c.begin(io); err != nil {
+		return err
+	}
+	around := c.around(io)
+	if err := around.before(ctx); err != nil {
+		return err
+	}
+	text, err := c.make(ctx, io)
+	switch {
+	case err != nil:
+		return around.after(ctx, around.old, err)
+	case text == nil: // the person wants none
+		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was to be written"), Fix: "run slipway configure again"}
+		if err := around.after(ctx, around.old, gaveUp); err != error(gaveUp) {
+			return err
+		}
+		return nil
+	}
+	cfg, err := c.t.parse(text, nil)
+	if err != nil {
+		return err
+	}
+	if err := c.write(io, cfg, text); err != nil {
+		return around.after(ctx, around.old, err)
+	}
+	around.on.File = text
+	return around.after(ctx, cfg, nil)
+}
+
+// make makes the file: of answers that a person gives, or of those that were given. No
+// file and no error: the person wants none.
+func (c *configuring) make(ctx context.Context, io streams) ([]byte, error) {
+	asker := c.asker(io)
+	if asker == nil {
+		return c.given(io)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-io.stop:
+			cancel(form.ErrAborted)
+		case <-ctx.Done():
+		}
+	}()
+	text, err := c.ask(ctx, io, asker)
+	if errors.Is(err, form.ErrAborted) {
+		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: err, Fix: "nothing was written; run slipway configure again"}
+	}
+	return text, err
+}
+
+// asker is who asks; nil when nobody does.
+func (c *configuring) asker(io streams) form.Asker {
+	in, isFile := io.in.(*os.File)
+	switch {
+	case c.quiet, c.fragment != "", io.terminal == nil, os.Getenv(moduleEnv) != "":
+		return nil
+	case c.plain:
+		return form.NewPlain(io.in, io.terminal)
+	case !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.terminal.Fd())):
+		return nil
+	case os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "":
+		return form.NewPlain(io.in, io.terminal)
+	}
+	return form.Form{In: in, Out: io.terminal}
+}
+
+// begin reads the earlier configuration: that of --file, else what is there already.
+func (c *configuring) begin(io streams) error {
+	if c.deployment != "" && c.output != "" {
+		return errUsage{errors.New("give either --deployment, under which the file is kept, or --output")}
+	}
+	for _, set := range c.sets {
+		if name, ok := strings.CutPrefix(set, "global.name="); ok && c.deployment != "" && name != c.deployment {
+			return errUsage{fmt.Errorf("--deployment is %s and --set says global.name is %s; give one of them", c.deployment, name)}
+		}
+	}
+	if c.file == "-" && c.fragment == "-" {
+		return errUsage{errors.New("give standard input to one of --file and --answers")}
+	}
+	there, err := c.destination(c.deployment)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.file != "":
+		c.from = c.file
+		c.base, err = earlier(c.file, io.in)
+	case there != "":
+		c.from = there
+		if c.base, err = os.ReadFile(there); errors.Is(err, fs.ErrNotExist) {
+			c.from, err = "", nil
+		}
+	}
+	if err != nil {
+		return &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration to begin with", Err: err,
+			Fix: "give --file the path of a configuration, or of a run that slipway report has written"}
+	}
+	var changes []migrate.Change
+	if c.base, changes, err = config.Migrate(c.base, c.from); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		fmt.Fprintf(io.err, "slipway: %s is of an older version: %s\n", c.from, change)
+	}
+	return nil
+}
+
+// destination is the file that is written for a deployment; empty when that is
+// standard output, or not known yet.
+func (c *configuring) destination(name string) (string, error) {
+	switch c.output {
+	case "-":
+		return "", nil
+	case "":
+	default:
+		return c.output, nil
+	}
+	folder, err := deployments.Default()
+	if err != nil || name == "" {
+		return "", err
+	}
+	file := folder.File(name)
+	if file == "" {
+		return "", errUsage{fmt.Errorf("--deployment is %q; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter", name)}
+	}
+	return file, nil
+}
+
+// write puts the file where it belongs, and says how to go on.
+func (c *configuring) write(io streams, cfg *config.Config, text []byte) error {
+	name := cfg.Global.Name
+	if c.output == "-" {
+		_, err := io.out.Write(text)
+		return err
+	}
+	file, err := c.destination(name)
+	if err != nil {
+		return err
+	}
+	next := "--deployment " + name
+	if c.output == "" {
+		err = c.keep(name, text)
+	} else {
+		next = "--config " + quoted(c.output)
+		err = atomicfile.Write(file, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	fmt.Fprintf(io.out, "The configuration of deployment %s is %s\n\nNext:\n  slipway install %s\n", name, file, next)
+	return nil
+}
+
+// keep keeps the file by name; the first one that is kept is the current one.
+func (c *configuring) keep(name string, text []byte) error {
+	folder, err := deployments.Default()
+	if err != nil {
+		return err
+	}
+	if err := folder.Write(name, text); err != nil {
+		return err
+	}
+	names, err := folder.Names()
+	if err != nil || len(names) != 1 {
+		return err
+	}
+	return folder.Use(name)
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/form"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// describe is the schema of configurations.
+func describe() *jsonschema.Schema { return config.Describe(providerRegistry().Settings()) }
+
+// ask has a person answer, and returns the file that they want written; nil when
+// they want none.
+func (c *configuring) ask(ctx context.Context, io streams, asker form.Asker) ([]byte, error) {
+	plain, err := answers.NewSchema(describe(), nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.start(plain, nil, nil, "aws", "azure", "onprem", "local", "proxy")
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err := c.interview(ctx, asker, s); err != nil {
+			return nil, err
+		}
+		text, err := c.text(s.Draft)
+		if err != nil {
+			return nil, err
+		}
+		text, what, err := c.review(ctx, io, asker, text)
+		switch {
+		case err != nil:
+			return nil, err
+		case what == write:
+			return text, nil
+		case what == quit:
+			fmt.Fprintln(io.terminal, "Nothing was written.")
+			return nil, nil
+		}
+		if s.Draft, err = answers.NewDraft(s.Schema, text); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// interview asks all questions once.
+func (c *configuring) interview(ctx context.Context, asker form.Asker, s *started) error {
+	if err := c.page(ctx, asker, s, s.Schema.First()); err != nil {
+		return err
+	}
+	schema, components, err := c.platform(s.Draft)
+	if err != nil {
+		return err
+	}
+	for section := range strings.SplitSeq("aws azure onprem local", " ") {
+		if section != s.Draft.Get("provider") && len(c.base) == 0 {
+			s.Draft.Remove(section) // what the environment suggested for it
+		}
+	}
+	s.Platform(schema, components)
+	// What was given can only be taken in whole once the schema is.
+	full, err := c.start(schema, components, nil)
+	if err != nil {
+		return err
+	}
+	s.Given, s.unknown = full.Given, full.unknown
+	return c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components))
+}
+
+// page asks the questions of pages that are not answered yet.
+func (c *configuring) page(ctx context.Context, asker form.Asker, s *started, pages []answers.Page) error {
+	pages = s.Ask(pages)
+	if len(pages) == 0 {
+		return nil
+	}
+	all, err := asker.Ask(ctx, s.Interview, pages, s.Before(pages))
+	if err != nil {
+		return err
+	}
+	draft, problems := s.With(pages, all)
+	if len(problems) > 0 { // the form takes no such answer
+		return &fault.Fault{Code: config.CodeInvalid, Class: fault.Usage, Op: "configure", Err: &config.Invalid{Problems: problems}, Fix: "correct it, then run the same command again"}
+	}
+	s.Draft = draft
+	return nil
+}
+
+// What a person wants done with a file that is complete.
+const (
+	write  = "write"
+	edit   = "edit"
+	change = "change"
+	quit   = "quit"
+)
+
+// review shows the file, what it changes and what is wrong with it, and asks what to
+// do, until that is neither a look nor an edit.
+func (c *configuring) review(ctx context.Context, io streams, asker form.Asker, text []byte) ([]byte, string, error) {
+	for {
+		problems := c.check(text)
+		name := ""
+		if cfg, err := c.t.parse(text, nil); err == nil {
+			name = cfg.Global.Name
+		}
+		file, err := c.destination(name)
+		if err != nil {
+			return nil, "", err
+		}
+		fmt.Fprintf(io.terminal, "\n%s\n", strings.TrimRight(string(text), "\n"))
+		there, err := readIfThere(file)
+		if err != nil {
+			return nil, "", err
+		}
+		question := "Write it to standard output?"
+		switch {
+		case file == "":
+		case there == nil:
+			question = "Write it to " + file + "?"
+		case bytes.Equal(there, text):
+			question = file + " is the same already. Write it again?"
+		default:
+			question = "Replace " + file + " by it?"
+			fmt.Fprintf(io.terminal, "\nWhat it changes in %s:\n", file)
+			if err := difference(io.terminal, file, there, text); err != nil {
+				fmt.Fprintf(io.terminal, "  (%s)\n", err) // such as a file that is not YAML
+			}
+		}
+		options := []answers.Option{{Answer: write, Label: "Yes"}, {Answer: edit, Label: "Edit it first"}, {Answer: change, Label: "No, change answers"}, {Answer: quit, Label: "No, write nothing"}}
+		if len(problems) > 0 {
+			question = "It cannot be written as it is."
+			fmt.Fprintf(io.terminal, "\n%s\n", (&config.Invalid{Problems: problems}).Error())
+			options = options[1:]
+		}
+		what, err := asker.Choose(ctx, question, options)
+		if err != nil || what == write || what == quit {
+			return text, what, err
+		}
+		if what == change {
+			if _, err := answers.NewDraft(nil, text); err == nil {
+				return text, what, nil
+			}
+			fmt.Fprintln(io.terminal, "It is not YAML as it is: edit it first.")
+			continue
+		}
+		edited, err := c.edit(ctx, io, text)
+		switch {
+		case ctx.Err() != nil:
+			return nil, "", context.Cause(ctx)
+		case err != nil:
+			fmt.Fprintf(io.terminal, "The editor: %s\n", err)
+		default:
+			text = edited
+		}
+	}
+}
+
+// readIfThere is what is in a file; nil if it is not there.
+func readIfThere(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return text, nil
+}
+
+// edit opens the file in the user's editor.
+func (c *configuring) edit(ctx context.Context, io streams, text []byte) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "slipway-configure-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "slipway.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	if editor == "" {
+		return nil, errors.New("set the variable EDITOR, or VISUAL, to the command of one")
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", file)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.in, io.terminal, io.terminal
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w; nothing of it was taken", editor, err)
+	}
+	return os.ReadFile(file)
+}
+
+// check says what is wrong with a file, also what only the platform release knows.
+func (c *configuring) check(text []byte) []config.Problem {
+	ignore := func([]migrate.Change) {}
+	cfg, err := c.t.parse(text, ignore)
+	problems := config.Problems(err)
+	if err != nil && len(problems) == 0 {
+		problems = []config.Problem{{Got: err.Error(), Want: "a configuration of version " + config.APIVersion}}
+	}
+	if cfg == nil { // what is said of the platform can be checked all the same
+		if cfg = c.platformOnly(text); cfg == nil {
+			return problems
+		}
+	}
+	t := &target{platform: c.t.platform, cfg: cfg}
+	release, err := t.releaseHere()
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return append(problems, config.Problem{Field: "platform.release", Got: f.Err.Error(), Want: "one that is there: " + f.Fix})
+	}
+	if err != nil {
+		return append(problems, config.Problem{Field: "platform.release", Got: err.Error(), Want: "a platform release"})
+	}
+	if _, err := release.Off(cfg.Choices()); err != nil {
+		problems = append(problems, config.Problem{Field: "platform.components", Got: err.Error(), Want: "components of this platform release"})
+	} else if err := release.Overrides(cfg.Overrides()); err != nil {
+		problems = append(problems, config.Problem{Field: "platform.components", Got: err.Error(), Want: "values for charts of this platform release"})
+	}
+	own, err := release.SettingsProblems(cfg.Platform.Settings)
+	if err != nil {
+		own = []config.Problem{{Field: "platform.settings", Got: err.Error(), Want: "none"}}
+	}
+	return append(problems, own...)
+}
+
+// platformOnly is a configuration with what a file says of the platform, and nothing
+// else; nil if that is wrong.
+func (c *configuring) platformOnly(text []byte) *config.Config {
+	d, err := answers.NewDraft(nil, text)
+	if err != nil {
+		return nil
+	}
+	if text, err = d.Only("apiVersion", "platform").Bytes(); err != nil {
+		return nil
+	}
+	cfg, err := c.t.parse(text, func([]migrate.Change) {})
+	if err != nil {
+		return nil
+	}
+	return cfg
+}

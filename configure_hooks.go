@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// around runs the hooks around configuring. Without hooks it needs no engine.
+type around struct {
+	c   *configuring
+	io  streams
+	on  stages.Configuring
+	old *config.Config // the configuration that there is; nil: none, or one that is not valid
+}
+
+func (c *configuring) around(io streams) *around {
+	now := time.Now()
+	a := &around{c: c, io: io, on: stages.Configuring{Run: report.NewID(now), Started: now, File: c.base}}
+	if len(c.base) == 0 {
+		return a
+	}
+	cfg, err := c.t.parse(c.base, func([]migrate.Change) {})
+	if err != nil {
+		fmt.Fprintf(io.err, "slipway: %s is not valid as it is; hooks before configuring, if it has any, do not run\n", c.from)
+		return a
+	}
+	a.old = cfg
+	return a
+}
+
+// before runs the hooks before configuring, of the configuration that there is.
+func (a *around) before(ctx context.Context) error {
+	return a.with(ctx, a.old, nil, func(hooks *stages.Conductor) error { return hooks.BeforeConfigure(ctx, a.on) })
+}
+
+// after runs the hooks after configuring, of cfg. It returns outcome with the errors
+// of hooks.
+func (a *around) after(ctx context.Context, cfg *config.Config, outcome error) error {
+	return a.with(ctx, cfg, outcome, func(hooks *stages.Conductor) error { return hooks.AfterConfigure(ctx, a.on, outcome) })
+}
+
+// with calls do with what runs the hooks of cfg, if it has any; if not, it returns
+// without.
+func (a *around) with(ctx context.Context, cfg *config.Config, without error, do func(*stages.Conductor) error) error {
+	if cfg == nil || len(cfg.HooksOf(config.Configure)) == 0 {
+		return without
+	}
+	t := &a.c.t
+	t.cfg = cfg
+	pins, err := t.pins()
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	client, end, err := t.session(ctx, a.io)
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	defer end()
+	images, err := t.images(ctx, client, pins, nil)
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	return do(stages.New(stages.Options{
+		Client: client, Config: cfg, Version: version, Images: images, Stop: a.io.stop, Hint: addressed(t.flags), Observe: a.io.err.Observe,
+		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return t.secret(ctx, client, ref) },
+	}))
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// runConfig is the configuration in what slipway report writes.
+const runConfig = "config.yaml"
+
+// earlier reads a configuration: file itself, or the one in it, where that is the
+// directory of a run or a .tar.gz of one; - is standard input.
+func earlier(file string, in io.Reader) ([]byte, error) {
+	if file == "-" {
+		return limited(in)
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		file = filepath.Join(file, runConfig)
+	case strings.HasSuffix(file, ".tar.gz"), strings.HasSuffix(file, ".tgz"):
+		return packed(file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return limited(f)
+}
+
+// limited reads a configuration: no more than one may be.
+func limited(in io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(in, document.MaxSize+1))
+	if err == nil && len(text) > document.MaxSize {
+		err = errors.New("it is larger than 1 MiB")
+	}
+	return text, err
+}
+
+// packed is the configuration in an archive, at its top or in a directory there.
+func packed(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	plain, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s: %w", file, err)
+	}
+	for archive := tar.NewReader(plain); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("there is no %s in %s", runConfig, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpack %s: %w", file, err)
+		}
+		dir, name := path.Split(path.Clean(h.Name))
+		if name == runConfig && strings.Count(dir, "/") <= 1 && h.Typeflag == tar.TypeReg {
+			text, err := limited(archive)
+			if err != nil {
+				err = fmt.Errorf("unpack %s: %w", file, err)
+			}
+			return text, err
+		}
+	}
+}
