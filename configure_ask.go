@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -141,6 +142,9 @@ func (c *configuring) review(ctx context.Context, io streams, asker form.Asker, 
 			}
 		}
 		options := []answers.Option{{Answer: write, Label: "Yes"}, {Answer: edit, Label: "Edit it first"}, {Answer: change, Label: "No, change answers"}, {Answer: quit, Label: "No, write nothing"}}
+		if editor() == "" {
+			options = slices.Delete(options, 1, 2)
+		}
 		if len(problems) > 0 {
 			question = "It cannot be written as it is."
 			fmt.Fprintf(io.terminal, "\n%s\n", (&config.Invalid{Problems: problems}).Error())
@@ -195,19 +199,28 @@ func (c *configuring) edit(ctx context.Context, io streams, text []byte) ([]byte
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, err
 	}
-	editor := os.Getenv("VISUAL")
-	if editor == "" {
-		editor = os.Getenv("EDITOR")
-	}
-	if editor == "" {
-		return nil, errors.New("set the variable EDITOR, or VISUAL, to the command of one")
-	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", file)
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor()+` "$1"`, "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.in, io.terminal, io.terminal
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w; nothing of it was taken", editor, err)
+		return nil, fmt.Errorf("%s: %w; nothing of it was taken", editor(), err)
 	}
 	return os.ReadFile(file)
+}
+
+// editor is the command of the user's editor, or of one that is there; empty when none
+// is.
+func editor() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if command := os.Getenv(name); command != "" {
+			return command
+		}
+	}
+	for _, command := range []string{"editor", "vi", "nano"} {
+		if _, err := exec.LookPath(command); err == nil {
+			return command
+		}
+	}
+	return ""
 }
 
 // check says what is wrong with a file, also what only the platform release knows.

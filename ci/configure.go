@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
+)
+
+// formVolume keeps what the form has written, for those who call Configure then.
+const (
+	formVolume = "slipway-form"
+	formFile   = "/slipway/form/slipway.yaml"
+)
+
+// Configure makes a configuration out of answers, and returns the file.
+//
+// `configure … export --path slipway.yaml` writes it; `form terminal` asks for it on
+// this terminal. What nobody answers for is named. Hooks around configuring run.
+//
+// +cache="never"
+func (m *Slipway) Configure(
+	ctx context.Context,
+	// Answers, field=value, such as global.name=staging.
+	//
+	// The list is a line of CSV: one with a comma in it is in double quotes.
+	// +optional
+	set []string,
+	// More answers, YAML as in a configuration, which need not be complete.
+	// +optional
+	answers *dagger.File,
+	// A configuration to begin with.
+	// +optional
+	file *dagger.File,
+	// Begin with what `form terminal` wrote last.
+	// +optional
+	fromForm bool,
+	// The platform release, where it is none of the reference platform's.
+	// +optional
+	platform *dagger.Directory,
+) (*dagger.File, error) {
+	c, err := m.configuring(ctx, platform)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"configure", "--non-interactive", "--output", "/slipway/out/slipway.yaml"}
+	for _, answer := range set {
+		args = append(args, "--set", answer)
+	}
+	if answers != nil {
+		c.ctr = c.ctr.WithMountedFile("/slipway/in/answers.yaml", answers)
+		args = append(args, "--answers", "/slipway/in/answers.yaml")
+	}
+	switch {
+	case file != nil:
+		c.ctr = c.ctr.WithMountedFile("/slipway/in/slipway.yaml", file)
+		args = append(args, "--file", "/slipway/in/slipway.yaml")
+	case fromForm:
+		args = append(args, "--file", formFile)
+	}
+	done, err := c.exec(args...).Sync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return done.File("/slipway/out/slipway.yaml"), nil
+}
+
+// Form is a container in which `terminal` opens the form of `slipway configure`.
+//
+// It begins with what it wrote the last time, on a volume of the engine, where
+// `configure --from-form export --path slipway.yaml` fetches it.
+//
+// +cache="never"
+func (m *Slipway) Form(
+	ctx context.Context,
+	// The platform release, where it is none of the reference platform's.
+	// +optional
+	platform *dagger.Directory,
+	// Ask in plain lines, for screen readers.
+	// +optional
+	accessible bool,
+) (*dagger.Container, error) {
+	c, err := m.configuring(ctx, platform)
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"slipway", "configure", "--output", formFile}, c.args...)
+	if accessible {
+		args = append(args, "--accessible")
+	}
+	return c.ctr.
+		WithDefaultTerminalCmd(args, dagger.ContainerWithDefaultTerminalCmdOpts{ExperimentalPrivilegedNesting: true}), nil
+}
+
+// configuring is a conductor that can read the platform release and what the form
+// wrote.
+func (m *Slipway) configuring(ctx context.Context, platform *dagger.Directory) (*conductor, error) {
+	c, err := m.container(ctx)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	c.ctr = c.ctr.WithMountedCache("/slipway/form", dag.CacheVolume(formVolume))
+	if platform != nil {
+		c.ctr = c.ctr.WithMountedDirectory("/slipway/in/platform", platform)
+		c.args = append(c.args, "--platform", "/slipway/in/platform")
+	}
+	return c, nil
+}
