@@ -42,7 +42,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	go test -C ci/s3 .
 
 .PHONY: e2e
-e2e: engine bundle browser ## Run the end-to-end tests on the real engine, and the report's in a browser
+e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/e2e -count=1 -timeout 60m -parallel 2 -v .
 
 .PHONY: build
@@ -70,6 +70,10 @@ bundle: ## Build the bundle that a run uses in place of registries
 .PHONY: browser
 browser: ## Install Chromium, which opens the report in the tests
 	@command -v chromium google-chrome >/dev/null || go run -C ci/build ./need chromium=chromium
+
+.PHONY: terminal
+terminal: ## Install tmux, in which the form is filled in by the tests
+	@command -v tmux >/dev/null || go run -C ci/build ./need tmux=tmux
 
 .PHONY: bench
 bench: engine bundle bench-graph ## Compare installs with a plain shell script, side by side

@@ -211,17 +211,21 @@ func (c *configuring) write(io streams, cfg *config.Config, text []byte) error {
 	if err != nil {
 		return err
 	}
-	next := "--deployment " + name
+	flag := "--deployment " + name
 	if c.output == "" {
 		err = c.keep(name, text)
 	} else {
-		next = "--config " + quoted(c.output)
+		flag = "--config " + quoted(c.output)
 		err = atomicfile.Write(file, text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	fmt.Fprintf(io.out, "The configuration of deployment %s is %s\n\nNext:\n  slipway install %s\n", name, file, next)
+	next := "slipway install " + flag
+	if _, err := providerRegistry().Get(cfg.Provider); err != nil {
+		next = fmt.Sprintf("slipway config explain %s   (nothing can be installed to %s yet)", flag, cfg.Provider)
+	}
+	fmt.Fprintf(io.out, "The configuration of deployment %s is %s\n\nNext:\n  %s\n", name, file, next)
 	return nil
 }
 

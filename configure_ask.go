@@ -122,7 +122,7 @@ func (c *configuring) review(ctx context.Context, io streams, asker form.Asker, 
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(io.terminal, "\n%s\n", strings.TrimRight(string(text), "\n"))
+		fmt.Fprintf(io.terminal, "\n%s\n\n", strings.TrimRight(string(text), "\n"))
 		there, err := readIfThere(file)
 		if err != nil {
 			return nil, "", err

@@ -106,6 +106,9 @@ func (c *configuring) text(d *answers.Draft) ([]byte, error) {
 		}
 	}
 	path := d.Get("platform.release")
+	if os.Getenv(moduleEnv) != "" { // who calls puts the file where they want
+		return d.Bytes()
+	}
 	if at != here && strings.Contains(path, "/") && !filepath.IsAbs(path) && !document.Refers(path) {
 		d.SetText("platform.release", filepath.Join(here, path))
 	}

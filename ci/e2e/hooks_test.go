@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,6 +90,38 @@ hooks:
 		require.Contains(t, r.err, `line 3: hooks[0].before: got "orchestrator/sinc"`)
 		require.Contains(t, r.err, "orchestrator/sync")
 		require.NotContains(t, r.err, "infrastructure/preflight: running", "no step started")
+	})
+
+	t.Run("configuring has them too", func(t *testing.T) {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "slipway.yaml")
+		before := configured + `global: {name: old, scale: 50}
+hooks:
+  - {name: old, before: workflow, workflows: [configure], script: 'grep "name: old" "$SLIPWAY_CONFIG_FILE"; test ! -e /slipway/state; test -z "${KUBECONFIG:-}"; ! test -e /tmp/shut'}
+  - {name: tell, after: workflow, workflows: [configure], always: true, script: 'grep "name:" "$SLIPWAY_CONFIG_FILE" | head -1; echo "$SLIPWAY_WORKFLOW $SLIPWAY_STATUS"; exit 3'}
+`
+		configure := func(args ...string) result {
+			d := d
+			d.Name = ""
+			return finish(t, d.CLI(t.Context(), "configure", append([]string{"--output", file}, args...)...))
+		}
+		require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
+		r := configure("--set", "global.name=new")
+		require.Equal(t, 4, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "HOK-001")
+		require.Contains(t, r.err, "hooks/old: succeeded")
+		require.Regexp(t, `name: new.*\n.*configure succeeded`, r.err)
+		require.Contains(t, r.err, "the configuration that was written stays")
+		require.Contains(t, read(t, dir, "slipway.yaml"), "name: new,")
+
+		shut := strings.ReplaceAll(before, "! test -e /tmp/shut", "echo the gate is shut; exit 5")
+		require.NoError(t, os.WriteFile(file, []byte(shut), 0o600))
+		r = configure("--set", "global.name=new")
+		require.Equal(t, 4, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "the gate is shut")
+		require.Contains(t, r.err, "nothing was asked or written")
+		require.Contains(t, r.err, "configure failed", "the hook that runs always")
+		require.Equal(t, shut, read(t, dir, "slipway.yaml"))
 	})
 
 	t.Run("a secret is not for the module, and is blanked out by the CLI", func(t *testing.T) {
