@@ -35,8 +35,11 @@ func (c *configuring) ask(ctx context.Context, io streams, asker form.Asker) ([]
 	if err != nil {
 		return nil, err
 	}
+	if len(s.problems) > 0 {
+		return nil, c.invalid(s.problems)
+	}
 	for {
-		if err := c.interview(ctx, asker, s); err != nil {
+		if err := c.interview(ctx, io, asker, s); err != nil {
 			return nil, err
 		}
 		text, err := c.text(s.Draft)
@@ -60,7 +63,8 @@ func (c *configuring) ask(ctx context.Context, io streams, asker form.Asker) ([]
 }
 
 // interview asks all questions once.
-func (c *configuring) interview(ctx context.Context, asker form.Asker, s *started) error {
+func (c *configuring) interview(ctx context.Context, io streams, asker form.Asker, s *started) error {
+	c.askWrong(s)
 	if err := c.page(ctx, asker, s, s.Schema.First()); err != nil {
 		return err
 	}
@@ -79,8 +83,24 @@ func (c *configuring) interview(ctx context.Context, asker form.Asker, s *starte
 	if err != nil {
 		return err
 	}
-	s.Given, s.unknown = full.Given, full.unknown
+	full.tell(io.terminal)
+	if len(full.problems) > 0 {
+		return c.invalid(full.problems)
+	}
+	s.Given = full.Given
+	c.askWrong(s)
 	return c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components))
+}
+
+// askWrong has those fields asked all the same whose answers were given and are wrong.
+func (c *configuring) askWrong(s *started) {
+	text, err := s.Draft.Bytes()
+	if err != nil {
+		return // the form will say so
+	}
+	for _, p := range c.check(text) {
+		delete(s.Given, p.Field)
+	}
 }
 
 // page asks the questions of pages that are not answered yet.
@@ -95,7 +115,7 @@ func (c *configuring) page(ctx context.Context, asker form.Asker, s *started, pa
 	}
 	draft, problems := s.With(pages, all)
 	if len(problems) > 0 { // the form takes no such answer
-		return &fault.Fault{Code: config.CodeInvalid, Class: fault.Usage, Op: "configure", Err: &config.Invalid{Problems: problems}, Fix: "correct it, then run the same command again"}
+		return c.invalid(problems)
 	}
 	s.Draft = draft
 	return nil

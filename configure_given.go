@@ -20,7 +20,18 @@ import (
 type started struct {
 	*answers.Interview
 	problems []config.Problem // with the answers that were given
-	unknown  []string         // variables that look as if they were answers
+	answered []string         // variables that are answers
+	unknown  []string         // variables that look as if they were
+}
+
+// tell says which variables are answers: they may be left from something else.
+func (s *started) tell(w io.Writer) {
+	if len(s.answered) > 0 {
+		fmt.Fprintf(w, "slipway: these variables are answers: %s\n", strings.Join(s.answered, ", "))
+	}
+	for _, name := range s.unknown {
+		fmt.Fprintf(w, "slipway: the variable %s is for no field of this configuration\n", name)
+	}
 }
 
 // start makes the draft of the earlier configuration and of the answers that were
@@ -41,6 +52,9 @@ func (c *configuring) start(schema *answers.Schema, components []answers.Compone
 	}
 	given, unknown := schema.Environment(environ, names)
 	s.unknown = unknown
+	for _, g := range given {
+		s.answered = append(s.answered, g.By)
+	}
 	s.take(given)
 	if fragment != nil {
 		more, err := answers.NewDraft(schema, fragment)
@@ -156,9 +170,7 @@ func (c *configuring) given(io streams) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.unknown {
-		fmt.Fprintf(io.err, "slipway: the variable %s is for no field of this configuration\n", name)
-	}
+	s.tell(io.err)
 	missing := answers.Missing(s.Draft, schema.Must(provider))
 	draft, problems := s.Complete(provider)
 	text, err := c.text(draft)
@@ -173,10 +185,14 @@ func (c *configuring) given(io streams) ([]byte, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &fault.Fault{Code: config.CodeInvalid, Class: fault.Usage, Op: "configure", Err: &config.Invalid{Problems: problems},
-			Fix: "give or correct what is listed, then run the same command again; slipway configure on a terminal asks for it"}
+		return nil, c.invalid(problems)
 	}
 	return text, c.inTheWay(draft.Get("global.name"), text)
+}
+
+func (c *configuring) invalid(problems []config.Problem) error {
+	return &fault.Fault{Code: config.CodeInvalid, Class: fault.Usage, Op: "configure", Err: &config.Invalid{Problems: problems},
+		Fix: "give or correct what is listed, then run the same command again; slipway configure on a terminal asks for it"}
 }
 
 // codeInTheWay: there is another configuration already where this one would be written,

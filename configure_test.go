@@ -258,6 +258,16 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, string(text), "scale: 50\n")
 	require.Contains(t, string(text), "ports: [80]\n")
 
+	// An answer that was given and is wrong is asked for, one that is right is not.
+	code, _, errs = onPlainTerminal(t, []string{"local", "", "", "", "50", "", "", "", "", "1"}, "configure", "--accessible", "--output", "-", "--set", "global.scale=75", "--set", "global.name=red")
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "global.scale [75]: ")
+	require.NotContains(t, errs, "global.name [")
+	code, _, errs = onPlainTerminal(t, nil, "configure", "--accessible", "--set", "global.nmae=x")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, `want "name"`)
+	require.NotContains(t, errs, "What is installed", "before anything is asked")
+
 	t.Setenv("EDITOR", "false")
 	code, _, errs = onPlainTerminal(t, append(answer, "edit", "quit"), "configure", "--accessible")
 	require.Zero(t, code)
