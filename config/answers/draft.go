@@ -321,7 +321,21 @@ func text(s string) *yaml.Node {
 	if strings.Contains(s, "\n") {
 		n.Style = yaml.LiteralStyle
 	}
+	if !readsBack(n) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
+}
+
+// readsBack tells whether a text is the same when it has been written and read, which
+// the YAML library does not see to for all of them, such as <<.
+func readsBack(n *yaml.Node) bool {
+	b, err := yaml.Marshal(n)
+	var back yaml.Node
+	if err != nil || yaml.Unmarshal(b, &back) != nil || len(back.Content) != 1 {
+		return false
+	}
+	return back.Content[0].ShortTag() == "!!str" && back.Content[0].Value == n.Value
 }
 
 // node is what an answer becomes in the file.
