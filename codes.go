@@ -20,7 +20,8 @@ const (
 	codeNoKey fault.Code = "CFG-005"
 	// codeNoPassword: a password that the configuration refers to is not where it
 	// says.
-	// Remedy: put it there.
+	// Remedy: put it there, or give it in the file of `--secrets`; with `dagger call`
+	// that is the only way.
 	codeNoPassword fault.Code = "CFG-007"
 	// codeNoImages: neither a bundle nor a lock was given.
 	// Remedy: give `--bundle DIR` (SLIPWAY_BUNDLE), or `--lock FILE`

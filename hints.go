@@ -40,7 +40,7 @@ func addressed(set *pflag.FlagSet) func(string) string {
 				case program == "slipway" || !slices.Contains(shared(), f.name):
 					after += " --" + f.name + " " + value
 				default:
-					if f.name == "state-key" || f.name == "state-credentials" {
+					if slices.Contains([]string{"state-key", "state-credentials", "secrets"}, f.name) {
 						value = quoted("file:" + f.value) // dagger's secrets are named by where they are
 					}
 					before += " --" + f.name + " " + value
@@ -62,7 +62,7 @@ func has(command, flag string) bool {
 // shared are the flags that all functions of the Dagger module have in common;
 // dagger has them before the function.
 func shared() []string {
-	return []string{"bundle", "lock", "registry", "state", "state-key", "state-credentials"}
+	return []string{"bundle", "lock", "registry", "state", "state-key", "state-credentials", "secrets"}
 }
 
 // option is a flag with a value.

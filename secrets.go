@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"dagger.io/dagger"
@@ -26,9 +28,12 @@ const moduleEnv = "SLIPWAY_MODULE"
 // readable says why the engine would not find what ref refers to on this machine.
 // It looks where Dagger's providers of the same names do.
 func readable(ref config.SecretRef) error {
-	if os.Getenv(moduleEnv) != "" {
-		return fmt.Errorf("%s is on the machine that calls, and dagger call does not hand it to hooks; "+
-			"use slipway there, or let the hook read it from the cluster", ref)
+	if kind, _ := ref.Split(); os.Getenv(moduleEnv) != "" {
+		what := ", as env:NAME in the configuration"
+		if kind == config.SecretEnv {
+			what = ""
+		}
+		return fmt.Errorf("%s is on the machine that calls; dagger call hands over what is in --secrets, before the function%s", ref, what)
 	}
 	switch kind, name := ref.Split(); kind {
 	case config.SecretEnv:
@@ -74,10 +79,16 @@ func readable(ref config.SecretRef) error {
 // over. What needs more than a look is asked for at once: a run that has begun
 // must not end for want of it.
 func (t *target) secret(ctx context.Context, client *dagger.Client, ref config.SecretRef) (*dagger.Secret, error) {
+	kind, name := ref.Split()
+	if value, ok, err := t.handed(name); err != nil || ok && kind == config.SecretEnv {
+		if err != nil {
+			return nil, err
+		}
+		return client.SetSecret(unique(name), value), nil
+	}
 	if err := readable(ref); err != nil {
 		return nil, err
 	}
-	kind, name := ref.Split()
 	switch {
 	case kind == config.SecretCmd:
 		value, err := printed(ctx, name)
@@ -101,6 +112,57 @@ func (t *target) secret(ctx context.Context, client *dagger.Client, ref config.S
 		return nil, err
 	}
 	return t.secretFile(client, file)
+}
+
+// codeSecrets: the file with secrets cannot be read, or a line of it is not
+// NAME=value. The error quotes none of it.
+// Remedy: give a file to `--secrets` that has NAME=value in each line; a value with
+// several lines is in double quotes, with \n.
+const codeSecrets fault.Code = "CFG-013"
+
+// handed is the value of a variable in the file of --secrets, which comes before the
+// environment's.
+func (t *target) handed(name string) (value string, ok bool, err error) {
+	if t.secrets == "" {
+		return "", false, nil
+	}
+	if t.values == nil {
+		text, err := os.ReadFile(t.secrets)
+		if err == nil {
+			t.values, err = secretLines(string(text))
+		}
+		if err != nil {
+			return "", false, &fault.Fault{Code: codeSecrets, Class: fault.Usage, Op: "read the secrets of --secrets", Err: err,
+				Fix: "give a file with NAME=value in each line; a value with several lines is in double quotes, with \\n"}
+		}
+	}
+	value, ok = t.values[name]
+	return value, ok, nil
+}
+
+// secretLines reads lines NAME=value; a value in double quotes is written as in Go. Empty
+// lines and those that begin with # are left out. No error quotes the text.
+func secretLines(text string) (map[string]string, error) {
+	out := map[string]string{}
+	for n, line := range slices.Collect(strings.Lines(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || !config.SecretRef(config.SecretEnv+":"+name).Valid() {
+			return nil, fmt.Errorf("line %d is not NAME=value", n+1)
+		}
+		if strings.HasPrefix(value, `"`) {
+			plain, err := strconv.Unquote(value)
+			if err != nil {
+				return nil, fmt.Errorf("the quotes in line %d do not fit, or hold what must be written with \\", n+1)
+			}
+			value = plain
+		}
+		out[name] = value
+	}
+	return out, nil
 }
 
 // secretFile is the secret in a file that is there, such as one that a flag names.
@@ -137,7 +199,7 @@ func givenSecrets(opts stages.Options) (map[string]*dagger.Secret, error) {
 		secret, err := opts.Secret(ref)
 		if err != nil {
 			errs = append(errs, &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
-				Fix: "put it where the configuration says"})
+				Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"})
 			continue
 		}
 		out[name] = secret

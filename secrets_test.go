@@ -45,7 +45,8 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 	}
 
 	t.Setenv(moduleEnv, "1")
-	require.ErrorContains(t, readable("env:SLIPWAY_TEST_TOKEN"), "dagger call does not hand it to hooks")
+	require.ErrorContains(t, readable("env:SLIPWAY_TEST_TOKEN"), "dagger call hands over what is in --secrets, before the function")
+	require.ErrorContains(t, readable("file:/x"), "before the function, as env:NAME in the configuration")
 }
 
 func TestASecretThatACommandPrints(t *testing.T) {
@@ -80,4 +81,31 @@ func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
 	none, err := givenSecrets(opts)
 	require.NoError(t, err)
 	require.Empty(t, none)
+}
+
+func TestSecretsInAFile(t *testing.T) {
+	values, err := secretLines("# ours\n\nA=b=c \n  KEY=\"-----BEGIN\\nx\\n\"\nEMPTY=\n")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"A": "b=c", "KEY": "-----BEGIN\nx\n", "EMPTY": ""}, values)
+	for text, says := range map[string]string{
+		"A=1\nhunter22": "line 2 is not NAME=value", "a b=hunter22": "line 1 is not NAME=value", "=hunter22": "line 1 is not NAME=value",
+		`A="hunter22`: "the quotes in line 1 do not fit",
+	} {
+		_, err := secretLines(text)
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "hunter22")
+	}
+
+	tt := &target{secrets: filepath.Join(t.TempDir(), "none")}
+	_, err = tt.secret(t.Context(), nil, "env:X")
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-013"})
+	tt.secrets = filepath.Join(t.TempDir(), "secrets.env")
+	require.NoError(t, os.WriteFile(tt.secrets, []byte("SLIPWAY_TEST_X=handed\n"), 0o600))
+	t.Setenv("SLIPWAY_TEST_X", "environment")
+	value, ok, err := tt.handed("SLIPWAY_TEST_X")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "handed", value)
+	_, err = tt.secret(t.Context(), nil, "env:SLIPWAY_TEST_NONE")
+	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NONE is not set", "what is not in it is looked for in the environment")
 }

@@ -77,12 +77,9 @@ func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.S
 	var errs []error
 	find := func(what string, ref config.SecretRef) *dagger.Secret {
 		s, err := opts.Secret(ref)
-		if os.Getenv(moduleEnv) != "" {
-			err = fmt.Errorf("%s is on the machine that calls", ref)
-		}
 		if err != nil {
 			errs = append(errs, &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "find " + what, Err: err,
-				Fix: "put it where the configuration says, or give --state-key and --state-credentials (dagger call: before the function)"})
+				Fix: "put it where the configuration says, or give --state-key and --state-credentials, or --secrets (dagger call: before the function)"})
 		}
 		return s
 	}

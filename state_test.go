@@ -71,10 +71,12 @@ func TestStateOf_missing(t *testing.T) {
 
 	t.Run("in the module", func(t *testing.T) {
 		t.Setenv(moduleEnv, "1")
+		opts := opts
+		opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return x.secret(t.Context(), nil, ref) }
 		_, err := x.stateOf(opts, nil)
 		require.ErrorContains(t, err, "find state.credentials.AWS_ACCESS_KEY_ID: env:ID is on the machine that calls")
 		f, _ := errors.AsType[*fault.Fault](err)
-		require.Contains(t, f.Fix, "--state-credentials (dagger call: before the function)")
+		require.Contains(t, f.Fix, "--secrets (dagger call: before the function)")
 	})
 
 	x.cfg.State.Key, x.cfg.State.Credentials, x.stateKey = "", nil, filepath.Join(t.TempDir(), "none")

@@ -46,6 +46,9 @@ type target struct {
 	// hands its arguments on.
 	bundleID, platformID string
 
+	secrets string            // file with values for env:NAME
+	values  map[string]string // in it; nil: not read yet
+
 	flags *pflag.FlagSet
 	given []byte // the configuration that was read from standard input
 	cfg   *config.Config
@@ -73,11 +76,13 @@ func targetFlags(set *pflag.FlagSet) *target {
 	return t
 }
 
-// imageFlags declares the flags that say where images come from.
+// imageFlags declares the flags of commands that need the engine: where images come
+// from, and secrets.
 func imageFlags(set *pflag.FlagSet, t *target) {
 	set.StringVar(&t.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
 	set.StringVar(&t.lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	set.StringVar(&t.registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
+	set.StringVar(&t.secrets, "secrets", "", "file with secrets that the configuration refers to as env:NAME, NAME=value in each line; comes before the environment")
 	set.StringVar(&t.bundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = set.MarkHidden("bundle-id")
 }

@@ -59,13 +59,18 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 	if m.State != "" {
 		c.args = append(c.args, "--state", m.State)
 	}
-	for flag, secret := range map[string]*dagger.Secret{"state-key": m.StateKey, "state-credentials": m.StateCredentials} {
-		if secret != nil {
-			c.ctr = c.ctr.WithMountedSecret("/slipway/in/"+flag, secret)
-			c.args = append(c.args, "--"+flag, "/slipway/in/"+flag)
-		}
-	}
+	c.secret("state-key", m.StateKey)
+	c.secret("state-credentials", m.StateCredentials)
+	c.secret("secrets", m.Secrets)
 	return c, nil
+}
+
+// secret hands a secret to every command, in a file that a flag names; nil is none.
+func (c *conductor) secret(flag string, secret *dagger.Secret) {
+	if secret != nil {
+		c.ctr = c.ctr.WithMountedSecret("/slipway/in/"+flag, secret)
+		c.args = append(c.args, "--"+flag, "/slipway/in/"+flag)
+	}
 }
 
 // container is the conductor's container, from the registry or the bundle, with

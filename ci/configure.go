@@ -98,6 +98,7 @@ func (m *Slipway) configuring(ctx context.Context, platform *dagger.Directory) (
 	if err != nil {
 		return nil, refuse(err)
 	}
+	c.secret("secrets", m.Secrets)
 	c.ctr = c.ctr.WithMountedCache("/slipway/form", dag.CacheVolume(formVolume))
 	if platform != nil {
 		c.ctr = c.ctr.WithMountedDirectory("/slipway/in/platform", platform)

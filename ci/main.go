@@ -32,6 +32,8 @@ type Slipway struct {
 	StateKey *dagger.Secret
 	// +private
 	StateCredentials *dagger.Secret
+	// +private
+	Secrets *dagger.Secret
 }
 
 // New sets what all functions share.
@@ -60,10 +62,14 @@ func New(
 	// NAME=value in each line, such as AWS_ACCESS_KEY_ID=….
 	// +optional
 	stateCredentials *dagger.Secret,
+	// Secrets that the configuration refers to as env:NAME.
+	// NAME=value in each line; a value with several lines in double quotes, with \n.
+	// +optional
+	secrets *dagger.Secret,
 ) *Slipway {
 	return &Slipway{
 		Bundle: bundle, Lock: lock, Registry: registry,
-		State: state, StateKey: stateKey, StateCredentials: stateCredentials,
+		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
 	}
 }
 

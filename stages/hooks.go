@@ -34,8 +34,8 @@ const (
 	codeHookTime fault.Code = "HOK-002"
 	// codeHookSecret: a secret of a hook is not where the configuration says;
 	// nothing was started.
-	// Remedy: put it there. `dagger call` does not hand secrets to hooks:
-	// [hooks.md](hooks.md).
+	// Remedy: put it there; with `dagger call`, into the file of `--secrets`:
+	// [hooks.md](hooks.md#secrets).
 	codeHookSecret fault.Code = "HOK-003"
 	// codeHookImage: the engine cannot pull the image of a hook; nothing was
 	// started.

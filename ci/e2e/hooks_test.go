@@ -124,7 +124,7 @@ hooks:
 		require.Equal(t, shut, read(t, dir, "slipway.yaml"))
 	})
 
-	t.Run("a secret is not for the module, and is blanked out by the CLI", func(t *testing.T) {
+	t.Run("a secret is handed to the module, and is blanked out", func(t *testing.T) {
 		config := write(t, configured+`
 hooks:
   - {name: login, before: workflow, script: 'echo "token $TOKEN"; exit 3', secrets: {TOKEN: "env:SLIPWAY_E2E_TOKEN"}}
@@ -134,6 +134,12 @@ hooks:
 		require.Contains(t, r.err, "HOK-003")
 
 		const token = "correct-horse-battery-staple"
+		handed := d
+		handed.Flags = []string{"--secrets", "file:" + write(t, "SLIPWAY_E2E_TOKEN="+token+"\n")}
+		r = handed.call(t, "install", "--config", config)
+		require.Equal(t, 4, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "exit status 3: token ***")
+		require.NotContains(t, r.out+r.err, token)
 		cmd := d.CLI(t.Context(), "install", "--verbose", "--config", config)
 		cmd.Env = append(cmd.Env, "SLIPWAY_E2E_TOKEN="+token)
 		out, err := cmd.CombinedOutput()
