@@ -53,7 +53,7 @@ func TestForm(t *testing.T) {
 			{"The deployment", []string{"Up", "Up", "Enter", "Enter"}},
 			{"Provider aws", []string{"C-u", "=green", "Enter", "=green.example", "Enter", "Enter", "Enter"}},
 			{"want a region such as", []string{"=europe"}},
-			{"want the id of a VPC", []string{"C-u", "=eu-central-1", "Enter", "Enter", "Enter", "=vpc-1"}},
+			{"want the id of a VPC", []string{"C-u", "=us-w", "C-e", "Enter", "Enter", "Enter", "=vpc-1"}},
 			{"The platform", []string{"C-u", "Enter", "=team-blue", "Enter", "=admin,ops", "Enter", "=192.0.2.0/24", "Enter"}},
 			{"Provider aws", []string{"BTab"}},
 			{"More", []string{"Enter", "Enter"}},

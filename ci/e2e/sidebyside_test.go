@@ -15,6 +15,7 @@ import (
 // cluster, passwords and records, and removing what the failed one left leaves the
 // other alone.
 func TestTwoDeploymentsSideBySide(t *testing.T) {
+	t.Parallel()
 	left, right := open(t, "e2e-left"), open(t, "e2e-right")
 	kept := t.TempDir()
 	left.Config, right.Config = kept, kept

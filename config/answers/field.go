@@ -37,6 +37,7 @@ type Field struct {
 	Options  []string // the only answers; nil when there are others
 	Default  string   // what it is without an answer, as an answer is written; may be empty
 	Example  string   // as an answer is written; may be empty
+	Examples []string // all of them, that one first
 	Required bool     // a file without it is not valid
 
 	numbers     bool     // List: of whole numbers
@@ -143,8 +144,11 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	if at.Default != nil {
 		f.Default = written(at.Default)
 	}
-	if len(at.Examples) > 0 {
-		f.Example = written(at.Examples[0])
+	for _, v := range at.Examples {
+		f.Examples = append(f.Examples, written(v))
+	}
+	if len(f.Examples) > 0 {
+		f.Example = f.Examples[0]
 	}
 	return f, nil
 }

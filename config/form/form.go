@@ -125,8 +125,8 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 	s.texts[q.Path] = text
 	input := huh.NewInput().Title(q.Title()).Description(describe(q)).Placeholder(placeholder(q)).Value(text).
 		Validate(func(string) error { return try() })
-	if q.Example != "" && q.Kind == answers.Line {
-		input.Suggestions([]string{q.Example})
+	if q.Kind == answers.Line {
+		input.Suggestions(q.Examples)
 	}
 	return &line{Input: input, try: try}
 }

@@ -176,6 +176,7 @@ func about(s *jsonschema.Schema) string {
 	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
 		text += " Suggested by: " + strings.Join(names, ", ") + "."
 	}
+	var examples []string
 	for _, e := range s.Examples {
 		example, ok := e.(string)
 		if !ok {
@@ -186,8 +187,11 @@ func about(s *jsonschema.Schema) string {
 			}
 		}
 		if !strings.Contains(example, "\n") && !strings.Contains(example, "-----") {
-			text += " Example: `" + strings.ReplaceAll(example, "|", `\|`) + "`"
+			examples = append(examples, "`"+strings.ReplaceAll(example, "|", `\|`)+"`")
 		}
+	}
+	if len(examples) > 0 {
+		text += " Example: " + strings.Join(examples, ", ")
 	}
 	return text
 }

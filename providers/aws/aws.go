@@ -20,7 +20,7 @@ type Provider struct{}
 
 // Settings is this provider's section of the config.
 type Settings struct {
-	Region   string   `json:"region" suggested:"AWS_REGION,AWS_DEFAULT_REGION" jsonschema:"required,pattern=^[a-z]{2}(-[a-z]+)+-[0-9]$,example=eu-central-1" jsonschema_description:"Region in which everything is made."`
+	Region   string   `json:"region" suggested:"AWS_REGION,AWS_DEFAULT_REGION" jsonschema:"required,pattern=^[a-z]{2}(-[a-z]+)+-[0-9]$,example=eu-central-1,example=eu-west-1,example=us-east-1,example=us-east-2,example=us-west-2,example=ap-northeast-1,example=ap-southeast-1" jsonschema_description:"Region in which everything is made."`
 	Account  string   `json:"account,omitempty" jsonschema:"pattern=^[0-9]{12}$,example=123456789012" jsonschema_description:"Account that the credentials must belong to, 12 digits; not checked when left out."`
 	CIDR     string   `json:"cidr,omitempty" jsonschema:"default=10.250.0.0/16,example=10.20.0.0/16" jsonschema_description:"IPv4 network of the VPC that is made, /16 to /20."`
 	VPCID    string   `json:"vpcId,omitempty" jsonschema:"pattern=^vpc-[0-9a-f]{8}([0-9a-f]{9})?$,example=vpc-0123456789abcdef0" jsonschema_description:"VPC to use in place of one that is made."`

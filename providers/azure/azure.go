@@ -20,7 +20,7 @@ type Provider struct{}
 // Settings is this provider's section of the config.
 type Settings struct {
 	Subscription  string `json:"subscription" suggested:"ARM_SUBSCRIPTION_ID,AZURE_SUBSCRIPTION_ID" jsonschema:"required,pattern=^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$,example=01234567-89ab-cdef-0123-456789abcdef" jsonschema_description:"Id of the subscription in which everything is made."`
-	Location      string `json:"location" jsonschema:"required,pattern=^[a-z]+[0-9]?$,example=germanywestcentral" jsonschema_description:"Location in which everything is made, as az account list-locations names it."`
+	Location      string `json:"location" jsonschema:"required,pattern=^[a-z]+[0-9]?$,example=germanywestcentral,example=westeurope,example=northeurope,example=eastus,example=westus2,example=southeastasia" jsonschema_description:"Location in which everything is made, as az account list-locations names it."`
 	ResourceGroup string `json:"resourceGroup,omitempty" jsonschema:"example=platform" jsonschema_description:"Resource group to use; one is made for the deployment when left out."`
 	CIDR          string `json:"cidr,omitempty" jsonschema:"default=10.250.0.0/16,example=10.20.0.0/16" jsonschema_description:"IPv4 network of the virtual network that is made, /8 to /20."`
 }
