@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/form"
 	"github.com/slipway-sh/slipway/config/migrate"
@@ -33,8 +35,10 @@ type configuring struct {
 	plain      bool // asks in lines
 	force      bool
 
-	base []byte // the earlier configuration, of the current version; may be empty
-	from string // where it is from
+	base     []byte // the earlier configuration, of the current version; may be empty
+	from     string // where it is from
+	release  string // the platform release in it
+	complete bool   // what was given is in the draft, also what only the platform knows
 }
 
 const configureLong = `It asks in a form on a terminal, and begins with what it finds, the first that says
@@ -50,7 +54,7 @@ and slipway use NAME. No secret belongs into it, only where it is.`
 func configureCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	c := &configuring{t: target{flags: set}}
 	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; what is kept under it is where the form begins")
-	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; may be repeated")
+	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; an empty answer takes the field away, and its default applies; may be repeated")
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
 	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, or a run that slipway report has written (its directory, or a .tar.gz of it)")
 	set.StringVarP(&c.output, "output", "o", "", "file to write in place of keeping it by name; - is standard output")
@@ -140,6 +144,17 @@ func (c *configuring) asker(io streams) form.Asker {
 
 // begin reads the earlier configuration: that of --file, else what is there already.
 func (c *configuring) begin(io streams) error {
+	switch other := os.Getenv(envDeployment); {
+	case c.deployment == "" && c.t.flags.Changed("deployment"):
+		return errUsage{errors.New("--deployment is empty; give a name")}
+	case other == "" || c.output != "" || os.Getenv(moduleEnv) != "":
+	case c.deployment == "":
+		c.deployment = other
+		fmt.Fprintf(io.err, "slipway: deployment %s (chosen with %s; --deployment chooses another)\n", other, envDeployment)
+	}
+	if other := os.Getenv(envDeployment); other != "" && other != c.deployment {
+		fmt.Fprintf(io.err, "slipway: the variables of deployment %s (%s) are no answers here\n", other, envDeployment)
+	}
 	if c.deployment != "" && c.output != "" {
 		return errUsage{errors.New("give either --deployment, under which the file is kept, or --output")}
 	}
@@ -155,10 +170,11 @@ func (c *configuring) begin(io streams) error {
 	if err != nil {
 		return err
 	}
+	recorded := false
 	switch {
 	case c.file != "":
 		c.from = c.file
-		c.base, err = earlier(c.file, io.in)
+		c.base, recorded, err = earlier(c.file, io)
 	case there != "":
 		c.from = there
 		if c.base, err = os.ReadFile(there); errors.Is(err, fs.ErrNotExist) {
@@ -166,8 +182,7 @@ func (c *configuring) begin(io streams) error {
 		}
 	}
 	if err != nil {
-		return &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the configuration to begin with", Err: err,
-			Fix: "give --file the path of a configuration, or of a run that slipway report has written"}
+		return unreadable("read the configuration to begin with", "give --file the path of a configuration, or of a run that slipway report has written", err)
 	}
 	var changes []migrate.Change
 	if c.base, changes, err = config.Migrate(c.base, c.from); err != nil {
@@ -176,7 +191,26 @@ func (c *configuring) begin(io streams) error {
 	for _, change := range changes {
 		fmt.Fprintf(io.err, "slipway: %s is of an older version: %s\n", c.from, change)
 	}
+	schema := answers.NewSchema(describe(), nil)
+	if recorded {
+		if c.base, err = answers.Readable(schema, c.base); err != nil {
+			return err
+		}
+	}
+	d, err := answers.NewDraft(schema, c.base)
+	if err != nil {
+		return unreadable("read the configuration to begin with", "correct the file", err)
+	}
+	c.release = d.Get("platform.release")
 	return nil
+}
+
+// unreadable is a file that cannot be read; an interruption stays one.
+func unreadable(op, fix string, err error) error {
+	if _, coded := errors.AsType[*fault.Fault](err); coded {
+		return err
+	}
+	return &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: op, Err: err, Fix: fix}
 }
 
 // destination is the file that is written for a deployment; empty when that is
@@ -187,11 +221,20 @@ func (c *configuring) destination(name string) (string, error) {
 		return "", nil
 	case "":
 	default:
+		if info, err := os.Stat(filepath.Dir(c.output)); err != nil || !info.IsDir() {
+			return "", errUsage{fmt.Errorf("--output is %s; give a file in a folder that exists", c.output)}
+		}
 		return c.output, nil
 	}
 	folder, err := deployments.Default()
-	if err != nil || name == "" {
+	if err != nil {
 		return "", err
+	}
+	if folder == "" {
+		return "", errUsage{errors.New("there is no folder to keep it in: set HOME or " + deployments.EnvFolder + ", or give --output FILE")}
+	}
+	if name == "" {
+		return "", nil
 	}
 	file := folder.File(name)
 	if file == "" {
@@ -213,13 +256,14 @@ func (c *configuring) write(io streams, cfg *config.Config, text []byte) error {
 	}
 	flag := "--deployment " + name
 	if c.output == "" {
-		err = c.keep(name, text)
+		err = c.keep(io, name, text)
 	} else {
 		flag = "--config " + quoted(c.output)
-		err = atomicfile.Write(file, text, 0o600)
+		err = overwrite(file, text)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		fmt.Fprintf(io.err, "\n%s\n\nslipway: this could not be written\n", text)
+		return unwritten(file, err)
 	}
 	next := "slipway install " + flag
 	if _, err := providerRegistry().Get(cfg.Provider); err != nil {
@@ -229,8 +273,31 @@ func (c *configuring) write(io streams, cfg *config.Config, text []byte) error {
 	return nil
 }
 
+// codeUnwritten: the configuration that was made cannot be written to its place. It was
+// shown, so that nothing is lost.
+// Remedy: give another place, `--output FILE`, or yourself access to that one.
+const codeUnwritten fault.Code = "CFG-014"
+
+func unwritten(file string, err error) error {
+	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: "write " + file, Err: err,
+		Fix: "give another place, --output FILE, or yourself access to that one"}
+}
+
+// overwrite writes a file, or the one that a link leads to, which keeps its mode.
+func overwrite(file string, text []byte) error {
+	mode := os.FileMode(0o600)
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		info, err := os.Stat(target)
+		if err != nil {
+			return err
+		}
+		file, mode = target, info.Mode().Perm()
+	}
+	return atomicfile.Write(file, text, mode)
+}
+
 // keep keeps the file by name; the first one that is kept is the current one.
-func (c *configuring) keep(name string, text []byte) error {
+func (c *configuring) keep(io streams, name string, text []byte) error {
 	folder, err := deployments.Default()
 	if err != nil {
 		return err
@@ -239,8 +306,11 @@ func (c *configuring) keep(name string, text []byte) error {
 		return err
 	}
 	names, err := folder.Names()
-	if err != nil || len(names) != 1 {
-		return err
+	if err == nil && len(names) == 1 {
+		err = folder.Use(name)
 	}
-	return folder.Use(name)
+	if err != nil { // it is kept all the same
+		fmt.Fprintf(io.err, "slipway: choose it as the current deployment: %v\n", err)
+	}
+	return nil
 }

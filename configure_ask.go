@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/invopop/jsonschema"
 
@@ -27,14 +28,11 @@ func describe() *jsonschema.Schema { return config.Describe(providerRegistry().S
 // ask has a person answer, and returns the file that they want written; nil when
 // they want none.
 func (c *configuring) ask(ctx context.Context, io streams, asker form.Asker) ([]byte, error) {
-	plain, err := answers.NewSchema(describe(), nil)
+	s, err := c.start(answers.NewSchema(describe(), nil), nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.start(plain, nil, nil, "aws", "azure", "onprem", "local", "proxy")
-	if err != nil {
-		return nil, err
-	}
+	s.suggest("proxy")
 	if len(s.problems) > 0 {
 		return nil, c.invalid(s.problems)
 	}
@@ -64,7 +62,9 @@ func (c *configuring) ask(ctx context.Context, io streams, asker form.Asker) ([]
 
 // interview asks all questions once.
 func (c *configuring) interview(ctx context.Context, io streams, asker form.Asker, s *started) error {
-	c.askWrong(s)
+	if err := c.askWrong(s); err != nil {
+		return err
+	}
 	if err := c.page(ctx, asker, s, s.Schema.First()); err != nil {
 		return err
 	}
@@ -72,35 +72,43 @@ func (c *configuring) interview(ctx context.Context, io streams, asker form.Aske
 	if err != nil {
 		return err
 	}
-	for section := range strings.SplitSeq("aws azure onprem local", " ") {
-		if section != s.Draft.Get("provider") && len(c.base) == 0 {
-			s.Draft.Remove(section) // what the environment suggested for it
-		}
-	}
 	s.Platform(schema, components)
-	// What was given can only be taken in whole once the schema is.
-	full, err := c.start(schema, components, nil)
-	if err != nil {
+	if !c.complete { // what was given can only be taken in whole once the schema is
+		full, err := c.start(schema, components, nil)
+		if err != nil {
+			return err
+		}
+		full.tell(io.terminal)
+		if len(full.problems) > 0 {
+			return c.invalid(full.problems)
+		}
+		own := func(g answers.Given) bool {
+			return strings.HasPrefix(g.Field.Path, "platform.settings.") || strings.HasPrefix(g.Field.Path, answers.Components+".")
+		}
+		s.take(slices.DeleteFunc(full.given, func(g answers.Given) bool { return !own(g) }))
+		c.complete = true
+	}
+	s.suggest(s.Draft.Get("provider"))
+	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	full.tell(io.terminal)
-	if len(full.problems) > 0 {
-		return c.invalid(full.problems)
-	}
-	s.Given = full.Given
-	c.askWrong(s)
 	return c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components))
 }
 
 // askWrong has those fields asked all the same whose answers were given and are wrong.
-func (c *configuring) askWrong(s *started) {
+// What may be a secret is not shown again.
+func (c *configuring) askWrong(s *started) error {
 	text, err := s.Draft.Bytes()
 	if err != nil {
-		return // the form will say so
+		return err
 	}
 	for _, p := range c.check(text) {
 		delete(s.Given, p.Field)
+		if f, wrong := s.Schema.Field(p.Field); wrong == nil && f.Secret(s.Draft.Get(p.Field)) {
+			s.Draft.Remove(p.Field)
+		}
 	}
+	return nil
 }
 
 // page asks the questions of pages that are not answered yet.
@@ -144,8 +152,8 @@ func (c *configuring) review(ctx context.Context, io streams, asker form.Asker, 
 		}
 		fmt.Fprintf(io.terminal, "\n%s\n\n", strings.TrimRight(string(text), "\n"))
 		there, err := readIfThere(file)
-		if err != nil {
-			return nil, "", err
+		if err != nil { // which the one who writes it says again
+			fmt.Fprintf(io.terminal, "%s\n", err)
 		}
 		question := "Write it to standard output?"
 		switch {
@@ -199,11 +207,11 @@ func readIfThere(file string) ([]byte, error) {
 		return nil, nil
 	}
 	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
+		return nil, unwritten(file, err)
 	}
 	return text, nil
 }
@@ -256,8 +264,7 @@ func (c *configuring) check(text []byte) []config.Problem {
 			return problems
 		}
 	}
-	t := &target{platform: c.t.platform, cfg: cfg}
-	release, err := t.releaseHere()
+	release, err := c.releaseOf(cfg)
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		return append(problems, config.Problem{Field: "platform.release", Got: f.Err.Error(), Want: "one that is there: " + f.Fix})
 	}

@@ -13,13 +13,15 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 )
 
 // started is a draft of what was found, with the fields that need not be asked.
 type started struct {
 	*answers.Interview
-	problems []config.Problem // with the answers that were given
+	given    []answers.Given
+	problems []config.Problem // with them
 	answered []string         // variables that are answers
 	unknown  []string         // variables that look as if they were
 }
@@ -36,7 +38,7 @@ func (s *started) tell(w io.Writer) {
 
 // start makes the draft of the earlier configuration and of the answers that were
 // given, for a platform release.
-func (c *configuring) start(schema *answers.Schema, components []answers.Component, fragment []byte, usual ...string) (*started, error) {
+func (c *configuring) start(schema *answers.Schema, components []answers.Component, fragment []byte) (*started, error) {
 	draft, err := answers.NewDraft(schema, c.base)
 	if err != nil {
 		return nil, err
@@ -46,11 +48,7 @@ func (c *configuring) start(schema *answers.Schema, components []answers.Compone
 	for _, component := range components {
 		names = append(names, component.Name)
 	}
-	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, deployments.EnvFolder+"=") })
-	if err := c.absolute(draft, filepath.Dir(c.from)); err != nil {
-		return nil, err
-	}
-	given, unknown := schema.Environment(environ, names)
+	given, unknown := schema.Environment(c.environ(), names)
 	s.unknown = unknown
 	for _, g := range given {
 		s.answered = append(s.answered, g.By)
@@ -62,6 +60,9 @@ func (c *configuring) start(schema *answers.Schema, components []answers.Compone
 			return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the answers", Err: err, Fix: "give --answers a file with YAML as in a configuration"}
 		}
 		draft.Merge(more)
+		if name := more.Get("global.name"); name != "" && c.deployment != "" && name != c.deployment {
+			s.problems = append(s.problems, config.Problem{Field: "global.name", Got: document.Quote(name) + " in --answers", Want: c.deployment + ", as --deployment says, or no --deployment"})
+		}
 	}
 	given, problems := schema.Assignments(c.sets)
 	s.problems = append(s.problems, problems...)
@@ -71,66 +72,66 @@ func (c *configuring) start(schema *answers.Schema, components []answers.Compone
 		}
 	}
 	s.take(given)
-	for _, section := range usual {
-		for _, g := range schema.Usual(section, os.LookupEnv) {
-			if !draft.Has(g.Field.Path) {
-				s.problems = append(s.problems, wrong(draft.Set(g.Field, g.Answer))...)
-			}
-		}
-	}
 	return s, nil
 }
 
-// absolute makes a path of the platform release that is relative to dir one that
-// works from anywhere, where dir is not the working directory.
-func (c *configuring) absolute(d *answers.Draft, dir string) error {
-	path := d.Get("platform.release")
-	if !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
+// environ are the variables that may be answers. Those of another deployment, which
+// slipway env has left in the shell, are none.
+func (c *configuring) environ() []string {
+	if other := os.Getenv(envDeployment); other != "" && other != c.deployment {
 		return nil
 	}
-	abs, err := filepath.Abs(dir)
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, deployments.EnvFolder+"=") })
+}
+
+// suggest enters what variables of other programs suggest for sections of the file.
+func (s *started) suggest(sections ...string) {
+	for _, section := range sections {
+		for _, g := range s.Schema.Usual(section, os.LookupEnv) {
+			if !s.Draft.Has(g.Field.Path) {
+				s.problems = append(s.problems, wrong(s.Draft.Set(g.Field, g.Answer))...)
+			}
+		}
+	}
+}
+
+// resolve is the absolute path of the platform release that a draft names with a path:
+// one of the earlier file is relative to that, any other to the working directory.
+func (c *configuring) resolve(path string) (string, error) {
+	if path == c.release && c.release != "" && !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(c.from), path)
+	}
+	abs, err := filepath.Abs(path)
 	if err != nil {
-		return fmt.Errorf("find %s: %w", dir, err)
+		return "", fmt.Errorf("find %s: %w", path, err)
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("find the working directory: %w", err)
-	}
-	if abs != here {
-		d.SetText("platform.release", filepath.Join(abs, path))
-	}
-	return nil
+	return abs, nil
 }
 
 // text is the file that a draft makes, for the place where it is written: a relative
-// path in a file is relative to the file.
+// path of the platform release in a file is relative to the file.
 func (c *configuring) text(d *answers.Draft) ([]byte, error) {
+	path := d.Get("platform.release")
+	if os.Getenv(moduleEnv) != "" || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
+		return d.Bytes()
+	}
+	abs, err := c.resolve(path)
+	if err != nil {
+		return nil, err
+	}
 	file, err := c.destination(d.Get("global.name"))
 	if err != nil && c.output != "" {
 		return nil, err
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
-	}
-	at := here
-	if file != "" {
-		if at, err = filepath.Abs(filepath.Dir(file)); err != nil {
-			return nil, fmt.Errorf("find %s: %w", file, err)
-		}
-	}
-	path := d.Get("platform.release")
-	if os.Getenv(moduleEnv) != "" { // who calls puts the file where they want
-		return d.Bytes()
-	}
-	if at != here && strings.Contains(path, "/") && !filepath.IsAbs(path) && !document.Refers(path) {
-		d.SetText("platform.release", filepath.Join(here, path))
+	if there, err := filepath.Abs(filepath.Join(filepath.Dir(file), path)); err != nil || there != abs {
+		d.SetText("platform.release", abs)
 	}
 	return d.Bytes()
 }
 
 // take takes over answers that were given.
 func (s *started) take(given []answers.Given) {
+	s.given = append(s.given, given...)
 	for _, g := range given {
 		s.Given[g.Field.Path] = true
 		s.problems = append(s.problems, wrong(s.Draft.Set(g.Field, g.Answer))...)
@@ -146,29 +147,33 @@ func wrong(p *config.Problem) []config.Problem {
 
 // given makes the file without asking.
 func (c *configuring) given(io streams) ([]byte, error) {
-	fragment, err := c.answers(io.in)
+	fragment, err := c.answers(io)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := answers.NewSchema(describe(), nil)
-	if err != nil {
-		return nil, err
-	}
+	plain := answers.NewSchema(describe(), nil)
 	first, err := c.start(plain, nil, fragment)
 	if err != nil {
 		return nil, err
 	}
-	schema, components, _ := c.platform(first.Draft)
-	if schema == nil { // its problem is one of check
+	schema, components, err := c.platform(first.Draft)
+	if err != nil { // which check says as well
 		schema = plain
 	}
 	provider := first.Draft.Get("provider")
 	if provider == "" {
 		provider = config.Default().Provider
 	}
-	s, err := c.start(schema, components, fragment, provider)
+	s, err := c.start(schema, components, fragment)
 	if err != nil {
 		return nil, err
+	}
+	s.suggest(provider)
+	for _, g := range s.given {
+		section, _, _ := strings.Cut(g.Field.Path, ".")
+		if g.By == "--set" && section != provider && slices.Contains(providerRegistry().Names(), section) {
+			s.problems = append(s.problems, config.Problem{Field: g.Field.Path, Got: "an answer", Want: "none, as the provider is " + provider + "; or --set provider=" + section})
+		}
 	}
 	s.tell(io.err)
 	missing := answers.Missing(s.Draft, schema.Must(provider))
@@ -204,7 +209,7 @@ const codeInTheWay fault.Code = "CFG-012"
 // inTheWay refuses to replace a file that was not begun with.
 func (c *configuring) inTheWay(name string, text []byte) error {
 	file, err := c.destination(name)
-	if err != nil || c.force || file == c.from {
+	if err != nil || c.force || same(file, c.from) {
 		return err
 	}
 	there, err := readIfThere(file)
@@ -215,18 +220,23 @@ func (c *configuring) inTheWay(name string, text []byte) error {
 		Fix: "begin with it (--deployment NAME, or --file FILE), or replace it: --force"}
 }
 
-// answers reads the file with answers.
-func (c *configuring) answers(in io.Reader) (text []byte, err error) {
-	switch c.fragment {
-	case "":
-		return nil, nil
-	case "-":
-		text, err = io.ReadAll(io.LimitReader(in, 2<<20))
-	default:
-		text, err = os.ReadFile(c.fragment)
-	}
+// same tells whether two paths lead to the same file.
+func same(a, b string) bool {
+	one, err := os.Stat(a)
 	if err != nil {
-		return nil, &fault.Fault{Code: codeUnreadable, Class: fault.Usage, Op: "read the answers", Err: err, Fix: "give --answers the path of a file that exists"}
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// answers reads the file with answers.
+func (c *configuring) answers(io streams) (text []byte, err error) {
+	if c.fragment == "" {
+		return nil, nil
+	}
+	if text, err = contents(c.fragment, io); err != nil {
+		return nil, unreadable("read the answers", "give --answers the path of a file that exists", err)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -245,17 +255,13 @@ func answersCurrent(text []byte) ([]byte, error) {
 }
 
 // platform is the schema with what the platform release of a draft brings, and its
-// components. The problem is that of a release that cannot be read.
+// components. The error is that of a release that cannot be read.
 func (c *configuring) platform(d *answers.Draft) (*answers.Schema, []answers.Component, error) {
-	t := &target{platform: c.t.platform, cfg: config.Default()}
-	if release := d.Get("platform.release"); release != "" {
-		t.cfg.Platform.Release = release
+	cfg := config.Default()
+	if name := d.Get("platform.release"); name != "" {
+		cfg.Platform.Release = name
 	}
-	release, err := t.releaseHere()
-	if err != nil {
-		return nil, nil, err
-	}
-	schema, err := answers.NewSchema(describe(), release.SettingsSchema())
+	release, err := c.releaseOf(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -265,5 +271,17 @@ func (c *configuring) platform(d *answers.Draft) (*answers.Schema, []answers.Com
 			components = append(components, answers.Component{Name: part.Name, On: part.Enabled})
 		}
 	}
-	return schema, components, nil
+	return answers.NewSchema(describe(), release.SettingsSchema()), components, nil
+}
+
+// releaseOf is the platform release of a configuration in the making.
+func (c *configuring) releaseOf(cfg *config.Config) (*platform.Release, error) {
+	t := &target{platform: c.t.platform, cfg: cfg}
+	if t.platform == "" && cfg.ReleaseIsPath() {
+		var err error
+		if t.platform, err = c.resolve(cfg.Platform.Release); err != nil {
+			return nil, err
+		}
+	}
+	return t.releaseHere()
 }

@@ -12,32 +12,58 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 )
 
 // runConfig is the configuration in what slipway report writes.
 const runConfig = "config.yaml"
 
-// earlier reads a configuration: file itself, or the one in it, where that is the
-// directory of a run or a .tar.gz of one; - is standard input.
-func earlier(file string, in io.Reader) ([]byte, error) {
-	if file == "-" {
-		return limited(in)
+// earlier reads a configuration: file itself, or the one in it, which a run has
+// recorded, where that is the directory of a run or a .tar.gz of one.
+func earlier(file string, io streams) (text []byte, recorded bool, err error) {
+	if file != "-" {
+		info, err := os.Stat(file)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case info.IsDir():
+			text, err = contents(filepath.Join(file, runConfig), io)
+			return text, true, err
+		case strings.HasSuffix(file, ".tar.gz"), strings.HasSuffix(file, ".tgz"):
+			text, err = packed(file)
+			return text, true, err
+		}
 	}
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		file = filepath.Join(file, runConfig)
-	case strings.HasSuffix(file, ".tar.gz"), strings.HasSuffix(file, ".tgz"):
-		return packed(file)
+	text, err = contents(file, io)
+	return text, false, err
+}
+
+// contents is what a file holds, or standard input (-), which an interruption leaves.
+func contents(file string, streams streams) ([]byte, error) {
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		return limited(f)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
+	type read struct {
+		text []byte
+		err  error
 	}
-	defer func() { _ = f.Close() }()
-	return limited(f)
+	done := make(chan read, 1)
+	go func() {
+		text, err := limited(streams.in)
+		done <- read{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-streams.stop:
+		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "read standard input", Err: errors.New("interrupted"), Fix: "run the same command again"}
+	}
 }
 
 // limited reads a configuration: no more than one may be.

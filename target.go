@@ -122,7 +122,7 @@ func (t *target) read(streams streams) (data []byte, err error) {
 	switch t.config {
 	case "":
 	case "-":
-		data, err = io.ReadAll(io.LimitReader(streams.in, 2<<20))
+		data, err = contents("-", streams)
 		t.given = data
 	default:
 		data, err = os.ReadFile(t.config)

@@ -6,11 +6,9 @@ import (
 	"github.com/slipway-sh/slipway/ci/internal/dagger"
 )
 
-// formVolume keeps what the form has written, for those who call Configure then.
-const (
-	formVolume = "slipway-form"
-	formFile   = "/slipway/form/slipway.yaml"
-)
+// formFile is where the form writes: on a volume of the engine, for those who call
+// Configure then.
+const formFile = "/slipway/form/slipway.yaml"
 
 // Configure makes a configuration out of answers, and returns the file.
 //
@@ -34,11 +32,14 @@ func (m *Slipway) Configure(
 	// Begin with what `form terminal` wrote last.
 	// +optional
 	fromForm bool,
+	// Name of that form; those who share an engine take one each.
+	// +default="form"
+	name string,
 	// The platform release, where it is none of the reference platform's.
 	// +optional
 	platform *dagger.Directory,
 ) (*dagger.File, error) {
-	c, err := m.configuring(ctx, platform)
+	c, err := m.configuring(ctx, name, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +73,9 @@ func (m *Slipway) Configure(
 // +cache="never"
 func (m *Slipway) Form(
 	ctx context.Context,
+	// Name of the form; those who share an engine take one each.
+	// +default="form"
+	name string,
 	// The platform release, where it is none of the reference platform's.
 	// +optional
 	platform *dagger.Directory,
@@ -79,7 +83,7 @@ func (m *Slipway) Form(
 	// +optional
 	accessible bool,
 ) (*dagger.Container, error) {
-	c, err := m.configuring(ctx, platform)
+	c, err := m.configuring(ctx, name, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +97,13 @@ func (m *Slipway) Form(
 
 // configuring is a conductor that can read the platform release and what the form
 // wrote.
-func (m *Slipway) configuring(ctx context.Context, platform *dagger.Directory) (*conductor, error) {
+func (m *Slipway) configuring(ctx context.Context, name string, platform *dagger.Directory) (*conductor, error) {
 	c, err := m.container(ctx)
 	if err != nil {
 		return nil, refuse(err)
 	}
 	c.secret("secrets", m.Secrets)
-	c.ctr = c.ctr.WithMountedCache("/slipway/form", dag.CacheVolume(formVolume))
+	c.ctr = c.ctr.WithMountedCache("/slipway/form", dag.CacheVolume("slipway-form-"+name))
 	if platform != nil {
 		c.ctr = c.ctr.WithMountedDirectory("/slipway/in/platform", platform)
 		c.args = append(c.args, "--platform", "/slipway/in/platform")

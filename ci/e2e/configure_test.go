@@ -95,7 +95,7 @@ func TestForm(t *testing.T) {
 			for _, p := range pages {
 				s.after(p.text, p.keys...)
 			}
-			s.requireStory("form/"+provider+".txt", nil)
+			s.requireStory("form/" + provider + ".txt")
 			out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "validate", "--config", filepath.Join(dir, "slipway.yaml")).CombinedOutput()
 			require.NoError(t, err, string(out))
 		})
@@ -108,16 +108,17 @@ func TestFormThatIsLeft(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-form")
 	for name, c := range map[string]struct {
-		args []string
-		keys []string
-		says []string
+		args   []string
+		keys   []string
+		says   []string
+		before string // what is seen before the last key
 	}{
-		"Ctrl-C":                       {nil, []string{"Enter", "Enter", "=x", "C-c"}, []string{"error RUN-001: configure: interrupted", "nothing was written", "[exit 7]"}},
-		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "C-c"}, []string{"Replace slipway.yaml by it?", "[exit 7]"}},
-		"Ctrl-C, for a reader":         {[]string{"--accessible"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}},
-		"the end, for a reader":        {[]string{"--accessible"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}},
-		"No":                           {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}},
-		"a platform that is not there": {nil, []string{"Enter", "C-u", "=9.9.9", "Enter", "C-c"}, []string{"[exit 7]"}},
+		"Ctrl-C":                       {nil, []string{"Enter", "Enter", "=x", "C-c"}, []string{"error RUN-001: configure: interrupted", "nothing was written", "[exit 7]"}, ""},
+		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "C-c"}, []string{"Replace slipway.yaml by it?", "[exit 7]"}, ""},
+		"Ctrl-C, for a reader":         {[]string{"--accessible"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}, ""},
+		"the end, for a reader":        {[]string{"--accessible"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}, ""},
+		"No":                           {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}, ""},
+		"a platform that is not there": {nil, []string{"Enter", "C-u", "=9.9.9", "Enter", "C-c"}, []string{"[exit 7]"}, `there is no release "9.9.9"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +127,11 @@ func TestFormThatIsLeft(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "slipway.yaml"), []byte(before), 0o600))
 			s := d.form(t, dir, config, append([]string{"--output", "slipway.yaml"}, c.args...)...)
 			s.shows("provider")
-			s.press(c.keys...)
+			s.press(c.keys[:len(c.keys)-1]...)
+			if c.before != "" {
+				s.shows(c.before)
+			}
+			s.press(c.keys[len(c.keys)-1])
 			for _, text := range c.says {
 				s.shows(text)
 			}
@@ -157,7 +162,7 @@ func TestConfigureWithTheModule(t *testing.T) {
 	d.ok(t, "configure", "--set", `"local.ports=80,443"`, "--answers", answers, "--platform", "examples/platform/1.0.0", "export", "--path", file)
 	require.Contains(t, read(t, dir, "slipway.yaml"), "global:\n  name: blue\n  domain: slipway.test\n  scale: 100\nplatform:\n  release: ./mine\nlocal:\n  ports: [80, 443]\n")
 
-	cmd := d.Module(t.Context(), "form", "terminal")
+	cmd := d.Module(t.Context(), "form", "--name", "e2e", "terminal")
 	for i, arg := range cmd.Args {
 		if arg == "plain" { // with it there is no terminal
 			cmd.Args[i] = "auto"
@@ -169,6 +174,6 @@ func TestConfigureWithTheModule(t *testing.T) {
 	s.shows("/slipway/form/slipway.yaml")
 	s.press("Enter")
 	s.shows("[exit 0]")
-	d.ok(t, "configure", "--from-form", "export", "--path", file)
+	d.ok(t, "configure", "--from-form", "--name", "e2e", "export", "--path", file)
 	require.Contains(t, read(t, dir, "slipway.yaml"), "name: green\n")
 }

@@ -108,14 +108,10 @@ func (s *screen) after(text string, keys ...string) {
 	fmt.Fprintf(&s.story, "──── %s\n%s\n", strings.Join(keys, " "), s.shows(text))
 }
 
-// requireStory compares the story with a golden, in which each word of hide is
-// replaced by its name.
-func (s *screen) requireStory(name string, hide map[string]string) {
+// requireStory compares the story with a golden.
+func (s *screen) requireStory(name string) {
 	s.t.Helper()
 	got := s.story.String()
-	for word, by := range hide {
-		got = strings.ReplaceAll(got, word, by)
-	}
 	file := filepath.Join("testdata", name)
 	if *update {
 		require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o755))

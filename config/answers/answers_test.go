@@ -19,9 +19,7 @@ func schema(t *testing.T, settings string) *answers.Schema {
 	if settings != "" {
 		own = []byte(settings)
 	}
-	s, err := answers.NewSchema(config.Describe(registry.All().Settings()), own)
-	require.NoError(t, err)
-	return s
+	return answers.NewSchema(config.Describe(registry.All().Settings()), own)
 }
 
 func draft(t *testing.T, s *answers.Schema, text string) *answers.Draft {
@@ -208,20 +206,93 @@ proxy:
 
 func TestTheConfigurationOfARunIsMadeReadable(t *testing.T) {
 	s := schema(t, "")
-	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: blue}\nsmtp: {host: a.example, from: a@b.example, username: \"$${x}\", password: \"env:X\"}\nlocal: {ports: [80]}\nhooks: [{name: tell, after: workflow, script: \"a\\nb\\n\"}]\n"),
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: blue}\nsmtp: {host: a.example, from: a@b.example, username: \"$${x}\", password: \"env:X\"}\nlocal: {ports: [80]}\nplatform: {components: {web: {values: {a: \"\", b: {}, c: []}}}}\nhooks: [{name: tell, after: workflow, script: \"a\\nb\\n\", env: {EMPTY: \"\"}}]\n"),
 		config.Options{Env: func(string) (string, bool) { return "", false }})
 	require.NoError(t, err)
-	d := draft(t, s, string(cfg.Canonical()))
-	text := file(t, d)
+	readable, err := answers.Readable(s, cfg.Canonical())
+	require.NoError(t, err)
+	text := file(t, draft(t, s, string(readable)))
 	require.Contains(t, text, "global:\n  name: blue\n")
 	require.Contains(t, text, "script: |\n      a\n      b\n")
 	require.Contains(t, text, "ports: [80]")
 	require.Contains(t, text, "username: $${x}")
-	require.NotContains(t, text, "{}")
-	require.NotContains(t, text, `""`)
+	require.NotContains(t, text, "state: ")
+	require.NotContains(t, text, "email: \"\"")
 	again, err := config.Load([]byte(text), config.Options{Env: func(string) (string, bool) { return "", false }})
 	require.NoError(t, err)
 	require.Equal(t, string(cfg.Canonical()), string(again.Canonical()), "it is the same configuration")
+}
+
+func TestAFileInFlowStyleStaysAsItIs(t *testing.T) {
+	s := schema(t, "")
+	base := `{apiVersion: slipway.sh/v1, global: {name: blue, domain: "${D:-x.example}"}, hooks: [{name: a, after: workflow, run: [x], env: {E: ""}}], platform: {components: {web: {values: {n: {}, l: []}}}}}`
+	text := file(t, draft(t, s, base))
+	require.Equal(t, strings.ReplaceAll(base, `"${D:-x.example}"`, `"${D:-x.example}"`), strings.TrimSpace(text))
+	for _, base := range []string{"- a\n", "text\n", "[a, b]"} {
+		_, err := answers.NewDraft(s, []byte(base))
+		require.ErrorContains(t, err, "it is no mapping")
+	}
+	require.Equal(t, "apiVersion: slipway.sh/v1\n", file(t, draft(t, s, "# nothing\n")))
+}
+
+func TestWhatIsAsItWasStaysAsItIsWritten(t *testing.T) {
+	v := interview(t, `apiVersion: slipway.sh/v1
+global:
+  name: 'blue' # ours
+  scale: 50
+platform:
+  release: "1.0.0"
+  settings: {theme: dark, text: "a\nb"}
+local:
+  ports:
+    - 80 # http
+    - 443
+aws:
+  roles: ["a,b"]
+tls: {mode: self-signed} # not ours
+`)
+	d, problems := v.Complete("aws")
+	require.Empty(t, problems)
+	text := file(t, d)
+	for _, part := range []string{"name: 'blue' # ours\n", "release: \"1.0.0\"\n", "- 80 # http\n", "roles: [\"a,b\"]\n", "tls: {mode: self-signed} # not ours\n", `"a\nb"`} {
+		require.Contains(t, text, part)
+	}
+	for _, p := range v.Ask(v.Schema.Rest("aws", nil)) {
+		for _, q := range p.Questions {
+			require.NotEqual(t, "aws.roles", q.Path, "a comma in an item cannot be said in a line")
+		}
+	}
+}
+
+func TestSettingsOfAPlatform(t *testing.T) {
+	s := schema(t, `{"type": "object", "properties": {
+		"color": {"enum": ["red", "blue"], "type": "string"}, "on": {"type": "boolean"}, "ratio": {"type": "number", "default": 0.5},
+		"mail": {"type": "object", "required": ["host"], "properties": {"host": {"type": "string"}, "port": {"type": "integer", "default": 25}}},
+		"list": {"type": "array", "items": {"type": "object"}}}}`)
+	v := &answers.Interview{Schema: s, Draft: draft(t, s, ""), Given: map[string]bool{}, Check: check}
+	require.Empty(t, answers.Missing(draft(t, s, "global: {name: a, scale: 50}"), s.Must("local")), "what is only required in what may be left out is not")
+	var asked []string
+	pages := v.Ask(s.Rest("local", nil))
+	before := v.Before(pages)
+	for _, p := range pages {
+		for _, q := range p.Questions {
+			if strings.HasPrefix(q.Path, "platform.settings") {
+				asked = append(asked, q.Path+"="+before[q.Path])
+			}
+			if q.Path == "platform.settings.color" || q.Path == "platform.settings.on" {
+				require.Equal(t, answers.Option{Label: "(left out)"}, q.Choices[0])
+			}
+		}
+	}
+	require.Equal(t, []string{"platform.settings.color=", "platform.settings.on=", "platform.settings.ratio=0.5"}, asked)
+	d, problems := v.With(pages, before)
+	require.Empty(t, problems)
+	require.Contains(t, file(t, d), "settings:\n    ratio: 0.5\n")
+
+	odd := schema(t, `{"type": "object", "properties": {"a": {"type": ["string", "null"]}}}`)
+	f, wrong := odd.Field("platform.settings")
+	require.Nil(t, wrong, "a schema that says more than is known here is not asked for")
+	require.Equal(t, answers.Other, f.Type)
 }
 
 func TestVariablesAnswer(t *testing.T) {

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,69 +28,68 @@ type Draft struct {
 // Without a schema nothing can be added to it.
 func NewDraft(schema *Schema, base []byte) (*Draft, error) {
 	d := &Draft{schema: schema, whole: &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}}
-	if len(bytes.TrimSpace(base)) > 0 {
-		var n yaml.Node
-		if err := yaml.Unmarshal(base, &n); err != nil {
-			return nil, fmt.Errorf("read the configuration to begin with: %w", err)
+	var n yaml.Node
+	if err := yaml.Unmarshal(base, &n); err != nil {
+		return nil, fmt.Errorf("read the configuration to begin with: %w", err)
+	}
+	if len(n.Content) == 1 && n.Content[0].ShortTag() != "!!null" {
+		if n.Content[0].Kind != yaml.MappingNode {
+			return nil, errors.New("read the configuration to begin with: it is no mapping of fields (name: value)")
 		}
-		if len(n.Content) == 1 && n.Content[0].Kind == yaml.MappingNode {
-			d.whole = &n
-			d.readable()
-		}
+		d.whole = &n
 	}
 	if !d.Has("apiVersion") {
 		d.root().Content = slices.Insert(d.root().Content, 0, text("apiVersion"), text(config.APIVersion))
 	}
 	if comment := "# yaml-language-server: $schema="; !strings.Contains(d.comments(), comment) {
 		first := d.root().Content[0]
+		if d.root().Style&yaml.FlowStyle != 0 {
+			first = d.whole
+		}
 		first.HeadComment = strings.TrimSuffix(comment+SchemaURL+"\n"+first.HeadComment, "\n")
 	}
 	return d, nil
 }
 
-// readable makes what people write of the configuration of a run, which is JSON with
-// all that it leaves open, and with variables replaced.
-func (d *Draft) readable() {
-	if d.root().Style&yaml.FlowStyle == 0 {
-		return
+// Readable makes what people write of the configuration that a run has recorded, which
+// is JSON with all that it leaves open, and with variables replaced.
+func Readable(schema *Schema, recorded []byte) ([]byte, error) {
+	d, err := NewDraft(schema, recorded)
+	if err != nil {
+		return nil, err
 	}
 	block(d.root())
-	if d.schema == nil {
-		return
-	}
-	for _, f := range d.schema.Fields("") {
-		if n := d.at(f.Path); n != nil && f.interpolate {
+	for _, f := range schema.Fields("") {
+		n := d.at(f.Path)
+		switch {
+		case n == nil:
+		case f.Type != Other && (n.Kind == yaml.ScalarNode && n.Value == "" || n.Kind != yaml.ScalarNode && len(n.Content) == 0),
+			f.Path == "hooks" && len(n.Content) == 0, f.Path == "platform.components" && len(n.Content) == 0, f.Path == "platform.settings" && len(n.Content) == 0:
+			d.Remove(f.Path)
+		case f.interpolate:
 			n.Value = literal(n.Value)
 		}
 	}
+	for i := len(d.root().Content) - 2; i >= 0; i -= 2 {
+		if v := d.root().Content[i+1]; v.Kind == yaml.MappingNode && len(v.Content) == 0 {
+			d.Remove(d.root().Content[i].Value)
+		}
+	}
+	return d.Bytes()
 }
 
-// block takes the style of JSON from what is in a mapping, and what is empty.
+// block takes the style of JSON from a value: mappings that hold something, and lists
+// of mappings, have lines of their own.
 func block(n *yaml.Node) {
 	n.Style &^= yaml.DoubleQuotedStyle
-	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "\n") {
-		n.Style = yaml.LiteralStyle
-	}
-	if n.Kind == yaml.MappingNode {
+	switch {
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str":
+		n.Style = text(n.Value).Style
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0, n.Kind == yaml.SequenceNode && slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return c.Kind == yaml.MappingNode }):
 		n.Style &^= yaml.FlowStyle
-		for i := 0; i+1 < len(n.Content); {
-			v := n.Content[i+1]
-			block(n.Content[i])
-			block(v)
-			if v.Kind != yaml.ScalarNode && len(v.Content) == 0 || v.Kind == yaml.ScalarNode && v.Value == "" {
-				n.Content = slices.Delete(n.Content, i, i+2)
-				continue
-			}
-			i += 2
-		}
 	}
-	if n.Kind == yaml.SequenceNode {
-		for _, c := range n.Content {
-			block(c)
-			if c.Kind == yaml.MappingNode {
-				n.Style &^= yaml.FlowStyle
-			}
-		}
+	for _, c := range n.Content {
+		block(c)
 	}
 }
 
@@ -210,9 +210,30 @@ func value(n *yaml.Node) any {
 	return n.Value
 }
 
+// line tells whether what the draft says in a field can be said in one line, in which
+// commas separate what a list or a mapping holds.
+func (d *Draft) line(path string) bool {
+	n := d.at(path)
+	if n == nil {
+		return true
+	}
+	for _, c := range append(n.Content, n) {
+		if c.Kind == yaml.ScalarNode && (strings.ContainsAny(c.Value, "\r\n") || c != n && strings.Contains(c.Value, ",")) || c != n && c.Kind != yaml.ScalarNode {
+			return false
+		}
+	}
+	return true
+}
+
 // Set gives a field the value that an answer says; an empty one takes the field away.
-// The problem is that of an answer that is none for the field's type.
+// What says that already stays as it is written. The problem is that of an answer
+// that is none for the field's type.
 func (d *Draft) Set(f Field, answer string) *config.Problem {
+	if d.Has(f.Path) && d.line(f.Path) && d.Get(f.Path) == answer {
+		if n, wrong := f.node(answer); wrong == nil && n.ShortTag() == d.at(f.Path).ShortTag() {
+			return nil
+		}
+	}
 	if answer == "" {
 		d.Remove(f.Path)
 		return nil
@@ -345,6 +366,13 @@ func (f Field) node(answer string) (*yaml.Node, *config.Problem) {
 		return text(answer), nil
 	case Number:
 		return f.scalar(answer, "!!int", isNumber(answer))
+	case Decimal:
+		_, err := strconv.ParseFloat(answer, 64)
+		tag := "!!float"
+		if isNumber(answer) {
+			tag = "!!int"
+		}
+		return f.scalar(answer, tag, err == nil && !strings.ContainsAny(answer, "xXnNiI_"))
 	case Bool:
 		return f.scalar(answer, "!!bool", answer == "true" || answer == "false")
 	case List:

@@ -23,6 +23,7 @@ type Type string
 const (
 	Text    Type = "text"
 	Number  Type = "a whole number"
+	Decimal Type = "a number"
 	Bool    Type = "true or false"
 	List    Type = "a list"    // of text or whole numbers: a,b
 	Mapping Type = "a mapping" // of text: KEY=value,KEY=value
@@ -38,11 +39,14 @@ type Field struct {
 	Default  string   // what it is without an answer, as an answer is written; may be empty
 	Example  string   // as an answer is written; may be empty
 	Examples []string // all of them, that one first
-	Required bool     // a file without it is not valid
+	// SuggestedBy are variables of other programs that may hold an answer.
+	SuggestedBy []string
+	Required    bool // a file without it is not valid
 
-	numbers     bool     // List: of whole numbers
-	interpolate bool     // ${NAME} in it is an environment variable
-	usual       []string // variables of other programs that suggest an answer
+	secret      bool   // where a secret is, and never the secret
+	within      string // mapping that may be left out, in which alone it is required
+	numbers     bool   // List: of whole numbers
+	interpolate bool   // ${NAME} in it is an environment variable
 }
 
 // Variable is the environment variable that answers for the field.
@@ -53,18 +57,16 @@ type Schema struct{ root *jsonschema.Schema }
 
 // NewSchema completes the schema of a configuration, which config.Describe has made,
 // with that of the platform release's own settings, JSON: nil when it has none.
-func NewSchema(s *jsonschema.Schema, settings []byte) (*Schema, error) {
+func NewSchema(s *jsonschema.Schema, settings []byte) *Schema {
 	if settings != nil {
 		var own jsonschema.Schema
-		if err := json.Unmarshal(settings, &own); err != nil {
-			return nil, fmt.Errorf("read the schema of the platform's settings: %w", err)
-		}
 		platform, _ := s.Properties.Get("platform")
-		if own.Properties != nil {
+		// One that says more than this type knows is one whose fields are not asked.
+		if err := json.Unmarshal(settings, &own); err == nil && own.Properties != nil {
 			platform.Properties.Set("settings", &own)
 		}
 	}
-	return &Schema{s}, nil
+	return &Schema{s}
 }
 
 // order are the fields of a mapping in the order of its schema.
@@ -136,8 +138,10 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	}
 	f := Field{Path: path, Type: typeOf(at), Help: at.Description, Required: required}
 	f.numbers = f.Type == List && at.Items.Type == "integer"
+	f.secret = strings.HasPrefix(at.Pattern, "^(env:")
+	f.within = s.optional(path)
 	f.interpolate, _ = at.Extras["x-interpolate"].(bool)
-	f.usual, _ = at.Extras["x-suggested-by"].([]string)
+	f.SuggestedBy, _ = at.Extras["x-suggested-by"].([]string)
 	for _, v := range at.Enum {
 		f.Options = append(f.Options, written(v))
 	}
@@ -153,12 +157,31 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	return f, nil
 }
 
+// optional is the outermost mapping of the platform's settings around a field that may
+// be left out; empty if there is none.
+func (s *Schema) optional(path string) string {
+	const settings = "platform.settings."
+	if !strings.HasPrefix(path, settings) {
+		return ""
+	}
+	names := strings.Split(strings.TrimPrefix(path, settings), ".")
+	for i := range len(names) - 1 {
+		around := settings + strings.Join(names[:i+1], ".")
+		if _, required, wrong := s.find(around); wrong == nil && !required {
+			return around
+		}
+	}
+	return ""
+}
+
 func typeOf(s *jsonschema.Schema) Type {
 	switch s.Type {
 	case "string":
 		return Text
 	case "integer":
 		return Number
+	case "number":
+		return Decimal
 	case "boolean":
 		return Bool
 	case "array":

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -106,7 +107,7 @@ func (s *Schema) Environment(environ, components []string) (out []Given, unknown
 func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Given {
 	var out []Given
 	for _, f := range s.Fields(section) {
-		for _, name := range f.usual {
+		for _, name := range f.SuggestedBy {
 			answer, ok := lookup(name)
 			if !ok || answer == "" || strings.Contains(answer, "@") { // it may hold a password
 				continue
@@ -121,6 +122,10 @@ func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Giv
 	return out
 }
 
+// Secret tells whether the field says where a secret is, or may hold one that does not
+// belong there: it is not shown when it is refused.
+func (f Field) Secret(answer string) bool { return f.secret || strings.Contains(answer, "@") }
+
 // Enabled is the field that switches a component on or off.
 func Enabled(component string) string { return "platform.components." + component + ".enabled" }
 
@@ -131,7 +136,7 @@ func Missing(d *Draft, must []Field) []config.Problem {
 		if d.Has(f.Path) {
 			continue
 		}
-		want := strings.TrimSuffix(f.Help, ".")
+		want := cmp.Or(strings.TrimSuffix(f.Help, "."), string(f.Type))
 		if len(f.Options) > 0 {
 			want = strings.Join(f.Options, ", ")
 		}

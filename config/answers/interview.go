@@ -25,11 +25,21 @@ func (v *Interview) Platform(s *Schema, components []Component) {
 	v.Schema, v.Draft.schema, v.Components = s, s, components
 }
 
-// Ask leaves out what need not be asked.
+// Ask leaves out what need not be asked, and what cannot be said in a line.
 func (v *Interview) Ask(pages []Page) []Page {
+	return v.without(pages, func(q Question) bool { return v.Given[q.Path] || v.passed(q) })
+}
+
+// passed tells whether a question is none for a form: what the draft says there stays.
+func (v *Interview) passed(q Question) bool {
+	return q.Path != Components && q.Path != Extras &&
+		(q.Type == Other || q.Kind != File && !v.Draft.line(q.Path) || q.within != "" && !v.Draft.Has(q.within))
+}
+
+func (v *Interview) without(pages []Page, leave func(Question) bool) []Page {
 	var out []Page
 	for _, p := range pages {
-		p.Questions = slices.DeleteFunc(slices.Clone(p.Questions), func(q Question) bool { return v.Given[q.Path] })
+		p.Questions = slices.DeleteFunc(slices.Clone(p.Questions), leave)
 		if len(p.Questions) > 0 {
 			out = append(out, p)
 		}
@@ -65,8 +75,8 @@ func (v *Interview) Before(pages []Page) map[string]string {
 
 // chosen tells whether the draft says something in a section that may be left out.
 func (v *Interview) chosen(section string) bool {
-	if section == "tls" {
-		return v.Draft.Get("tls.mode") == config.Given
+	if section == "tls" { // whose mode alone may say that there is none
+		return v.Draft.Get("tls.mode") == config.Given || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key") || v.Draft.Has("tls.ca")
 	}
 	return v.Draft.Has(section)
 }
@@ -102,10 +112,12 @@ func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []con
 	var problems []config.Problem
 	for _, p := range pages {
 		if !p.Asked(answers) {
-			d.Remove(p.Extra)
+			if v.chosen(p.Extra) {
+				d.Remove(p.Extra)
+			}
 			continue
 		}
-		if p.Extra == "tls" {
+		if p.Extra == "tls" && !v.Given["tls.mode"] {
 			d.put("tls.mode", text(config.Given))
 		}
 		for _, q := range p.Questions {
@@ -146,7 +158,7 @@ func (v *Interview) take(d *Draft, q Question, answer string) *config.Problem {
 // Complete is the draft with the defaults of all questions that nobody has answered:
 // what a form makes in which everything is left as it stands.
 func (v *Interview) Complete(provider string) (*Draft, []config.Problem) {
-	pages := append(v.Schema.First(), v.Schema.Rest(provider, v.Components)...)
+	pages := v.without(append(v.Schema.First(), v.Schema.Rest(provider, v.Components)...), v.passed)
 	return v.With(pages, v.Before(pages))
 }
 

@@ -72,17 +72,23 @@ func (s *Schema) question(path string) Question {
 
 func (f Field) question() Question {
 	q := Question{Field: f}
+	if !f.Required && f.Default == "" {
+		q.Choices = []Option{{"", "(left out)"}}
+	}
 	switch {
 	case f.Type == Bool:
-		q.Kind, q.Choices = Choice, []Option{{"true", "yes"}, {"false", "no"}}
+		q.Kind, q.Choices = Choice, append(q.Choices, Option{"true", "yes"}, Option{"false", "no"})
+		return q
 	case len(f.Options) > 0 && f.Type != List:
 		q.Kind = Choice
 		for _, o := range f.Options {
 			q.Choices = append(q.Choices, Option{o, o})
 		}
+		return q
 	case strings.HasPrefix(f.Example, "-----BEGIN"):
 		q.Kind = File
 	}
+	q.Choices = nil
 	return q
 }
 
@@ -170,7 +176,7 @@ func (s *Schema) Must(provider string) []Field {
 	}
 	for _, section := range []string{provider, "platform.settings"} {
 		for _, f := range s.Fields(section) {
-			if f.Required && f.Default == "" {
+			if f.Required && f.Default == "" && f.within == "" {
 				out = append(out, f)
 			}
 		}

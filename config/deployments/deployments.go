@@ -172,6 +172,9 @@ func (f Folder) Write(name string, text []byte) error {
 	if err := os.MkdirAll(f.dir(), 0o700); err != nil {
 		return unusable(op, err)
 	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target // a link stays one
+	}
 	if err := atomicfile.Write(file, text, 0o600); err != nil {
 		return unusable(op, err)
 	}

@@ -48,11 +48,18 @@ func (p Problem) String() string {
 	case p.Field != "":
 		b.WriteString(key(p.Field) + ": ")
 	}
-	if p.Got != "" {
-		b.WriteString("got " + p.Got + ", ")
+	return b.String() + p.Reason()
+}
+
+// Reason is what is there and what should be there.
+func (p Problem) Reason() string {
+	switch {
+	case p.Want == "":
+		return p.Got
+	case p.Got == "":
+		return "want " + p.Want
 	}
-	b.WriteString("want " + p.Want)
-	return b.String()
+	return "got " + p.Got + ", want " + p.Want
 }
 
 // Document is a parsed document whose root is a mapping or nothing at all.

@@ -12,7 +12,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/huh"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 )
 
@@ -43,7 +42,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 	try := func(q answers.Question) func() error {
 		return func() error {
 			if p := v.Try(pages, s.answers(), q); p != nil {
-				return errors.New(Reason(*p))
+				return errors.New(p.Reason())
 			}
 			return nil
 		}
@@ -202,12 +201,4 @@ func placeholder(q answers.Question) string {
 		return "such as " + q.Example
 	}
 	return ""
-}
-
-// Reason says what is wrong with an answer.
-func Reason(p config.Problem) string {
-	if p.Want == "" {
-		return p.Got
-	}
-	return "got " + p.Got + ", want " + p.Want
 }

@@ -17,20 +17,25 @@ import (
 // after the other.
 type Plain struct {
 	out   io.Writer
+	want  chan struct{} // a line is waited for
 	lines chan string
 	err   error // why there are no more; read once lines is closed
 }
 
-// NewPlain reads from in until it ends. Nothing else may read from it.
+// NewPlain reads from in, and only while a question waits for its answer: an editor may
+// have it in between.
 func NewPlain(in io.Reader, out io.Writer) *Plain {
-	p := &Plain{out: out, lines: make(chan string)}
+	p := &Plain{out: out, want: make(chan struct{}, 1), lines: make(chan string)}
 	go func() {
 		defer close(p.lines)
 		s := bufio.NewScanner(in)
-		for s.Scan() {
+		for range p.want {
+			if !s.Scan() {
+				p.err = s.Err()
+				return
+			}
 			p.lines <- s.Text()
 		}
-		p.err = s.Err()
 	}()
 	return p
 }
@@ -91,7 +96,7 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 		if wrong == nil {
 			return nil
 		}
-		fmt.Fprintf(p.out, "  not taken: %s\n", Reason(*wrong))
+		fmt.Fprintf(p.out, "  not taken: %s\n", wrong.Reason())
 	}
 }
 
@@ -126,6 +131,9 @@ func chosen(q answers.Question, text string) (string, error) {
 		if item == "" && q.Kind == answers.Several {
 			continue
 		}
+		if item == "" && q.Choices[0].Answer != "" {
+			return "", errors.New("want one of them")
+		}
 		if i := slices.IndexFunc(q.Choices, func(o answers.Option) bool { return o.Answer == item }); i >= 0 {
 			out = append(out, item)
 			continue
@@ -144,6 +152,10 @@ func chosen(q answers.Question, text string) (string, error) {
 
 // read is the next line, without space around it.
 func (p *Plain) read(ctx context.Context) (string, error) {
+	select {
+	case p.want <- struct{}{}:
+	default: // the last question was left without its answer
+	}
 	select {
 	case line, ok := <-p.lines:
 		if ok {

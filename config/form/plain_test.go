@@ -19,8 +19,7 @@ import (
 func interview(t *testing.T) *answers.Interview {
 	t.Helper()
 	all := registry.All()
-	s, err := answers.NewSchema(config.Describe(all.Settings()), nil)
-	require.NoError(t, err)
+	s := answers.NewSchema(config.Describe(all.Settings()), nil)
 	d, err := answers.NewDraft(s, nil)
 	require.NoError(t, err)
 	return &answers.Interview{Schema: s, Draft: d, Given: map[string]bool{}, Components: []answers.Component{{Name: "guestbook", On: true}, {Name: "toolbox"}},
