@@ -87,7 +87,8 @@ func (c *configuring) run(ctx context.Context, io streams) error {
 		return around.after(ctx, around.old, err)
 	case text == nil: // the person wants none
 		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was to be written"), Fix: "run slipway configure again"}
-		if err := around.after(ctx, around.old, gaveUp); err != error(gaveUp) {
+		err := around.after(ctx, around.old, gaveUp)
+		if _, hooks := errors.AsType[joined](err); hooks {
 			return err
 		}
 		return nil
@@ -101,6 +102,12 @@ func (c *configuring) run(ctx context.Context, io streams) error {
 	}
 	around.on.File = text
 	return around.after(ctx, cfg, nil)
+}
+
+// joined is the error of errors.Join: that of hooks besides the outcome.
+type joined interface {
+	error
+	Unwrap() []error
 }
 
 // make makes the file: of answers that a person gives, or of those that were given. No
