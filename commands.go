@@ -207,11 +207,20 @@ func writeID(file, text string, err error) error {
 func validateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	t := &target{}
 	configurationFlags(set, t)
+	platformFlags(set, t)
 	return func(_ context.Context, io streams, args []string) error {
 		if err := noArgs(args); err != nil {
 			return err
 		}
 		cfg, err := t.load(io)
+		if err != nil {
+			return err
+		}
+		t.cfg = cfg
+		release, err := t.releaseHere()
+		if err == nil {
+			_, err = withRelease(nil, cfg, release)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,9 +36,11 @@ type configuring struct {
 	quiet      bool // asks nothing
 	plain      bool // asks in lines
 	force      bool
+	next       string // what is told to do then, in place of the usual
 
 	base     []byte // the earlier configuration, of the current version; may be empty
 	from     string // where it is from
+	own      bool   // it is the one that is there already where the file is written
 	release  string // the platform release in it
 	complete bool   // what was given is in the draft, also what only the platform knows
 }
@@ -63,6 +67,8 @@ func configureCommand(set *pflag.FlagSet) func(context.Context, streams, []strin
 	set.BoolVar(&c.quiet, "non-interactive", false, "ask nothing")
 	set.BoolVar(&c.plain, "accessible", os.Getenv("ACCESSIBLE") != "", "ask in plain lines, for screen readers (env ACCESSIBLE)")
 	set.BoolVar(&c.force, "force", false, "without a form: replace a file that is there, where that is not what was begun with")
+	set.StringVar(&c.next, "next", "", "what to do then")
+	_ = set.MarkHidden("next")
 	return func(ctx context.Context, io streams, args []string) error {
 		if err := noArgs(args); err != nil {
 			return err
@@ -97,11 +103,16 @@ func (c *configuring) run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.write(io, cfg, text); err != nil {
+	tell, err := c.write(io, cfg, text)
+	if err != nil {
 		return around.after(ctx, around.old, err)
 	}
 	around.on.File = text
-	return around.after(ctx, cfg, nil)
+	if err := around.after(ctx, cfg, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(io.out, tell)
+	return err
 }
 
 // joined is the error of errors.Join: that of hooks besides the outcome.
@@ -198,6 +209,7 @@ func (c *configuring) begin(io streams) error {
 	for _, change := range changes {
 		fmt.Fprintf(io.err, "slipway: %s is of an older version: %s\n", c.from, change)
 	}
+	c.own = there != "" && same(c.from, there)
 	schema := answers.NewSchema(describe(), nil)
 	if recorded {
 		if c.base, err = answers.Readable(schema, c.base); err != nil {
@@ -250,34 +262,54 @@ func (c *configuring) destination(name string) (string, error) {
 	return file, nil
 }
 
-// write puts the file where it belongs, and says how to go on.
-func (c *configuring) write(io streams, cfg *config.Config, text []byte) error {
+// write puts the file where it belongs, and returns what to tell about it.
+func (c *configuring) write(io streams, cfg *config.Config, text []byte) (tell string, err error) {
 	name := cfg.Global.Name
 	if c.output == "-" {
-		_, err := io.out.Write(text)
-		return err
+		return string(text), nil
 	}
 	file, err := c.destination(name)
 	if err != nil {
-		return err
+		return "", err
 	}
-	flag := "--deployment " + name
+	if before, err := readIfThere(file); err == nil && before != nil && !bytes.Equal(before, text) && c.asker(io) == nil {
+		c.changes(io.err, file, before, text)
+	}
+	flag, current := "--deployment "+name, ""
 	if c.output == "" {
-		err = c.keep(io, name, text)
+		current, err = c.keep(io, name, text)
 	} else {
 		flag = "--config " + quoted(c.output)
 		err = overwrite(file, text)
 	}
 	if err != nil {
 		fmt.Fprintf(io.err, "\n%s\n\nslipway: this could not be written\n", text)
-		return unwritten(file, err)
+		return "", unwritten(file, err)
 	}
 	next := "slipway install " + flag
 	if _, err := providerRegistry().Get(cfg.Provider); err != nil {
 		next = fmt.Sprintf("slipway config explain %s   (nothing can be installed to %s yet)", flag, cfg.Provider)
 	}
-	fmt.Fprintf(io.out, "The configuration of deployment %s is %s\n\nNext:\n  %s\n", name, file, next)
-	return nil
+	if c.next != "" {
+		next = c.next
+	}
+	return fmt.Sprintf("The configuration of deployment %s is %s\n%s\nNext:\n  %s\n", name, file, current, next), nil
+}
+
+// changes shows what becomes of a file. What is refused in it and may be a secret is
+// not shown.
+func (c *configuring) changes(w io.Writer, file string, before, after []byte) {
+	if d, err := answers.NewDraft(answers.NewSchema(describe(), nil), before); err == nil {
+		if _, err := c.hide(d); err == nil {
+			if hidden, err := d.Bytes(); err == nil {
+				before = hidden
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nWhat it changes in %s:\n", file)
+	if err := difference(w, file, before, after); err != nil {
+		fmt.Fprintf(w, "  (%s)\n", err) // such as a file that is not YAML
+	}
 }
 
 // codeUnwritten: the configuration that was made cannot be written to its place. It was
@@ -303,21 +335,24 @@ func overwrite(file string, text []byte) error {
 	return atomicfile.Write(file, text, mode)
 }
 
-// keep keeps the file by name; the first one that is kept is the current one.
-func (c *configuring) keep(io streams, name string, text []byte) error {
+// keep keeps the file by name; the first one that is kept is the current one, which
+// current tells.
+func (c *configuring) keep(io streams, name string, text []byte) (current string, err error) {
 	folder, err := deployments.Default()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := folder.Write(name, text); err != nil {
-		return err
+		return "", err
 	}
 	names, err := folder.Names()
 	if err == nil && len(names) == 1 {
 		err = folder.Use(name)
+		current = "It is the current one: commands that name no deployment work on it (slipway use).\n"
 	}
 	if err != nil { // it is kept all the same
 		fmt.Fprintf(io.err, "slipway: choose it as the current deployment: %v\n", err)
+		return "", nil
 	}
-	return nil
+	return current, nil
 }

@@ -98,17 +98,28 @@ func (c *configuring) interview(ctx context.Context, io streams, asker form.Aske
 // askWrong has those fields asked all the same whose answers were given and are wrong.
 // What may be a secret is not shown again.
 func (c *configuring) askWrong(s *started) error {
-	text, err := s.Draft.Bytes()
-	if err != nil {
-		return err
-	}
-	for _, p := range c.check(text) {
+	problems, err := c.hide(s.Draft)
+	for _, p := range problems {
 		delete(s.Given, p.Field)
-		if f, wrong := s.Schema.Field(p.Field); wrong == nil && f.Secret(s.Draft.Get(p.Field)) {
-			s.Draft.Remove(p.Field)
+	}
+	return err
+}
+
+// hide takes away what is refused in a draft and may be a secret, and returns all that
+// is wrong with it.
+func (c *configuring) hide(d *answers.Draft) ([]config.Problem, error) {
+	text, err := d.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	schema := answers.NewSchema(describe(), nil)
+	problems := c.check(text)
+	for _, p := range problems {
+		if f, wrong := schema.Field(p.Field); wrong == nil && f.Secret(d.Get(p.Field)) {
+			d.Remove(p.Field)
 		}
 	}
-	return nil
+	return problems, nil
 }
 
 // page asks the questions of pages that are not answered yet.
@@ -164,10 +175,7 @@ func (c *configuring) review(ctx context.Context, io streams, asker form.Asker, 
 			question = file + " is the same already. Write it again?"
 		default:
 			question = "Replace " + file + " by it?"
-			fmt.Fprintf(io.terminal, "\nWhat it changes in %s:\n", file)
-			if err := difference(io.terminal, file, there, text); err != nil {
-				fmt.Fprintf(io.terminal, "  (%s)\n", err) // such as a file that is not YAML
-			}
+			c.changes(io.terminal, file, there, text)
 		}
 		options := []answers.Option{{Answer: write, Label: "Yes"}, {Answer: edit, Label: "Edit it first"}, {Answer: change, Label: "No, change answers"}, {Answer: quit, Label: "No, write nothing"}}
 		if editor() == "" {

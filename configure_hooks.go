@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"dagger.io/dagger"
@@ -25,7 +26,7 @@ type around struct {
 func (c *configuring) around(io streams) *around {
 	now := time.Now()
 	a := &around{c: c, io: io, on: stages.Configuring{Run: report.NewID(now), Started: now, File: c.base}}
-	if len(c.base) == 0 {
+	if len(c.base) == 0 || !c.own {
 		return a
 	}
 	cfg, err := c.t.parse(c.base, func([]migrate.Change) {})
@@ -39,19 +40,19 @@ func (c *configuring) around(io streams) *around {
 
 // before runs the hooks before configuring, of the configuration that there is.
 func (a *around) before(ctx context.Context) error {
-	return a.with(ctx, a.old, nil, func(hooks *stages.Conductor) error { return hooks.BeforeConfigure(ctx, a.on) })
+	return a.with(ctx, a.old, true, nil, func(hooks *stages.Conductor) error { return hooks.BeforeConfigure(ctx, a.on) })
 }
 
 // after runs the hooks after configuring, of cfg. It returns outcome with the errors
 // of hooks.
 func (a *around) after(ctx context.Context, cfg *config.Config, outcome error) error {
-	return a.with(ctx, cfg, outcome, func(hooks *stages.Conductor) error { return hooks.AfterConfigure(ctx, a.on, outcome) })
+	return a.with(ctx, cfg, false, outcome, func(hooks *stages.Conductor) error { return hooks.AfterConfigure(ctx, a.on, outcome) })
 }
 
-// with calls do with what runs the hooks of cfg, if it has any; if not, it returns
-// without.
-func (a *around) with(ctx context.Context, cfg *config.Config, without error, do func(*stages.Conductor) error) error {
-	if cfg == nil || len(cfg.HooksOf(config.Configure)) == 0 {
+// with calls do with what runs the hooks of cfg, if it has any before or after
+// configuring; if not, it returns without.
+func (a *around) with(ctx context.Context, cfg *config.Config, before bool, without error, do func(*stages.Conductor) error) error {
+	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Place(); return is == before }) {
 		return without
 	}
 	t := &a.c.t

@@ -81,7 +81,7 @@ func (t *target) chosen(folder deployments.Folder) (name, how string, err error)
 		if !there {
 			return "", "", err
 		}
-		return t.name, "--name", nil
+		return t.name, "", nil
 	}
 	if name := os.Getenv(envDeployment); name != "" {
 		return name, envDeployment, nil

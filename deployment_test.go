@@ -72,7 +72,7 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 		"a file and a name":   {[]string{"--config", file, "--name", "a"}, "b", "a", ""},
 		"a deployment":        {[]string{"--deployment", "a"}, "b", "a", ""},
 		"and its name":        {[]string{"--deployment", "a", "--name", "a"}, "b", "a", ""},
-		"a name that is kept": {[]string{"--name", "a"}, "b", "a", "slipway: deployment a (chosen with --name" + other},
+		"a name that is kept": {[]string{"--name", "a"}, "b", "a", ""},
 		"a name that is not":  {[]string{"--name", "new"}, "b", "new", ""},
 		"the environment":     {nil, "b", "b", "slipway: deployment b (chosen with SLIPWAY_DEPLOYMENT" + other},
 		"the current one":     {nil, "", "current", "slipway: deployment current (chosen with slipway use" + other},

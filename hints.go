@@ -90,7 +90,7 @@ func given(set *pflag.FlagSet, program string) []option {
 			}
 			continue
 		}
-		if !f.Changed {
+		if d := set.Lookup("deployment"); !f.Changed || name == "name" && d != nil && d.Changed {
 			continue
 		}
 		if name == "state" {

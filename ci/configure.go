@@ -87,7 +87,8 @@ func (m *Slipway) Form(
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"slipway", "configure", "--output", formFile}, c.args...)
+	args := append([]string{"slipway", "configure", "--output", formFile,
+		"--next", "dagger call configure --from-form --name " + name + " export --path slipway.yaml"}, c.args...)
 	if accessible {
 		args = append(args, "--accessible")
 	}

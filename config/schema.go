@@ -36,7 +36,7 @@ func Describe(sections map[string]any) *jsonschema.Schema {
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		provider.Enum = append(provider.Enum, name)
 		s.Properties.Set(name, reflected(sections[name], func(s *jsonschema.Schema) {
-			s.Description = "Settings of the provider " + name + ", which reads them itself."
+			s.Description = "Settings of the provider " + name + "."
 		}))
 	}
 	return s

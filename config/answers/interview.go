@@ -190,7 +190,7 @@ func (v *Interview) must(d *Draft, path string) bool {
 
 // key tells whether a section says nothing without this field.
 func (f Field) key() bool {
-	return slices.Contains([]string{"smtp.host", "observability.endpoint", "state.url"}, f.Path)
+	return slices.Contains([]string{"smtp.host", "observability.endpoint", "state.url", "tls.certificate"}, f.Path)
 }
 
 // leave says how to do without the field's section.

@@ -17,6 +17,7 @@ import (
 // after the other.
 type Plain struct {
 	out   io.Writer
+	told  bool          // how to answer
 	want  chan struct{} // a line is waited for
 	lines chan string
 	err   error // why there are no more; read once lines is closed
@@ -46,7 +47,10 @@ func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.P
 	for path, answer := range before {
 		out[path] = answer
 	}
-	fmt.Fprint(p.out, "An empty line takes what is in [ ]; - takes it away; Ctrl-C ends and writes nothing.\n")
+	if !p.told {
+		fmt.Fprint(p.out, "An empty line takes what is in [ ]; - takes it away; Ctrl-C ends and writes nothing.\n")
+		p.told = true
+	}
 	for _, page := range pages {
 		if !page.Asked(out) {
 			continue

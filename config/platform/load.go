@@ -41,6 +41,9 @@ const (
 	// the release's own schema asks for.
 	// Remedy: correct it; the release's README says what there is.
 	CodeSettings fault.Code = "PLT-009"
+	// CodeNeeds: a component is switched off that another one, which stays on, needs.
+	// Remedy: leave it on, or switch the other one off too.
+	CodeNeeds fault.Code = "PLT-010"
 )
 
 // Problem is one thing that is wrong with a release.
@@ -105,7 +108,8 @@ func (c *Check) SetDefaults() { c.Path, c.Status = "/", 200 }
 // Off is the complete, sorted list of the components that are not installed:
 // those that are off by default and those that the user switched off, without
 // those that the user switched on. choices holds the user's, by name. A name
-// that does not exist is PLT-003, a required one that is off is PLT-004.
+// that does not exist is PLT-003, a required one that is off is PLT-004, one that is
+// off and needed by one that is on is PLT-010.
 func (r *Release) Off(choices map[string]bool) ([]string, error) {
 	if err := r.checkNames(slices.Sorted(maps.Keys(choices))); err != nil {
 		return nil, err
@@ -121,7 +125,21 @@ func (r *Release) Off(choices map[string]bool) ([]string, error) {
 		}
 	}
 	slices.Sort(off)
-	return off, r.checkRequired(off)
+	return off, errors.Join(r.checkRequired(off), r.checkNeeds(off))
+}
+
+// checkNeeds finds what is off and needed by what is on.
+func (r *Release) checkNeeds(off []string) error {
+	var errs []error
+	for _, c := range r.Components {
+		for _, need := range c.Needs {
+			if !slices.Contains(off, c.Name) && slices.Contains(off, need) {
+				errs = append(errs, &fault.Fault{Code: CodeNeeds, Class: fault.Usage, Op: "switch component " + need + " off", Err: fmt.Errorf("%s needs it", c.Name),
+					Fix: fmt.Sprintf("leave %s on, or set platform.components.%s.enabled to false too", need, c.Name)})
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Overrides checks the values that a user gives to the charts of components: each

@@ -56,6 +56,7 @@ type Component struct {
 	Wave      int      `json:"wave,omitempty"`     // 0..99; a wave starts when the one before it is Healthy
 	Enabled   bool     `json:"enabled"`            // unless the user says otherwise; true when left out
 	Required  bool     `json:"required,omitempty"` // the user cannot switch it off
+	Needs     []string `json:"needs,omitempty"`    // components without which this one does not work
 	Images    []string `json:"images,omitempty"`   // short names of the images that it runs: "postgresql"
 }
 

@@ -318,3 +318,14 @@ func TestLoad_givenSecrets(t *testing.T) {
 	_, err = platform.Load(tree(key("{key: password, generate: given, from: smtp.password}, {key: copy, generate: copyOf, from: demo/mail/password}")))
 	require.ErrorContains(t, err, "which is given")
 }
+
+func TestWhatAComponentNeedsStaysOn(t *testing.T) {
+	r := &platform.Release{Components: []platform.Component{{Name: "database", Enabled: true}, {Name: "web", Enabled: true, Needs: []string{"database"}}, {Name: "tool", Needs: []string{"database"}}}}
+	_, err := r.Off(map[string]bool{"database": false})
+	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-010"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.EqualError(t, err, "switch component database off: web needs it")
+	off, err := r.Off(map[string]bool{"database": false, "web": false})
+	require.NoError(t, err)
+	require.Equal(t, []string{"database", "tool", "web"}, off)
+}

@@ -154,6 +154,12 @@ func (v *validator) components() {
 		if c.Required && !c.Enabled {
 			v.Add(field+".enabled", "false", "true, because the component is required")
 		}
+		for j, need := range c.Needs {
+			at := fmt.Sprintf("%s.needs[%d]", field, j)
+			if v.component(at, need); need == c.Name {
+				v.Add(at, document.Quote(need), "another component than this one")
+			}
+		}
 		for j, image := range c.Images {
 			v.match(fmt.Sprintf("%s.images[%d]", field, j), image, imageRE, "an image's short name such as postgresql")
 		}

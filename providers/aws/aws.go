@@ -31,7 +31,7 @@ type Settings struct {
 
 // JumpHost is the host over which the cluster's API is reached.
 type JumpHost struct {
-	Allow []string `json:"allow,omitempty" example:"[\"192.0.2.0/24\"]" jsonschema_description:"IPv4 networks from which it may be reached; none when left out."`
+	Allow []string `json:"allow,omitempty" example:"[\"192.0.2.0/24\"]" jsonschema_description:"IPv4 networks from which the jump host may be reached; none when left out."`
 }
 
 var (
@@ -58,7 +58,7 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 		l.Add("region", providers.Got(s.Region), "a region such as eu-central-1")
 	}
 	if s.Account != "" && !accountRE.MatchString(s.Account) {
-		l.Add("account", document.Quote(s.Account), "12 digits, in quotes")
+		l.Add("account", document.Quote(s.Account), "12 digits (in quotes in the file)")
 	}
 	if !providers.IsNetwork(s.CIDR, 16, 20) {
 		l.Add("cidr", document.Quote(s.CIDR), "an IPv4 network, /16 to /20, such as 10.250.0.0/16")

@@ -50,7 +50,7 @@ type Settings struct {
 	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's."`
 	// RegistryMirror is the URL at which the node reaches the registry that images
 	// come from; empty is https:// and the registry's address.
-	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry, where that is not https:// and the setting registry."`
+	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, where that is not https:// and the address in advanced.registry."`
 }
 
 // Name returns Name.
