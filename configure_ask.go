@@ -65,7 +65,8 @@ func (c *configuring) interview(ctx context.Context, io streams, asker form.Aske
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	if err := c.page(ctx, asker, s, s.Schema.First()); err != nil {
+	first := s.Schema.First()
+	if err := c.page(ctx, asker, s, first, false); err != nil {
 		return err
 	}
 	schema, components, err := c.platform(s.Draft)
@@ -88,11 +89,34 @@ func (c *configuring) interview(ctx context.Context, io streams, asker form.Aske
 		s.take(slices.DeleteFunc(full.given, func(g answers.Given) bool { return !own(g) }))
 		c.complete = true
 	}
+	if err := c.leave(s); err != nil {
+		return err
+	}
 	s.suggest(s.Draft.Get("provider"))
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	return c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components))
+	err = c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Ask(first)) > 0)
+	if errors.Is(err, form.ErrBack) {
+		return c.interview(ctx, io, asker, s)
+	}
+	return err
+}
+
+// leave takes away what was answered for another provider, before that was changed.
+// What there was before, and what was given, stays.
+func (c *configuring) leave(s *started) error {
+	base, err := answers.NewDraft(s.Schema, c.base)
+	if err != nil {
+		return err
+	}
+	for _, name := range providerRegistry().Names() {
+		given := slices.ContainsFunc(s.given, func(g answers.Given) bool { return strings.HasPrefix(g.Field.Path, name+".") })
+		if name != s.Draft.Get("provider") && !base.Has(name) && !given {
+			s.Draft.Remove(name)
+		}
+	}
+	return nil
 }
 
 // askWrong has those fields asked all the same whose answers were given and are wrong.
@@ -123,13 +147,20 @@ func (c *configuring) hide(d *answers.Draft) ([]config.Problem, error) {
 }
 
 // page asks the questions of pages that are not answered yet.
-func (c *configuring) page(ctx context.Context, asker form.Asker, s *started, pages []answers.Page) error {
+func (c *configuring) page(ctx context.Context, asker form.Asker, s *started, pages []answers.Page, back bool) error {
 	pages = s.Ask(pages)
 	if len(pages) == 0 {
 		return nil
 	}
-	all, err := asker.Ask(ctx, s.Interview, pages, s.Before(pages))
-	if err != nil {
+	before := s.Before(pages)
+	all, err := asker.Ask(ctx, s.Interview, pages, before, back)
+	if err != nil && !errors.Is(err, form.ErrBack) {
+		return err
+	}
+	if err != nil { // what was answered is where the next time begins, if it can be
+		if draft, problems := s.With(s.Changed(pages, before, all), all); len(problems) == 0 {
+			s.Draft = draft
+		}
 		return err
 	}
 	draft, problems := s.With(pages, all)

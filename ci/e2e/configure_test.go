@@ -62,6 +62,8 @@ func TestForm(t *testing.T) {
 		},
 		"azure": {
 			{"What is installed, and where", nil},
+			{"The deployment", []string{"Enter", "Enter"}},
+			{"What is installed, and where", []string{"BTab"}}, // the wrong provider
 			{"The deployment", []string{"Up", "Enter", "Enter"}},
 			{"Provider azure", []string{"C-u", "=green", "Enter", "=green.example", "Enter", "Enter", "Enter"}},
 			{"got nothing", []string{"Enter"}},

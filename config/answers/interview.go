@@ -30,6 +30,11 @@ func (v *Interview) Ask(pages []Page) []Page {
 	return v.without(pages, func(q Question) bool { return v.Given[q.Path] || v.passed(q) })
 }
 
+// Changed are the questions whose answers are not what they were before.
+func (v *Interview) Changed(pages []Page, before, after map[string]string) []Page {
+	return v.without(pages, func(q Question) bool { return before[q.Path] == after[q.Path] })
+}
+
 // passed tells whether a question is none for a form: what the draft says there stays.
 func (v *Interview) passed(q Question) bool {
 	return q.Path != Components && q.Path != Extras &&

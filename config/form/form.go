@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/huh"
 
@@ -18,11 +19,15 @@ import (
 // ErrAborted says that the person does not want to go on.
 var ErrAborted = errors.New("interrupted")
 
+// ErrBack says that the person wants to go back to what was asked before these pages.
+var ErrBack = errors.New("back")
+
 // Asker asks a person.
 type Asker interface {
 	// Ask asks the questions of pages and returns all answers. before are those
-	// to begin with.
-	Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string) (map[string]string, error)
+	// to begin with. With back there is something to go back to: the answers come
+	// with ErrBack then, which only a Form returns.
+	Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error)
 	// Choose asks for one of the options.
 	Choose(ctx context.Context, title string, options []answers.Option) (string, error)
 }
@@ -34,7 +39,7 @@ type Form struct {
 }
 
 // Ask shows a page at a time. One can go back to what was asked before.
-func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string) (map[string]string, error) {
+func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error) {
 	s := sheet{texts: map[string]*string{}, lists: map[string]*[]string{}}
 	for path, answer := range before {
 		s.texts[path] = &answer
@@ -47,17 +52,27 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 			return nil
 		}
 	}
+	left := false
 	var groups []*huh.Group
-	for _, p := range pages {
+	for i, p := range pages {
 		var fields []huh.Field
 		for _, q := range p.Questions {
 			fields = append(fields, s.field(q, before[q.Path], try(q)))
 		}
+		if l, ok := fields[0].(*line); ok && i == 0 && back {
+			l.back = func() tea.Cmd {
+				left = true
+				return tea.Quit
+			}
+		}
 		groups = append(groups, huh.NewGroup(fields...).Title(p.Title).Description(p.Help).
 			WithHideFunc(func() bool { return !p.Asked(s.answers()) }))
 	}
-	if err := f.run(ctx, huh.NewForm(groups...)); err != nil {
+	if err := f.run(ctx, huh.NewForm(groups...), &left); err != nil {
 		return nil, err
+	}
+	if left {
+		return s.answers(), ErrBack
 	}
 	return s.answers(), nil
 }
@@ -66,13 +81,14 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	choice := options[0].Answer
 	field := huh.NewSelect[string]().Title(title).Options(offered(options)...).Value(&choice)
-	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)))
+	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)), new(bool))
 	return choice, err
 }
 
-func (f Form) run(ctx context.Context, form *huh.Form) error {
+// run shows a form until it is filled in, or left.
+func (f Form) run(ctx context.Context, form *huh.Form, left *bool) error {
 	// Signals are the caller's; ctx ends with them.
-	err := form.WithTheme(huh.ThemeBase16()).WithLayout(compact{huh.LayoutDefault}).
+	err := form.WithTheme(huh.ThemeBase16()).WithLayout(compact{huh.LayoutDefault, left}).
 		WithProgramOptions(tea.WithInput(f.In), tea.WithOutput(f.Out), tea.WithoutSignalHandler()).RunWithContext(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -133,17 +149,30 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 // line is an input that says what is wrong while one types.
 type line struct {
 	*huh.Input
-	try func() error
-	err error
+	try  func() error
+	err  error
+	back func() tea.Cmd // leaves the form, for what was asked before; nil: the form itself goes back
+}
+
+// KeyBinds are the keys that the form tells of.
+func (l *line) KeyBinds() []key.Binding {
+	keys := l.Input.KeyBinds()
+	if l.back != nil {
+		keys = append([]key.Binding{key.NewBinding(key.WithKeys("shift+tab"), key.WithHelp("shift+tab", "back"))}, keys...)
+	}
+	return keys
 }
 
 // Update checks what a key has made of the text.
 func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	_, cmd := l.Input.Update(msg)
-	if key, ok := msg.(tea.KeyMsg); ok {
+	if pressed, ok := msg.(tea.KeyMsg); ok {
 		l.err = nil // also for the way back, which nothing wrong shall bar
-		if key.Type != tea.KeyShiftTab {
+		switch {
+		case pressed.Type != tea.KeyShiftTab:
 			l.err = l.try()
+		case l.back != nil:
+			return l, l.back()
 		}
 	}
 	return l, cmd
@@ -152,11 +181,18 @@ func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // Error is what is wrong with the text.
 func (l *line) Error() error { return l.err }
 
-// compact takes the empty lines away with which huh makes all pages equally high.
-type compact struct{ huh.Layout }
+// compact takes the empty lines away with which huh makes all pages equally high, and
+// everything from a form that was left.
+type compact struct {
+	huh.Layout
+	left *bool
+}
 
 // View is the page.
 func (c compact) View(f *huh.Form) string {
+	if *c.left {
+		return ""
+	}
 	var out []string
 	empty := false
 	for l := range strings.SplitSeq(c.Layout.View(f), "\n") {

@@ -42,7 +42,7 @@ func NewPlain(in io.Reader, out io.Writer) *Plain {
 }
 
 // Ask asks for one answer after the other.
-func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string) (map[string]string, error) {
+func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, _ bool) (map[string]string, error) {
 	out := map[string]string{}
 	for path, answer := range before {
 		out[path] = answer

@@ -40,7 +40,7 @@ func TestPlainAsksOneAfterTheOther(t *testing.T) {
 		"proxy",     // more
 		"", "http://p:1", "-",
 	}, "\n") + "\n"
-	all, err := form.NewPlain(strings.NewReader(in), &out).Ask(t.Context(), v, pages, v.Before(pages))
+	all, err := form.NewPlain(strings.NewReader(in), &out).Ask(t.Context(), v, pages, v.Before(pages), false)
 	require.NoError(t, err)
 	d, problems := v.With(pages, all)
 	require.Empty(t, problems)
@@ -80,7 +80,7 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("no such terminal
 func TestPlainTellsWhyThereAreNoAnswers(t *testing.T) {
 	v := interview(t)
 	pages := v.Schema.First()
-	_, err := form.NewPlain(broken{}, io.Discard).Ask(t.Context(), v, pages, v.Before(pages))
+	_, err := form.NewPlain(broken{}, io.Discard).Ask(t.Context(), v, pages, v.Before(pages), false)
 	require.ErrorContains(t, err, "no such terminal")
 	require.NotErrorIs(t, err, form.ErrAborted)
 
@@ -88,6 +88,6 @@ func TestPlainTellsWhyThereAreNoAnswers(t *testing.T) {
 	defer func() { _ = end.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(form.ErrAborted)
-	_, err = form.NewPlain(in, io.Discard).Ask(ctx, v, pages, v.Before(pages))
+	_, err = form.NewPlain(in, io.Discard).Ask(ctx, v, pages, v.Before(pages), false)
 	require.ErrorIs(t, err, form.ErrAborted)
 }
