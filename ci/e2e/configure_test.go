@@ -175,6 +175,7 @@ func TestConfigureWithTheModule(t *testing.T) {
 	s.press("Enter", "C-u", "=1.0.0", "Enter", "C-u", "=green", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
 	s.shows("/slipway/form/slipway.yaml")
 	s.press("Enter")
+	s.shows("dagger call configure --from-form --name e2e export --path slipway.yaml")
 	s.shows("[exit 0]")
 	d.ok(t, "configure", "--from-form", "--name", "e2e", "export", "--path", file)
 	require.Contains(t, read(t, dir, "slipway.yaml"), "name: green\n")
