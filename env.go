@@ -74,14 +74,6 @@ type assigned struct {
 
 // variables are the values in effect, in the order of their paths.
 func variables(cfg *config.Config) (*assigned, error) {
-	text, err := config.Schema(providerRegistry().Settings())
-	if err != nil {
-		return nil, err
-	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
-	}
 	dec := json.NewDecoder(bytes.NewReader(cfg.Canonical()))
 	dec.UseNumber()
 	var values map[string]any
@@ -89,7 +81,7 @@ func variables(cfg *config.Config) (*assigned, error) {
 		return nil, fmt.Errorf("read the configuration back: %w", err)
 	}
 	out := &assigned{}
-	out.mapping("", values, &schema)
+	out.mapping("", values, describe())
 	return out, nil
 }
 
