@@ -40,6 +40,8 @@ type configuring struct {
 
 	base     []byte // the earlier configuration, of the current version; may be empty
 	from     string // where it is from
+	asks     bool   // a person answers
+	strange  bool   // the shell has variables of another deployment
 	own      bool   // it is the one that is there already where the file is written
 	release  string // the platform release in it
 	complete bool   // what was given is in the draft, also what only the platform knows
@@ -128,6 +130,7 @@ func (c *configuring) make(ctx context.Context, io streams) ([]byte, error) {
 	if asker == nil {
 		return c.given(io)
 	}
+	c.asks = true
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -173,6 +176,7 @@ func (c *configuring) begin(io streams) error {
 		fmt.Fprintf(io.err, "slipway: deployment %s (chosen with %s; --deployment chooses another)\n", other, envDeployment)
 	}
 	if other := os.Getenv(envDeployment); other != "" && other != c.deployment {
+		c.strange = true
 		fmt.Fprintf(io.err, "slipway: the variables of deployment %s (%s) are no answers here\n", other, envDeployment)
 	}
 	if c.deployment != "" && c.output != "" {
@@ -274,7 +278,7 @@ func (c *configuring) write(io streams, cfg *config.Config, text []byte) (tell s
 	if err != nil {
 		return "", err
 	}
-	if before, err := readIfThere(file); err == nil && before != nil && !bytes.Equal(before, text) && c.asker(io) == nil {
+	if before, err := readIfThere(file); err == nil && before != nil && !bytes.Equal(before, text) && !c.asks {
 		c.changes(io.err, file, before, text)
 	}
 	flag, current := "--deployment "+name, ""

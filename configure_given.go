@@ -78,7 +78,7 @@ func (c *configuring) start(schema *answers.Schema, components []answers.Compone
 // environ are the variables that may be answers. Those of another deployment, which
 // slipway env has left in the shell, are none.
 func (c *configuring) environ() []string {
-	if other := os.Getenv(envDeployment); other != "" && other != c.deployment {
+	if c.strange {
 		return nil
 	}
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, deployments.EnvFolder+"=") })
