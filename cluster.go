@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // clusterCommand is `slipway cluster`: it keeps the cluster running, in front or
@@ -32,13 +32,13 @@ func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			return t.stopCluster(ctx, io)
 		case *background:
 			t.keep = keepCluster
-			return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+			return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 				return t.kept(ctx, io, c, nil)
 			})
 		case *id == "":
 			t.keep = keepHere
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			if *id != "" {
 				text, err := c.ClusterID(ctx)
 				return writeID(*id, text, err)

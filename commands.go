@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // commands are Slipway's commands by name; `step` is beside them.
@@ -67,7 +67,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		if *keep {
 			t.keep = keepRun
 		}
-		return t.conduct(ctx, t.watched(io), func(c *stages.Options) error {
+		return t.conduct(ctx, t.watched(io), func(c *conductor.Options) error {
 			c.Parallel, c.Select, c.LockTimeout = *parallel, sel, *wait
 			if err := t.release(ctx, c.Client, c); err != nil {
 				return err
@@ -78,7 +78,7 @@ func installCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 			var missing error
 			c.Given, missing = givenSecrets(*c)
 			return errors.Join(missing, t.tlsKey(c, *tlsKey))
-		}, func(ctx context.Context, c *stages.Conductor) error {
+		}, func(ctx context.Context, c *conductor.Conductor) error {
 			record, err := c.Install(ctx)
 			return t.kept(ctx, io, c, finish(io, record, err))
 		})
@@ -93,10 +93,10 @@ func destroyCommand(set *pflag.FlagSet) func(context.Context, streams, []string)
 		if err := noArgs(args); err != nil {
 			return err
 		}
-		return t.conduct(ctx, t.watched(io), func(c *stages.Options) error {
+		return t.conduct(ctx, t.watched(io), func(c *conductor.Options) error {
 			c.LockTimeout = *wait
 			return nil
-		}, func(ctx context.Context, c *stages.Conductor) error {
+		}, func(ctx context.Context, c *conductor.Conductor) error {
 			record, err := c.Destroy(ctx)
 			t.ends = t.ends || err == nil
 			return finish(io, record, err)
@@ -123,7 +123,7 @@ func statusCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 		if *output != "text" && *output != "json" {
 			return errUsage{fmt.Errorf("--output is %q; give text or json", *output)}
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			status, err := c.Status(ctx)
 			if err != nil {
 				return err
@@ -147,7 +147,7 @@ func kubeconfigCommand(set *pflag.FlagSet) func(context.Context, streams, []stri
 		if *server != "" && !isServer(*server) {
 			return errUsage{fmt.Errorf("--server is %q; give https:// (or http://), a host and at most a port and a path, such as https://127.0.0.1:6443", *server)}
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			text, err := c.Kubeconfig(ctx, *server)
 			if err != nil {
 				return err
@@ -185,7 +185,7 @@ func toolchainCommand(set *pflag.FlagSet) func(context.Context, streams, []strin
 		if *id == "" && len(args) == 0 {
 			return errUsage{errors.New("give a command, such as: slipway toolchain -- kubectl get pods -A (for a shell: dagger call toolchain terminal)")}
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			if *id != "" {
 				text, err := c.ToolchainID(ctx)
 				return writeID(*id, text, err)

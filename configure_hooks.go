@@ -12,20 +12,20 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // around runs the hooks around configuring. Without hooks it needs no engine.
 type around struct {
 	c   *configuring
 	io  streams
-	on  stages.Configuring
+	on  conductor.Configuring
 	old *config.Config // the configuration that there is; nil: none, or one that is not valid
 }
 
 func (c *configuring) around(io streams) *around {
 	now := time.Now()
-	a := &around{c: c, io: io, on: stages.Configuring{Run: report.NewID(now), Started: now, File: c.base}}
+	a := &around{c: c, io: io, on: conductor.Configuring{Run: report.NewID(now), Started: now, File: c.base}}
 	if len(c.base) == 0 || !c.own {
 		return a
 	}
@@ -40,18 +40,18 @@ func (c *configuring) around(io streams) *around {
 
 // before runs the hooks before configuring, of the configuration that there is.
 func (a *around) before(ctx context.Context) error {
-	return a.with(ctx, a.old, true, nil, func(hooks *stages.Conductor) error { return hooks.BeforeConfigure(ctx, a.on) })
+	return a.with(ctx, a.old, true, nil, func(hooks *conductor.Conductor) error { return hooks.BeforeConfigure(ctx, a.on) })
 }
 
 // after runs the hooks after configuring, of cfg. It returns outcome with the errors
 // of hooks.
 func (a *around) after(ctx context.Context, cfg *config.Config, outcome error) error {
-	return a.with(ctx, cfg, false, outcome, func(hooks *stages.Conductor) error { return hooks.AfterConfigure(ctx, a.on, outcome) })
+	return a.with(ctx, cfg, false, outcome, func(hooks *conductor.Conductor) error { return hooks.AfterConfigure(ctx, a.on, outcome) })
 }
 
 // with calls do with what runs the hooks of cfg, if it has any before or after
 // configuring; if not, it returns without.
-func (a *around) with(ctx context.Context, cfg *config.Config, before bool, without error, do func(*stages.Conductor) error) error {
+func (a *around) with(ctx context.Context, cfg *config.Config, before bool, without error, do func(*conductor.Conductor) error) error {
 	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Place(); return is == before }) {
 		return without
 	}
@@ -70,7 +70,7 @@ func (a *around) with(ctx context.Context, cfg *config.Config, before bool, with
 	if err != nil {
 		return errors.Join(without, err)
 	}
-	return do(stages.New(stages.Options{
+	return do(conductor.New(conductor.Options{
 		Client: client, Config: cfg, Version: version, Images: images, Stop: a.io.stop, Hint: addressed(t.flags), Observe: a.io.err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return t.secret(ctx, client, ref) },
 	}))

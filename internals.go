@@ -17,14 +17,15 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
 // stateCommand is `slipway state`, which the conductor runs in containers that
 // have the state volume, and the address of the store if that is another one.
 func stateCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	root := set.String("root", stages.StateDir, "the state volume")
+	root := set.String("root", contract.StateDir, "the state volume")
 	var who lock.Holder
 	set.StringVar(&who.User, "user", "", "hold, unlock: who does it")
 	set.StringVar(&who.Host, "host", "", "hold, unlock: on which machine")
@@ -85,7 +86,7 @@ func keepState(ctx context.Context, s *store.Store, file string) error {
 	if err != nil {
 		return fmt.Errorf("read what is to be kept: %w", err)
 	}
-	var kept stages.Kept
+	var kept contract.Kept
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return fmt.Errorf("decode what is to be kept: %w", err)
 	}
@@ -115,7 +116,7 @@ func reportState(ctx context.Context, s *store.Store, run, out string) error {
 	}
 	run, err = state.Report(ctx, s, run, out)
 	if errors.Is(err, state.ErrNoRun) {
-		return &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Err: err}
+		return &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Err: err}
 	}
 	if err != nil {
 		return err
@@ -172,8 +173,8 @@ func completed(ctx context.Context, s *store.Store, run, live string, data []byt
 }
 
 // showState reads what is known of the deployment.
-func showState(ctx context.Context, place state.Place, s *store.Store) (*stages.Stored, error) {
-	out := &stages.Stored{}
+func showState(ctx context.Context, place state.Place, s *store.Store) (*contract.Stored, error) {
+	out := &contract.Stored{}
 	run, err := state.Latest(ctx, s)
 	switch {
 	case errors.Is(err, state.ErrNoRun):
@@ -198,7 +199,7 @@ func showState(ctx context.Context, place state.Place, s *store.Store) (*stages.
 	case err != nil:
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	default:
-		out.Runtime = &stages.RuntimeState{}
+		out.Runtime = &contract.RuntimeState{}
 		if err := yaml.UnmarshalStrict(data, out.Runtime); err != nil {
 			return nil, fmt.Errorf("decode the runtime state: %w", err)
 		}

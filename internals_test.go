@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
@@ -32,7 +33,7 @@ func TestState_report(t *testing.T) {
 	r.Finish(nil, nil, time.Now())
 	record, err := r.Encode()
 	require.NoError(t, err)
-	kept, err := json.Marshal(stages.Kept{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: "version: 1\n"})
+	kept, err := json.Marshal(contract.Kept{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: "version: 1\n"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, kept, 0o600))
 	code, _, errs = slipway("state", "--root", root, "keep", file)
@@ -79,7 +80,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		stored, err := showState(t.Context(), place, s)
 		require.NoError(t, err)
 		var text bytes.Buffer
-		status := stages.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
+		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
 		require.NoError(t, status.Text(&text))
 		require.Contains(t, text.String(), ": "+outcome+", run")
 		require.Regexp(t, "a/done +succeeded", text.String())
@@ -95,12 +96,12 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		list, err := storedRuns(t.Context(), s, "blue", "")
 		require.NoError(t, err)
 		text.Reset()
-		require.NoError(t, listRuns(&text, list.([]stages.RunSummary)))
+		require.NoError(t, listRuns(&text, list.([]contract.RunSummary)))
 		require.Regexp(t, r.ID+" +install +"+outcome+" +- ", text.String())
 
 		one, err := storedRuns(t.Context(), s, "blue", r.ID)
 		require.NoError(t, err)
-		detail := one.(stages.RunDetail)
+		detail := one.(contract.RunDetail)
 		require.EqualValues(t, outcome, detail.Record.Outcome)
 		require.Len(t, detail.Attempts, 1)
 		require.EqualValues(t, working, detail.Attempts[0].Status)

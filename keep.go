@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/keeper"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // keeping says who keeps the cluster running after a command.
@@ -234,7 +234,7 @@ func (t *target) lenderArgs() []string {
 
 // kept ends a command after which the cluster is to run on: its ports are
 // published. A run that did not start it leaves nothing running that it began.
-func (t *target) kept(ctx context.Context, io streams, c *stages.Conductor, runErr error) error {
+func (t *target) kept(ctx context.Context, io streams, c *conductor.Conductor, runErr error) error {
 	if t.keep == keepNone {
 		return runErr
 	}
@@ -253,7 +253,7 @@ func (t *target) kept(ctx context.Context, io streams, c *stages.Conductor, runE
 
 // lend runs the cluster and lends the session in which it does, until it is told
 // to stop; with wait, the cluster comes up when somebody asks for it.
-func (t *target) lend(ctx context.Context, io streams, c *stages.Conductor, wait bool) (err error) {
+func (t *target) lend(ctx context.Context, io streams, c *conductor.Conductor, wait bool) (err error) {
 	if wait {
 		defer func() { tellFault(io.err, err) }() // to the process that started this one
 	}
@@ -307,7 +307,7 @@ func (t *target) lend(ctx context.Context, io streams, c *stages.Conductor, wait
 
 // watchEngine returns when the engine, or the cluster that was there, does not
 // answer any more, or the keeper can't be found; nil when ctx ends.
-func watchEngine(ctx context.Context, c *stages.Conductor, k *keeper.Keeper) error {
+func watchEngine(ctx context.Context, c *conductor.Conductor, k *keeper.Keeper) error {
 	for {
 		select {
 		case <-time.After(pingEvery):

@@ -12,7 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
@@ -26,7 +26,7 @@ func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 		if err := forReport(*output); err != nil {
 			return err
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			id := ""
 			err := replace(*output, func(dir string) (err error) {
 				id, err = c.Report(ctx, *run, dir)

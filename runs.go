@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
@@ -39,7 +40,7 @@ func runsCommand(set *pflag.FlagSet) func(context.Context, streams, []string) er
 		if *output != "text" && *output != "json" {
 			return errUsage{fmt.Errorf("--output is %q; give text or json", *output)}
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			if show != "" {
 				run, err := c.Run(ctx, show)
 				if err != nil {
@@ -73,7 +74,7 @@ func unlockCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 		if *reason == "" {
 			return errUsage{errors.New("give --reason; it is recorded")}
 		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *stages.Conductor) error {
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
 			r, err := c.Unlock(ctx, *reason, *force)
 			if err != nil {
 				return err
@@ -104,7 +105,7 @@ func whoAmI() (name, host string) {
 }
 
 // listRuns prints a line per run, the newest last.
-func listRuns(w io.Writer, runs []stages.RunSummary) error {
+func listRuns(w io.Writer, runs []contract.RunSummary) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w, "no run is recorded")
 		return err
@@ -130,7 +131,7 @@ func listRuns(w io.Writer, runs []stages.RunSummary) error {
 }
 
 // showRun prints the record of a run and each attempt at its steps.
-func showRun(w io.Writer, run *stages.RunDetail) error {
+func showRun(w io.Writer, run *contract.RunDetail) error {
 	if run.Record != nil {
 		if err := run.Record.Summary(w); err != nil {
 			return err
@@ -168,9 +169,9 @@ func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (an
 		return listedRuns(ctx, s, live)
 	}
 	if _, err := report.IDTime(run); err != nil {
-		return nil, &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
+		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
-	out := stages.RunDetail{ID: run}
+	out := contract.RunDetail{ID: run}
 	if out.Record, err = storedRecord(ctx, s, run, live); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (an
 		}
 	}
 	if out.Record == nil && len(out.Attempts) == 0 && len(out.Problems) == 0 {
-		return nil, &fault.Fault{Code: stages.CodeNotThere, Class: fault.Usage, Op: "read the run",
+		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run",
 			Err: fmt.Errorf("there is no run %s", run), Fix: "slipway runs lists them"}
 	}
 	return out, nil
@@ -195,7 +196,7 @@ const recordsAtOnce = 8
 
 // listedRuns are all runs, the oldest first. One without a record ended before it
 // had the lock: it did nothing, and is left out.
-func listedRuns(ctx context.Context, s *store.Store, live string) ([]stages.RunSummary, error) {
+func listedRuns(ctx context.Context, s *store.Store, live string) ([]contract.RunSummary, error) {
 	ids, err := state.Runs(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)
@@ -212,10 +213,10 @@ func listedRuns(ctx context.Context, s *store.Store, live string) ([]stages.RunS
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	runs := []stages.RunSummary{}
+	runs := []contract.RunSummary{}
 	for i, record := range records {
 		if record != nil {
-			runs = append(runs, stages.Summarise(ids[i], record))
+			runs = append(runs, contract.Summarise(ids[i], record))
 		}
 	}
 	return runs, nil

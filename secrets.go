@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // moduleEnv is set where the Dagger module runs this program: in a container,
@@ -186,7 +186,7 @@ func (t *target) secretFile(client *dagger.Client, file string) (*dagger.Secret,
 
 // givenSecrets are the passwords of the configuration that a platform may have, by
 // the names that platform.GivenNames lists. Every one that is not there is reported.
-func givenSecrets(opts stages.Options) (map[string]*dagger.Secret, error) {
+func givenSecrets(opts conductor.Options) (map[string]*dagger.Secret, error) {
 	out := map[string]*dagger.Secret{}
 	var errs []error
 	for _, name := range platform.GivenNames() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
@@ -59,7 +59,7 @@ func TestASecretThatACommandPrints(t *testing.T) {
 	require.EqualError(t, err, "it printed nothing")
 
 	tt := &target{cfg: &config.Config{TLS: config.TLS{Mode: config.Given, Key: "env:SLIPWAY_TEST_NO_KEY"}}}
-	opts := stages.Options{Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return tt.secret(t.Context(), nil, ref) }}
+	opts := conductor.Options{Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return tt.secret(t.Context(), nil, ref) }}
 	err = tt.tlsKey(&opts, "")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-005"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
@@ -70,7 +70,7 @@ func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
 	cfg := config.Default()
 	cfg.SMTP.Password, cfg.Observability.Password = "env:SLIPWAY_TEST_NO_SMTP", "env:SLIPWAY_TEST_NO_METRICS"
 	tt := &target{cfg: cfg}
-	opts := stages.Options{Config: cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return tt.secret(t.Context(), nil, ref) }}
+	opts := conductor.Options{Config: cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return tt.secret(t.Context(), nil, ref) }}
 	_, err := givenSecrets(opts)
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-007"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // givenCredentials reads the file of --state-credentials; nil without one. Only
@@ -55,19 +55,19 @@ func (t *target) givenCredentials() (map[string]string, error) {
 // stateOf says where the deployment's state is, with the secrets for it: those of
 // the flags, else those that the configuration refers to. Every one that is not
 // there is reported.
-func (t *target) stateOf(opts stages.Options, given map[string]string) (stages.State, error) {
+func (t *target) stateOf(opts conductor.Options, given map[string]string) (conductor.State, error) {
 	cfg := opts.Config.State
 	if cfg.URL == "" {
 		if t.stateKey != "" {
-			return stages.State{}, errUsage{errors.New("--state-key goes with --state, or with state.url in the configuration")}
+			return conductor.State{}, errUsage{errors.New("--state-key goes with --state, or with state.url in the configuration")}
 		}
-		return stages.State{}, nil
+		return conductor.State{}, nil
 	}
 	url, err := store.Below(cfg.URL, opts.Config.Global.Name)
 	if err != nil {
-		return stages.State{}, err
+		return conductor.State{}, err
 	}
-	out := stages.State{URL: url, Credentials: map[string]*dagger.Secret{}}
+	out := conductor.State{URL: url, Credentials: map[string]*dagger.Secret{}}
 	set := func(name, value string) *dagger.Secret {
 		return opts.Client.SetSecret(unique("state-"+opts.Config.Global.Name+"-"+name), value)
 	}

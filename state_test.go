@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // bucketed is a target with a configuration whose state is in a bucket.
@@ -57,7 +58,7 @@ func TestStateOf_missing(t *testing.T) {
 	x := bucketed("s3://bucket?prefix=team")
 	x.cfg.State.Key = "env:KEY"
 	x.cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": "file:/nowhere"}
-	opts := stages.Options{Config: x.cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) {
+	opts := conductor.Options{Config: x.cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) {
 		if ref == "env:ID" {
 			return &dagger.Secret{}, nil
 		}
@@ -133,7 +134,7 @@ func TestStateOf_credentialsInFiles(t *testing.T) {
 	require.NoError(t, err)
 	x := bucketed("s3://bucket")
 	x.cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": config.SecretRef("file:" + file)}
-	opts := stages.Options{Client: client, Config: x.cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) {
+	opts := conductor.Options{Client: client, Config: x.cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) {
 		return client.Secret(ref.URI()), nil
 	}}
 	got, err := x.stateOf(opts, nil)
@@ -162,7 +163,7 @@ func TestState_unreachable(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary")
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
-	t.Setenv(stages.StateURLVariable, "s3://bucket?region=x&use_path_style=true&endpoint=http://127.0.0.1:1&prefix=blue")
+	t.Setenv(contract.StateURLVariable, "s3://bucket?region=x&use_path_style=true&endpoint=http://127.0.0.1:1&prefix=blue")
 	code, _, errs := slipway("state", "--root", t.TempDir(), "hold", "--run", "r1")
 	require.Equal(t, int(fault.Preflight), code, errs)
 	require.Contains(t, errs, string(store.CodeUnreachable))

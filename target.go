@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // target is what a command works on, as its flags say.
@@ -166,7 +166,7 @@ func (t *target) parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 		if err != nil {
 			return nil, err
 		}
-		return stages.Steps(provider, section)
+		return conductor.Steps(provider, section)
 	}
 	return config.Load(data, opts)
 }
@@ -174,7 +174,7 @@ func (t *target) parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 // conduct connects to the engine and calls do with a conductor. What can be
 // checked without the engine is checked first, so that a wrong configuration
 // starts nothing.
-func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Options) error, do func(context.Context, *stages.Conductor) error) error {
+func (t *target) conduct(ctx context.Context, io streams, more func(*conductor.Options) error, do func(context.Context, *conductor.Conductor) error) error {
 	cfg, err := t.load(io)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 	}
 	defer end()
 
-	opts := stages.Options{Client: client, Config: cfg, Provider: provider, Version: version, Stop: io.stop, Hint: addressed(t.flags)}
+	opts := conductor.Options{Client: client, Config: cfg, Provider: provider, Version: version, Stop: io.stop, Hint: addressed(t.flags)}
 	if t.joined != nil {
 		opts.Kept = t.joined.Node
 	}
@@ -218,7 +218,7 @@ func (t *target) conduct(ctx context.Context, io streams, more func(*stages.Opti
 			return err
 		}
 	}
-	return do(ctx, stages.New(opts))
+	return do(ctx, conductor.New(opts))
 }
 
 // directory is a directory of this machine, or the one whose id is in idFile.
@@ -247,7 +247,7 @@ func (t *target) directory(client *dagger.Client, path, idFile string) (*dagger.
 }
 
 // release loads the platform release and hands it to the engine.
-func (t *target) release(ctx context.Context, client *dagger.Client, opts *stages.Options) error {
+func (t *target) release(ctx context.Context, client *dagger.Client, opts *conductor.Options) error {
 	var fsys fs.FS
 	var err error
 	path := t.platform
@@ -303,7 +303,7 @@ func (t *target) release(ctx context.Context, client *dagger.Client, opts *stage
 
 // tlsKey hands the private key of a given certificate to the run: from file, or
 // from where the configuration says.
-func (t *target) tlsKey(opts *stages.Options, file string) error {
+func (t *target) tlsKey(opts *conductor.Options, file string) error {
 	if t.cfg.TLS.Mode != config.Given {
 		if file != "" {
 			return errUsage{errors.New("--tls-key goes with tls.mode given in the configuration")}

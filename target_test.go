@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 func TestAConfigurationThatCannotBeRead(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: ./mine}\n"), config.Options{Providers: []string{"local"}})
 	require.NoError(t, err)
 	release := func() *fault.Fault {
-		err := (&target{cfg: cfg, config: "dev.yaml"}).release(t.Context(), nil, &stages.Options{})
+		err := (&target{cfg: cfg, config: "dev.yaml"}).release(t.Context(), nil, &conductor.Options{})
 		require.ErrorIs(t, err, &fault.Fault{Code: codeNoDirectory})
 		f, _ := errors.AsType[*fault.Fault](err)
 		return f

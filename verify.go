@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -25,8 +26,8 @@ import (
 // as the graph allows.
 func verifyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
 	var dirs step.Dirs
-	set.StringVar(&dirs.State, "root", stages.StateDir, "the state volume")
-	set.StringVar(&dirs.Platform, "platform", stages.PlatformDir, "the platform release")
+	set.StringVar(&dirs.State, "root", contract.StateDir, "the state volume")
+	set.StringVar(&dirs.Platform, "platform", contract.PlatformDir, "the platform release")
 	return func(ctx context.Context, io streams, args []string) (err error) {
 		defer func() { tellFault(io.err, err) }()
 		if len(args) != 2 {
@@ -36,7 +37,7 @@ func verifyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 		if err != nil {
 			return fmt.Errorf("read the plan: %w", err)
 		}
-		var plan stages.Plan
+		var plan contract.Plan
 		if err := json.Unmarshal(data, &plan); err != nil {
 			return fmt.Errorf("decode the plan: %w", err)
 		}
@@ -53,8 +54,8 @@ func verifyCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 }
 
 // verify carries out plan and tells screen how far it is.
-func verify(ctx context.Context, plan stages.Plan, dirs step.Dirs, screen io.Writer) (stages.Verified, error) {
-	var found stages.Verified
+func verify(ctx context.Context, plan contract.Plan, dirs step.Dirs, screen io.Writer) (contract.Verified, error) {
+	var found contract.Verified
 	providers := providerRegistry()
 	cfg, err := config.Load(plan.Config, config.Options{File: "the plan", Providers: providers.Names(), Section: providers.Validate})
 	if err != nil {
@@ -70,10 +71,10 @@ func verify(ctx context.Context, plan stages.Plan, dirs step.Dirs, screen io.Wri
 	}
 	registry := stepRegistry()
 	tell := &looker{screen: screen, running: map[string]bool{}}
-	run := func(ctx context.Context, req stages.Request) stages.Result {
+	run := func(ctx context.Context, req contract.Request) contract.Result {
 		return step.Perform(ctx, registry, req, dirs, io.Discard) // each has its log
 	}
-	found, err = stages.Verify(ctx, plan, cfg, provider, release, run, tell.observe)
+	found, err = conductor.Verify(ctx, plan, cfg, provider, release, run, tell.observe)
 	if err != nil {
 		return found, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // TestVerify_nothingHolds: of a deployment that is not there nothing can be reused,
@@ -25,7 +25,7 @@ func TestVerify_nothingHolds(t *testing.T) {
 	fsys, err := reference.Release(config.Default().Platform.Release)
 	require.NoError(t, err)
 	require.NoError(t, os.CopyFS(release, fsys))
-	text, err := json.Marshal(stages.Plan{Run: "r2", Config: config.Default().Canonical(), Images: "sha256:1", Release: "sha256:2"})
+	text, err := json.Marshal(contract.Plan{Run: "r2", Config: config.Default().Canonical(), Images: "sha256:1", Release: "sha256:2"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))
 
@@ -35,7 +35,7 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.Contains(t, errs, "slipway: infrastructure/verify: 0 of 16 earlier results hold\n")
 	text, err = os.ReadFile(result)
 	require.NoError(t, err)
-	var found stages.Verified
+	var found contract.Verified
 	require.NoError(t, json.Unmarshal(text, &found))
 	require.Empty(t, found.Steps)
 	log, err := os.ReadFile(filepath.Join(root, "runs/r2/steps/infrastructure.preflight/log.txt"))

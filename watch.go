@@ -17,7 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // watched prepares the screen for a command that runs steps. What the engine
@@ -37,7 +37,7 @@ func (t *target) watched(io streams) streams {
 // there before the first step, while the record of the last run, on the state
 // volume, is a container's start away. Only a live display shows an estimate, and
 // only where there is one is there a user with a cache.
-func (t *target) watch(screen *progress.Screen, opts *stages.Options) (keep func()) {
+func (t *target) watch(screen *progress.Screen, opts *conductor.Options) (keep func()) {
 	opts.Begin = func(graph []pipeline.Node) { screen.Begin(graph, opts.Parallel) }
 	opts.Observe = screen.Observe
 	if !screen.Live() {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // watchedRun is a run of one step that takes a second, on a screen.
@@ -26,7 +26,7 @@ func watchedRun(t *testing.T, live bool) (stderr string) {
 	t.Helper()
 	var out bytes.Buffer
 	screen := progress.Open(&out, progress.Options{Live: live})
-	var opts stages.Options
+	var opts conductor.Options
 	tgt := &target{cfg: &config.Config{Global: config.Global{Name: "blue"}}}
 	keep := tgt.watch(tgt.watched(streams{err: screen}).err, &opts)
 	key := pipeline.Key{Stage: "infrastructure", Name: "terraform"}

@@ -96,7 +96,7 @@ type Extra struct {
 }
 
 // AddonsStep is a Provider whose fresh cluster lacks name service or storage: the
-// step, which takes stages.ClusterInput, brings them once the API answers.
+// step, which takes contract.ClusterInput, brings them once the API answers.
 type AddonsStep interface {
 	Addons() Extra
 }

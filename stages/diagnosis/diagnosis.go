@@ -9,8 +9,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/mask"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -29,11 +29,11 @@ const (
 
 // Register adds the step to reg.
 func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "collect", step.Step[stages.DiagnosisInput, stages.Diagnosis]{Run: run})
+	step.Register(reg, Stage, "collect", step.Step[contract.DiagnosisInput, contract.Diagnosis]{Run: run})
 }
 
 // run never fails: a cluster that cannot be looked at is a diagnosis too.
-func run(ctx context.Context, env *step.Env, in stages.DiagnosisInput) (stages.Diagnosis, error) {
+func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contract.Diagnosis, error) {
 	d := collect(ctx, env, in)
 	for _, gap := range d.Gaps {
 		env.Logger.Warn("not looked at", "what", gap)
@@ -51,12 +51,12 @@ func run(ctx context.Context, env *step.Env, in stages.DiagnosisInput) (stages.D
 }
 
 // collect is Collect for a cluster whose access file may not be there.
-func collect(ctx context.Context, env *step.Env, in stages.DiagnosisInput) *stages.Diagnosis {
+func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *contract.Diagnosis {
 	client, err := kube.Connect(env.Kubeconfig, nil)
 	if err != nil {
-		return &stages.Diagnosis{
+		return &contract.Diagnosis{
 			Cause: "no cause was found in the cluster; " + env.Clean(kube.OneLine(err.Error())), At: time.Now().UTC(),
-			Findings: []stages.Finding{}, Apps: []stages.App{}, Events: []stages.Event{}, Gaps: []string{"the cluster"},
+			Findings: []contract.Finding{}, Apps: []contract.App{}, Events: []contract.Event{}, Gaps: []string{"the cluster"},
 		}
 	}
 	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean})
@@ -73,7 +73,7 @@ type Scope struct {
 	// Empty: none in particular.
 	App string
 	// Failed are the steps that failed: what their errors name comes first.
-	Failed []stages.FailedStep
+	Failed []contract.FailedStep
 	// Namespaces are looked at beside those of Kubernetes, Slipway and the apps,
 	// the more likely first. Empty: all.
 	Namespaces []string
@@ -87,7 +87,7 @@ type Scope struct {
 
 // Collect looks at the cluster and says what it found. What cannot be looked at
 // is in Gaps, and an API that does not answer is the cause: there is no error.
-func Collect(ctx context.Context, client *kube.Client, scope Scope) *stages.Diagnosis {
+func Collect(ctx context.Context, client *kube.Client, scope Scope) *contract.Diagnosis {
 	return Gather(ctx, client, scope).Diagnose()
 }
 

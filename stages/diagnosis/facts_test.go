@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // now is when the facts of testdata were read.
@@ -77,7 +77,7 @@ func (f *Facts) add(t *testing.T, doc []byte) {
 	case "Log":
 		f.Logs[head.Namespace+"/"+head.Pod] = head.Lines
 	case "Failed":
-		f.Scope.Failed = append(f.Scope.Failed, stages.FailedStep{Stage: head.Stage, Step: head.Step, Error: head.Error})
+		f.Scope.Failed = append(f.Scope.Failed, contract.FailedStep{Stage: head.Stage, Step: head.Step, Error: head.Error})
 	case "Gone":
 		require.Equal(t, "Pod", head.Of)
 		for i, p := range f.Pods {

@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -132,7 +132,7 @@ func TestAPartThatFailsIsAGapAndNoMore(t *testing.T) {
 func TestNothingWrongSaysWhatWasNotLookedAt(t *testing.T) {
 	client, typed, _ := cluster(t, "fine")
 	refuse(&typed.Fake, "events", apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("no role")))
-	d := Collect(t.Context(), client, Scope{Failed: []stages.FailedStep{{Stage: "orchestrator", Step: "publish", Error: "x"}}})
+	d := Collect(t.Context(), client, Scope{Failed: []contract.FailedStep{{Stage: "orchestrator", Step: "publish", Error: "x"}}})
 	require.False(t, d.Known)
 	require.Empty(t, d.Findings)
 	require.Equal(t, `no cause was found in the cluster; 3 apps are Synced and Healthy, 4 pods are well, 1 node is ready; `+
@@ -149,7 +149,7 @@ func TestAnAPIThatRefusesEverythingIsThere(t *testing.T) {
 }
 
 func TestAnAPIThatDoesNotAnswerIsTheCause(t *testing.T) {
-	down := func(scope Scope) *stages.Diagnosis {
+	down := func(scope Scope) *contract.Diagnosis {
 		client, typed, dynamic := cluster(t, "crash-loop")
 		client.Config = &rest.Config{Host: "https://cluster:6443"}
 		refuse(&typed.Fake, "*", refused())
@@ -274,7 +274,7 @@ func TestTheStepNeverFails(t *testing.T) {
 	dir := t.TempDir()
 	var log, screen strings.Builder
 	env := step.NewEnv("r", "diagnosis/collect", step.Dirs{State: dir}, &log, &screen)
-	d, err := run(t.Context(), env, stages.DiagnosisInput{})
+	d, err := run(t.Context(), env, contract.DiagnosisInput{})
 	require.NoError(t, err)
 	require.False(t, d.Known)
 	require.Contains(t, d.Cause, "no cause was found in the cluster; read the kubeconfig: ")
@@ -287,7 +287,7 @@ func TestTheStepNeverFails(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "secrets/kubeconfig"), []byte(`{apiVersion: v1, kind: Config, current-context: a,
 		clusters: [{name: a, cluster: {server: "`+s.URL+`"}}], contexts: [{name: a, context: {cluster: a}}]}`), 0o600))
-	d, err = run(t.Context(), env, stages.DiagnosisInput{})
+	d, err = run(t.Context(), env, contract.DiagnosisInput{})
 	require.NoError(t, err)
 	require.True(t, d.Known)
 	require.Contains(t, d.Cause, "the API server at "+s.URL+" does not answer: dial tcp")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -21,10 +21,10 @@ const (
 )
 
 // Diagnose draws the conclusions. It does no I/O: equal facts, equal diagnosis.
-func (f *Facts) Diagnose() *stages.Diagnosis {
+func (f *Facts) Diagnose() *contract.Diagnosis {
 	all := f.ranked()
-	d := &stages.Diagnosis{
-		At: f.Now, Findings: []stages.Finding{}, Apps: f.appCauses(all), Events: f.warnings(all),
+	d := &contract.Diagnosis{
+		At: f.Now, Findings: []contract.Finding{}, Apps: f.appCauses(all), Events: f.warnings(all),
 		Gaps: append([]string{}, f.Gaps[:min(len(f.Gaps), maxGaps)]...),
 	}
 	d.Findings = f.tell(all)
@@ -145,7 +145,7 @@ func (f *Facts) mentions(x *finding) bool {
 			forms = append(forms, `(?i:`+regexp.QuoteMeta(o.kind)+`) (`+regexp.QuoteMeta(o.namespace)+`/)?`+regexp.QuoteMeta(o.name))
 		}
 	}
-	return slices.ContainsFunc(f.Scope.Failed, func(s stages.FailedStep) bool {
+	return slices.ContainsFunc(f.Scope.Failed, func(s contract.FailedStep) bool {
 		named := slices.ContainsFunc([]string{x.app, x.object.name, x.owner.name}, func(name string) bool {
 			return name != "" && strings.Contains(s.Error, name)
 		})
@@ -155,12 +155,12 @@ func (f *Facts) mentions(x *finding) bool {
 
 // tell is what there is to say about all: where each comes from, once for each
 // app, and then what it is itself.
-func (f *Facts) tell(all []*finding) []stages.Finding {
+func (f *Facts) tell(all []*finding) []contract.Finding {
 	type origin struct {
 		root *finding
 		app  string
 	}
-	out := []stages.Finding{}
+	out := []contract.Finding{}
 	told, roots := map[origin]bool{}, map[*finding]bool{}
 	for _, x := range all {
 		root, _ := x.origin()
@@ -180,7 +180,7 @@ func (f *Facts) tell(all []*finding) []stages.Finding {
 }
 
 // told is x as others see it: its sentence names what x comes from.
-func (f *Facts) told(x *finding) stages.Finding {
+func (f *Facts) told(x *finding) contract.Finding {
 	root, through := x.origin()
 	where, since := "", root.since
 	for y := x; y != nil; y = y.root { // the nearest to the root that has a place
@@ -199,7 +199,7 @@ func (f *Facts) told(x *finding) stages.Finding {
 	if x.app != "" {
 		sentence = "app " + x.app + ": " + sentence
 	}
-	t := stages.Finding{
+	t := contract.Finding{
 		Kind: root.kind, App: x.app, Object: root.object.String(), Sentence: sentence, Since: since,
 		Failed: x.failed || root.failed, Log: root.log,
 	}
@@ -242,19 +242,19 @@ func count(n int, what string) string {
 }
 
 // appCauses are the Applications that are not done, by wave and name.
-func (f *Facts) appCauses(all []*finding) []stages.App {
-	out := []stages.App{}
+func (f *Facts) appCauses(all []*finding) []contract.App {
+	out := []contract.App{}
 	for _, a := range f.Apps {
 		if a.Waiting("") == "" {
 			continue
 		}
 		cause, _ := f.appCause(a.Name, all)
-		out = append(out, stages.App{
+		out = append(out, contract.App{
 			Name: a.Name, Namespace: a.Namespace, Wave: a.Wave, Sync: a.Sync, Health: a.Health, Revision: a.Revision,
 			Cause: f.Scope.clean(cause),
 		})
 	}
-	slices.SortFunc(out, func(a, b stages.App) int {
+	slices.SortFunc(out, func(a, b contract.App) int {
 		return cmp.Or(cmp.Compare(a.Wave, b.Wave), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 	})
 	return out[:min(len(out), maxApps)]
@@ -262,13 +262,13 @@ func (f *Facts) appCauses(all []*finding) []stages.App {
 
 // warnings are the events about what the findings name; about everything when
 // there are none. The same event is told once, newest first.
-func (f *Facts) warnings(all []*finding) []stages.Event {
+func (f *Facts) warnings(all []*finding) []contract.Event {
 	type same struct {
 		object          object
 		reason, message string
 	}
 	concerned := f.concerned(all)
-	byKey := map[same]*stages.Event{}
+	byKey := map[same]*contract.Event{}
 	for _, e := range f.Events {
 		o := object{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}
 		if !f.within(o.namespace) || e.Reason == "Pulling" || len(all) > 0 && !concerned[o] && !concerned[f.workload(e.InvolvedObject)] {
@@ -282,7 +282,7 @@ func (f *Facts) warnings(all []*finding) []stages.Event {
 		}
 		known := byKey[key]
 		if known == nil {
-			known = &stages.Event{Object: o.String(), Reason: e.Reason, Message: message}
+			known = &contract.Event{Object: o.String(), Reason: e.Reason, Message: message}
 			byKey[key] = known
 		}
 		known.Count += n
@@ -290,11 +290,11 @@ func (f *Facts) warnings(all []*finding) []stages.Event {
 			known.Last = at
 		}
 	}
-	out := make([]stages.Event, 0, len(byKey))
+	out := make([]contract.Event, 0, len(byKey))
 	for _, e := range byKey {
 		out = append(out, *e)
 	}
-	slices.SortFunc(out, func(a, b stages.Event) int {
+	slices.SortFunc(out, func(a, b contract.Event) int {
 		return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Object, b.Object), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
 	})
 	return out[:min(len(out), maxEvents)]

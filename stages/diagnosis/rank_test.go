@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // told is what is expected of a file of testdata.
@@ -117,7 +117,7 @@ func caused(t *testing.T, name string, change func(f *Facts)) string {
 
 func TestWhatTheErrorNamesComesFirst(t *testing.T) {
 	failed := func(text string) func(f *Facts) {
-		return func(f *Facts) { f.Scope.Failed = []stages.FailedStep{{Stage: "a", Step: "b", Error: text}} }
+		return func(f *Facts) { f.Scope.Failed = []contract.FailedStep{{Stage: "a", Step: "b", Error: text}} }
 	}
 	const gitea, metrics = `container gitea cannot be started`, `container web keeps ending`
 	for text, want := range map[string]string{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/trust"
 )
@@ -27,7 +27,7 @@ const (
 
 // Account opens the git server g with the account that a Secret in Namespace
 // holds.
-func Account(ctx context.Context, c *kube.Client, g stages.Gitea, secret string) (*Server, error) {
+func Account(ctx context.Context, c *kube.Client, g contract.Gitea, secret string) (*Server, error) {
 	roots, err := trust.Roots(ctx, c)
 	if err != nil {
 		return nil, err
@@ -50,4 +50,4 @@ func Account(ctx context.Context, c *kube.Client, g stages.Gitea, secret string)
 }
 
 // RepositoryURL is the address of the GitOps tree as Argo CD reaches it.
-func RepositoryURL(g stages.Gitea) string { return g.ClusterURL + "/" + g.Repository + ".git" }
+func RepositoryURL(g contract.Gitea) string { return g.ClusterURL + "/" + g.Repository + ".git" }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -85,7 +85,7 @@ func TestAStateIsNotLeftBehind(t *testing.T) {
 	err := notLeftBehind(t.Context(), env)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeLeftBehind})
 	require.ErrorContains(t, err, "1 resources")
-	_, err = toolchain{dir: "/nowhere"}.terraform(t.Context(), env, stages.TerraformInput{})
+	_, err = toolchain{dir: "/nowhere"}.terraform(t.Context(), env, contract.TerraformInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeLeftBehind})
 
 	s, err := env.Store(t.Context())

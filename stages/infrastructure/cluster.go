@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -31,12 +31,12 @@ const (
 )
 
 // cluster waits until the API answers and every node is Ready.
-func cluster(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.Cluster, error) {
+func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterLimit)
 	defer cancel()
 	endpoint := in.Infrastructure.APIEndpoint
 	env.Progress("waiting for %s", endpoint)
-	var out stages.Cluster
+	var out contract.Cluster
 	start := time.Now()
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", endpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
@@ -79,8 +79,8 @@ func keepAccess(ctx context.Context, env *step.Env) error {
 }
 
 // look asks the cluster once. The error says what is missing.
-func look(ctx context.Context, kubeconfig string) (stages.Cluster, error) {
-	var out stages.Cluster
+func look(ctx context.Context, kubeconfig string) (contract.Cluster, error) {
+	var out contract.Cluster
 	if _, err := os.Stat(kubeconfig); err != nil {
 		return out, fmt.Errorf("the cluster has not written its access file yet: %w", err)
 	}

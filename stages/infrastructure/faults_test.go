@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -38,11 +38,11 @@ func TestTerraformThatFails(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), nil, 0o600))
 	install := func(env *step.Env) error {
-		_, err := tools.terraform(t.Context(), env, stages.TerraformInput{})
+		_, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
 		return err
 	}
 	destroy := func(env *step.Env) error {
-		_, err := tools.terraformDestroy(t.Context(), env, stages.TerraformInput{})
+		_, err := tools.terraformDestroy(t.Context(), env, contract.TerraformInput{})
 		return err
 	}
 	for what, c := range map[string]struct {
@@ -112,7 +112,7 @@ func soon(t *testing.T) context.Context {
 }
 
 func TestAClusterThatDoesNotCome(t *testing.T) {
-	in := stages.ClusterInput{Infrastructure: stages.Infrastructure{APIEndpoint: away}}
+	in := contract.ClusterInput{Infrastructure: contract.Infrastructure{APIEndpoint: away}}
 	_, err := cluster(soon(t), reaching(t, away), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeAPI})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
@@ -127,7 +127,7 @@ func TestAClusterThatDoesNotCome(t *testing.T) {
 
 func TestStorageThatIsNotThere(t *testing.T) {
 	const classes = "/apis/storage.k8s.io/v1/storageclasses"
-	in := stages.ClusterInput{Common: stages.Common{Deployment: "demo"}, Infrastructure: stages.Infrastructure{StorageClass: "fast"}}
+	in := contract.ClusterInput{Common: contract.Common{Deployment: "demo"}, Infrastructure: contract.Infrastructure{StorageClass: "fast"}}
 	for list, says := range map[string]string{
 		`[]`:                             "the cluster has no StorageClass",
 		`[{"metadata":{"name":"slow"}}]`: "the cluster has no StorageClass fast, but slow",
@@ -145,7 +145,7 @@ func TestStorageThatIsNotThere(t *testing.T) {
 }
 
 func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
-	in := stages.ClusterInput{Common: stages.Common{Deployment: "demo"}}
+	in := contract.ClusterInput{Common: contract.Common{Deployment: "demo"}}
 	_, err := loadBalancer(t.Context(), clusterOf(t, nil), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
@@ -158,7 +158,7 @@ func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
 }
 
 func TestAPlatformThatCannotBeRemoved(t *testing.T) {
-	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), stages.RemoveInput{})
+	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "remove the platform: list namespaces: you may not")
@@ -173,7 +173,7 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 		"/api/v1/services": `{"kind":"ServiceList","apiVersion":"v1","items":[{"metadata":{"name":"site","namespace":"web"},"spec":{"type":"LoadBalancer"}}]}`,
 		"/api/v1/secrets":  nothing,
 	})
-	_, err := platformInventory(t.Context(), env, stages.InventoryInput{MustBeEmpty: true})
+	_, err := platformInventory(t.Context(), env, contract.InventoryInput{MustBeEmpty: true})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotEmpty})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.EqualError(t, err, "see that nothing is left: left: namespaces web; load balancers web/site")

@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -71,32 +71,32 @@ const (
 
 // Register adds the stage's steps to r:
 //
-//	infrastructure/preflight          stages.PreflightInput → stages.Preflight
-//	infrastructure/terraform          stages.TerraformInput → stages.Infrastructure
-//	infrastructure/cluster            stages.ClusterInput   → stages.Cluster
-//	infrastructure/storage            stages.ClusterInput   → stages.StorageCheck
-//	infrastructure/loadbalancer       stages.ClusterInput   → stages.LoadBalancerCheck
-//	infrastructure/platform-remove    stages.RemoveInput    → stages.Removed
-//	infrastructure/platform-inventory stages.InventoryInput → stages.Inventory
-//	infrastructure/inventory          stages.InventoryInput → stages.Inventory
-//	infrastructure/terraform-destroy  stages.TerraformInput → stages.TerraformDestroyed
+//	infrastructure/preflight          conductor.PreflightInput → conductor.Preflight
+//	infrastructure/terraform          conductor.TerraformInput → conductor.Infrastructure
+//	infrastructure/cluster            conductor.ClusterInput   → conductor.Cluster
+//	infrastructure/storage            conductor.ClusterInput   → conductor.StorageCheck
+//	infrastructure/loadbalancer       conductor.ClusterInput   → conductor.LoadBalancerCheck
+//	infrastructure/platform-remove    conductor.RemoveInput    → conductor.Removed
+//	infrastructure/platform-inventory conductor.InventoryInput → conductor.Inventory
+//	infrastructure/inventory          conductor.InventoryInput → conductor.Inventory
+//	infrastructure/terraform-destroy  conductor.TerraformInput → conductor.TerraformDestroyed
 func Register(r *step.Registry) {
 	tools := toolchain{lockTimeout: lockTimeout}
-	step.Register(r, Stage, "preflight", step.Step[stages.PreflightInput, stages.Preflight]{
+	step.Register(r, Stage, "preflight", step.Step[contract.PreflightInput, contract.Preflight]{
 		Run: tools.preflight, Verify: verifyPreflight,
 	})
-	step.Register(r, Stage, "terraform", step.Step[stages.TerraformInput, stages.Infrastructure]{
+	step.Register(r, Stage, "terraform", step.Step[contract.TerraformInput, contract.Infrastructure]{
 		Run: tools.terraform, Verify: verifyTerraform,
 	})
-	step.Register(r, Stage, "terraform-destroy", step.Step[stages.TerraformInput, stages.TerraformDestroyed]{Run: tools.terraformDestroy})
-	step.Register(r, Stage, "cluster", step.Step[stages.ClusterInput, stages.Cluster]{Run: cluster, Repeat: true})
-	step.Register(r, Stage, "storage", step.Step[stages.ClusterInput, stages.StorageCheck]{Run: storage, Verify: verifyStorage})
-	step.Register(r, Stage, "loadbalancer", step.Step[stages.ClusterInput, stages.LoadBalancerCheck]{
+	step.Register(r, Stage, "terraform-destroy", step.Step[contract.TerraformInput, contract.TerraformDestroyed]{Run: tools.terraformDestroy})
+	step.Register(r, Stage, "cluster", step.Step[contract.ClusterInput, contract.Cluster]{Run: cluster, Repeat: true})
+	step.Register(r, Stage, "storage", step.Step[contract.ClusterInput, contract.StorageCheck]{Run: storage, Verify: verifyStorage})
+	step.Register(r, Stage, "loadbalancer", step.Step[contract.ClusterInput, contract.LoadBalancerCheck]{
 		Run: loadBalancer, Verify: verifyLoadBalancer,
 	})
-	step.Register(r, Stage, "platform-remove", step.Step[stages.RemoveInput, stages.Removed]{Run: platformRemove})
-	step.Register(r, Stage, "platform-inventory", step.Step[stages.InventoryInput, stages.Inventory]{Run: platformInventory})
-	step.Register(r, Stage, "inventory", step.Step[stages.InventoryInput, stages.Inventory]{Run: inventory})
+	step.Register(r, Stage, "platform-remove", step.Step[contract.RemoveInput, contract.Removed]{Run: platformRemove})
+	step.Register(r, Stage, "platform-inventory", step.Step[contract.InventoryInput, contract.Inventory]{Run: platformInventory})
+	step.Register(r, Stage, "inventory", step.Step[contract.InventoryInput, contract.Inventory]{Run: inventory})
 }
 
 // toolchain is where the tools are.

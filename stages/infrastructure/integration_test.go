@@ -20,7 +20,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/providers/local/steps"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -31,7 +31,7 @@ type deployment struct {
 	t     *testing.T
 	reg   step.Registry
 	state string
-	in    stages.ClusterInput
+	in    contract.ClusterInput
 }
 
 func real(t *testing.T) *deployment {
@@ -49,9 +49,9 @@ func real(t *testing.T) *deployment {
 	require.NoError(t, os.WriteFile(filepath.Join(d.state, "secrets", "kubeconfig"), raw, 0o600))
 	c, err := kube.Connect(kubeconfig, nil)
 	require.NoError(t, err)
-	d.in = stages.ClusterInput{
-		Common:         stages.Common{Deployment: "it", Images: images(t, bundle)},
-		Infrastructure: stages.Infrastructure{APIEndpoint: c.Endpoint(), StorageClass: "local-path"},
+	d.in = contract.ClusterInput{
+		Common:         contract.Common{Deployment: "it", Images: images(t, bundle)},
+		Infrastructure: contract.Infrastructure{APIEndpoint: c.Endpoint(), StorageClass: "local-path"},
 	}
 	return d
 }
@@ -73,11 +73,11 @@ func images(t *testing.T, bundle string) map[string]string {
 }
 
 // run runs a step as its container does, and decodes its output into out.
-func (d *deployment) run(stage, name, digest string, in, out any) stages.Result {
+func (d *deployment) run(stage, name, digest string, in, out any) contract.Result {
 	d.t.Helper()
 	input, err := json.Marshal(in)
 	require.NoError(d.t, err)
-	req, err := json.Marshal(stages.Request{Run: "it", Stage: stage, Step: name, Deployment: "test", Digests: journal.Digests{Input: digest, Config: "c", Tools: "t"}, Timeout: stages.Duration(8 * 60e9), Input: input})
+	req, err := json.Marshal(contract.Request{Run: "it", Stage: stage, Step: name, Deployment: "test", Digests: journal.Digests{Input: digest, Config: "c", Tools: "t"}, Timeout: contract.Duration(8 * 60e9), Input: input})
 	require.NoError(d.t, err)
 	dir := d.t.TempDir()
 	request, result := filepath.Join(dir, "request.json"), filepath.Join(dir, "result.json")
@@ -86,7 +86,7 @@ func (d *deployment) run(stage, name, digest string, in, out any) stages.Result 
 	code := step.Main(d.t.Context(), &d.reg, []string{stage + "/" + name, "--request", request, "--result", result, "--state", d.state}, &stdout, &shown)
 	raw, err := os.ReadFile(result)
 	require.NoError(d.t, err)
-	var res stages.Result
+	var res contract.Result
 	require.NoError(d.t, json.Unmarshal(raw, &res))
 	d.t.Logf("%s: %s in %s\n%s", name, res.Status, res.Finished.Sub(res.Started), shown.String())
 	if res.Fault == nil {
@@ -100,36 +100,36 @@ func (d *deployment) run(stage, name, digest string, in, out any) stages.Result 
 // time, and removes everything.
 func TestRealNode(t *testing.T) {
 	d := real(t)
-	var cluster stages.Cluster
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "cluster", "d", d.in, &cluster).Status)
+	var cluster contract.Cluster
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "cluster", "d", d.in, &cluster).Status)
 	require.NotEmpty(t, cluster.Nodes)
 
-	var addons stages.Addons
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "local-addons", "d", d.in, &addons).Status)
-	require.Equal(t, stages.Reused, d.run("infrastructure", "local-addons", "d", d.in, &addons).Status)
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
+	var addons contract.Addons
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "local-addons", "d", d.in, &addons).Status)
+	require.Equal(t, contract.Reused, d.run("infrastructure", "local-addons", "d", d.in, &addons).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
 	require.Zero(t, addons.Changed, "the second time nothing changes")
 
-	var storage stages.StorageCheck
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "storage", "d", d.in, &storage).Status)
-	require.Equal(t, stages.StorageCheck{Class: "local-path", Provisioner: "rancher.io/local-path"}, storage)
-	require.Equal(t, stages.Reused, d.run("infrastructure", "storage", "d", d.in, &storage).Status)
+	var storage contract.StorageCheck
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "storage", "d", d.in, &storage).Status)
+	require.Equal(t, contract.StorageCheck{Class: "local-path", Provisioner: "rancher.io/local-path"}, storage)
+	require.Equal(t, contract.Reused, d.run("infrastructure", "storage", "d", d.in, &storage).Status)
 
-	var balancer stages.LoadBalancerCheck
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "loadbalancer", "d", d.in, &balancer).Status)
-	require.Equal(t, stages.Reused, d.run("infrastructure", "loadbalancer", "d", d.in, &balancer).Status)
+	var balancer contract.LoadBalancerCheck
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "loadbalancer", "d", d.in, &balancer).Status)
+	require.Equal(t, contract.Reused, d.run("infrastructure", "loadbalancer", "d", d.in, &balancer).Status)
 
-	var removed stages.Removed
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &removed).Status)
+	var removed contract.Removed
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &removed).Status)
 	require.Contains(t, removed.Namespaces, "slipway-checks-it")
 	require.Empty(t, removed.Stripped)
-	var left stages.Inventory
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
+	var left contract.Inventory
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
 	require.True(t, left.Empty())
 
-	removed = stages.Removed{}
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &removed).Status)
-	require.Equal(t, stages.Removed{}, removed, "the second removal has nothing to do")
+	removed = contract.Removed{}
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &removed).Status)
+	require.Equal(t, contract.Removed{}, removed, "the second removal has nothing to do")
 }
 
 // argo applies the Argo CD of the bundle: its definitions alone, or everything.
@@ -213,8 +213,8 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	d.t.Helper()
 	c, err := kube.Connect(filepath.Join(d.state, "secrets", "kubeconfig"), nil)
 	require.NoError(d.t, err)
-	var addons stages.Addons
-	require.Equal(d.t, stages.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
+	var addons contract.Addons
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
 	d.argo(c, finalizers == "")
 	_, err = c.ApplyYAML(d.t.Context(), fmt.Appendf(nil, application, finalizers, d.in.Common.Images["busybox"]), kube.ApplyOptions{})
 	require.NoError(d.t, err)
@@ -230,21 +230,21 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 
 func (d *deployment) emptied() {
 	d.t.Helper()
-	var left stages.Inventory
-	require.Equal(d.t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
+	var left contract.Inventory
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
 }
 
 func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	d := real(t)
 	d.platform("")
-	var left stages.Inventory
-	res := d.run("infrastructure", "platform-inventory", "", stages.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left)
+	var left contract.Inventory
+	res := d.run("infrastructure", "platform-inventory", "", contract.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left)
 	require.Equal(t, infrastructure.CodeNotEmpty, res.Fault.Code)
 	require.ErrorContains(t, res.Fault, "applications argocd/web")
 	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
 
-	var out stages.Removed
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &out).Status)
+	var out contract.Removed
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &out).Status)
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
 	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
 	require.Len(t, out.Volumes, 1)
@@ -256,8 +256,8 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 	d := real(t)
 	d.platform(", finalizers: [resources-finalizer.argocd.argoproj.io]")
-	var out stages.Removed
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{Common: d.in.Common}, &out).Status)
+	var out contract.Removed
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &out).Status)
 	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 	require.Len(t, out.Volumes, 1)
 	d.emptied()
@@ -266,20 +266,20 @@ func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
 	d := &deployment{t: t, state: t.TempDir()}
 	infrastructure.Register(&d.reg)
-	var left stages.Inventory
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true}, &left).Status)
+	var left contract.Inventory
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 	require.Contains(t, left.Unreachable, "no access file")
-	var out stages.Removed
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "platform-remove", "", stages.RemoveInput{}, &out).Status)
+	var out contract.Removed
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Contains(t, out.Unreachable, "no access file")
 
 	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))
 	closed := `{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`
 	require.NoError(t, os.WriteFile(filepath.Join(d.state, "secrets", "kubeconfig"), []byte(closed), 0o600))
-	left = stages.Inventory{}
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true, SkipUnreachable: true}, &left).Status)
+	left = contract.Inventory{}
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true}, &left).Status)
 	require.Contains(t, left.Unreachable, "connection refused")
-	left = stages.Inventory{}
-	require.Equal(t, stages.Succeeded, d.run("infrastructure", "inventory", "", stages.InventoryInput{MustBeEmpty: true, Gone: true}, &left).Status)
+	left = contract.Inventory{}
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true, Gone: true}, &left).Status)
 	require.Equal(t, "the cluster was removed, with everything in it", left.Unreachable, "it was not asked")
 }

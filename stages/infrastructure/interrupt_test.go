@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -65,13 +65,13 @@ func begun(t *testing.T, dir string) {
 func converges(t *testing.T, tools toolchain, env *step.Env, dir string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
-	out, err := tools.terraform(t.Context(), env, stages.TerraformInput{})
+	out, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
 	require.NoError(t, err)
 	state, err := readState(statePath(env))
 	require.NoError(t, err)
 	require.Len(t, state.Resources, 2)
 	require.Equal(t, state.Serial, out.TerraformSerial)
-	again, err := tools.terraform(t.Context(), env, stages.TerraformInput{})
+	again, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
 	require.NoError(t, err)
 	require.Equal(t, out, again)
 }
@@ -84,7 +84,7 @@ func TestCancelledApplyStopsInGoodOrderAndConverges(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := tools.terraform(ctx, env, stages.TerraformInput{})
+		_, err := tools.terraform(ctx, env, contract.TerraformInput{})
 		done <- err
 	}()
 	begun(t, dir)
@@ -103,7 +103,7 @@ func TestKilledApplyConverges(t *testing.T) {
 	env := newEnv(t, dir, &bytes.Buffer{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := tools.terraform(t.Context(), env, stages.TerraformInput{})
+		_, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
 		done <- err
 	}()
 	begun(t, dir)

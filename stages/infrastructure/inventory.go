@@ -12,30 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // inventory lists what there is beside the cluster itself, Terraform's resources
 // included.
-func inventory(ctx context.Context, env *step.Env, in stages.InventoryInput) (stages.Inventory, error) {
+func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	state, err := currentState(ctx, env)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return stages.Inventory{}, badState(env, err)
+		return contract.Inventory{}, badState(env, err)
 	}
-	return count(ctx, env, in, stages.Inventory{TerraformResources: state.addresses()})
+	return count(ctx, env, in, contract.Inventory{TerraformResources: state.addresses()})
 }
 
 // platformInventory lists what there is in the cluster, while Terraform's
 // resources are still there.
-func platformInventory(ctx context.Context, env *step.Env, in stages.InventoryInput) (stages.Inventory, error) {
-	return count(ctx, env, in, stages.Inventory{})
+func platformInventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
+	return count(ctx, env, in, contract.Inventory{})
 }
 
 // count adds what the cluster holds to out.
-func count(ctx context.Context, env *step.Env, in stages.InventoryInput, out stages.Inventory) (stages.Inventory, error) {
+func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out contract.Inventory) (contract.Inventory, error) {
 	if in.Gone {
 		out.Unreachable = "the cluster was removed, with everything in it"
 	} else if err := ask(ctx, env, in, &out); err != nil {
@@ -52,7 +52,7 @@ func count(ctx context.Context, env *step.Env, in stages.InventoryInput, out sta
 }
 
 // ask looks into the cluster, if it answers.
-func ask(ctx context.Context, env *step.Env, in stages.InventoryInput, out *stages.Inventory) error {
+func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *contract.Inventory) error {
 	limit := reachLimit
 	if in.SkipUnreachable {
 		limit = skipLimit
@@ -69,7 +69,7 @@ func ask(ctx context.Context, env *step.Env, in stages.InventoryInput, out *stag
 }
 
 // take fills in what the cluster holds.
-func take(ctx context.Context, c *kube.Client, out *stages.Inventory) error {
+func take(ctx context.Context, c *kube.Client, out *contract.Inventory) error {
 	for _, part := range []struct {
 		gvr      schema.GroupVersionResource
 		selector string
@@ -123,7 +123,7 @@ func systemNamespace(name string) bool {
 }
 
 // told is the inventory in one line.
-func told(i stages.Inventory) string {
+func told(i contract.Inventory) string {
 	seen := "nothing is left"
 	if !i.Empty() {
 		seen = left(i)
@@ -135,7 +135,7 @@ func told(i stages.Inventory) string {
 }
 
 // left names what is left, for people.
-func left(i stages.Inventory) string {
+func left(i contract.Inventory) string {
 	var out []string
 	for _, part := range []struct {
 		what  string

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -29,24 +29,24 @@ const checkPort = 18080
 
 // loadBalancer puts a web server behind a Service of type LoadBalancer and
 // fetches a page from here.
-func loadBalancer(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.LoadBalancerCheck, error) {
+func loadBalancer(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.LoadBalancerCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.LoadBalancerCheck{}, err
+		return contract.LoadBalancerCheck{}, err
 	}
 	check := checker{client: c, env: env, deployment: in.Common.Deployment, name: "loadbalancer"}
 	if err := check.begin(ctx); err != nil {
-		return stages.LoadBalancerCheck{}, badLoadBalancer(err)
+		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
 	}
 	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
 	address, err := useLoadBalancer(ctx, check, in.Common.Images["busybox"])
 	if err != nil {
-		return stages.LoadBalancerCheck{}, badLoadBalancer(err)
+		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
 	}
 	env.Progress("a Service of type LoadBalancer answers at %s", address)
-	return stages.LoadBalancerCheck{Address: address}, nil
+	return contract.LoadBalancerCheck{Address: address}, nil
 }
 
 func useLoadBalancer(ctx context.Context, check checker, image string) (string, error) {
@@ -159,7 +159,7 @@ func webServer(check checker, image, token string) *appsv1.Deployment {
 
 // verifyLoadBalancer tells whether every Service of type LoadBalancer has an
 // address.
-func verifyLoadBalancer(ctx context.Context, env *step.Env, _ stages.ClusterInput, _ stages.LoadBalancerCheck) error {
+func verifyLoadBalancer(ctx context.Context, env *step.Env, _ contract.ClusterInput, _ contract.LoadBalancerCheck) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err

@@ -10,22 +10,22 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // preflight checks machine and tools and reports everything that is missing at
 // once.
-func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.PreflightInput) (stages.Preflight, error) {
+func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.PreflightInput) (contract.Preflight, error) {
 	if err := checkSecrets(ctx, env); err != nil {
-		return stages.Preflight{}, err
+		return contract.Preflight{}, err
 	}
 	seen, err := observe("/", env.StateDir)
 	if err != nil {
-		return stages.Preflight{}, fmt.Errorf("look at the machine: %w", err)
+		return contract.Preflight{}, fmt.Errorf("look at the machine: %w", err)
 	}
 	problems := judge(seen, in.Requirements)
-	out := stages.Preflight{
+	out := contract.Preflight{
 		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Tools: map[string]string{},
 	}
 	for _, tool := range slices.Sorted(maps.Keys(in.Tools)) {
@@ -42,7 +42,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.Prefl
 		}
 	}
 	if len(problems) > 0 {
-		return stages.Preflight{}, unmet(problems)
+		return contract.Preflight{}, unmet(problems)
 	}
 	env.Progress("%s memory, %s free disk, %d CPUs, %d tools as pinned", size(seen.memory), size(seen.disk), seen.cpus, len(out.Tools))
 	return out, nil
@@ -50,7 +50,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in stages.Prefl
 
 // verifyPreflight looks at the machine again. The tools are those of the earlier
 // result: the journal's key holds their digest.
-func verifyPreflight(ctx context.Context, env *step.Env, in stages.PreflightInput, _ stages.Preflight) error {
+func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightInput, _ contract.Preflight) error {
 	if err := checkSecrets(ctx, env); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // fakeTools writes tools that print the given versions as the real ones do.
@@ -35,7 +35,7 @@ func pins() map[string]string {
 
 func TestPreflightAcceptsPinnedTools(t *testing.T) {
 	tools := fakeTools(t, "1.11.4", "v3.20.2", "v1.35.4+slipway")
-	out, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), stages.PreflightInput{
+	out, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
 		Requirements: providers.Requirements{MemoryBytes: 1 << 20, DiskBytes: 1 << 20, CPUs: 1}, Tools: pins(),
 	})
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestPreflightAcceptsPinnedTools(t *testing.T) {
 func TestPreflightReportsEverythingAtOnce(t *testing.T) {
 	tools := fakeTools(t, "1.12.0", "v3.20.2", "v1.35.4")
 	require.NoError(t, os.Remove(tools.path("helm")))
-	_, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), stages.PreflightInput{
+	_, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
 		Requirements: providers.Requirements{MemoryBytes: 1 << 50, DiskBytes: 1 << 60, CPUs: 1 << 20, Filesystems: []string{"nosuchfs"}},
 		Tools:        pins(),
 	})

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -36,17 +36,17 @@ type remover struct {
 	env        *step.Env
 	deployment string
 	owned      []string // the deployment's namespaces
-	out        stages.Removed
+	out        contract.Removed
 }
 
 // platformRemove deletes the Applications, the namespaces that Slipway made,
 // their volumes and Slipway's objects of the cluster's own scope, and waits until
 // they are gone. It works on a platform that is complete, half installed or
 // removed already.
-func platformRemove(ctx context.Context, env *step.Env, in stages.RemoveInput) (stages.Removed, error) {
+func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	c, why, err := reach(ctx, env, reachLimit, in.SkipUnreachable)
 	if err != nil || c == nil {
-		return stages.Removed{Unreachable: why}, err
+		return contract.Removed{Unreachable: why}, err
 	}
 	r := &remover{client: c, env: env, deployment: in.Common.Deployment}
 	for _, part := range []func(context.Context) error{

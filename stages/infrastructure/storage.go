@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -27,12 +27,12 @@ const (
 
 // storage writes a file into a volume of the default StorageClass from one pod
 // and reads it back from another, and then sees the volume removed.
-func storage(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.StorageCheck, error) {
+func storage(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.StorageCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.StorageCheck{}, err
+		return contract.StorageCheck{}, err
 	}
 	out, err := defaultStorage(ctx, c, in.Infrastructure.StorageClass)
 	if err != nil {
@@ -99,11 +99,11 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 }
 
 // defaultStorage checks that the StorageClass want is there and the default.
-func defaultStorage(ctx context.Context, c *kube.Client, want string) (stages.StorageCheck, error) {
+func defaultStorage(ctx context.Context, c *kube.Client, want string) (contract.StorageCheck, error) {
 	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 	classes, err := c.List(ctx, gvr, "", "")
 	if err != nil {
-		return stages.StorageCheck{}, err
+		return contract.StorageCheck{}, err
 	}
 	var names []string
 	for _, sc := range classes {
@@ -112,19 +112,19 @@ func defaultStorage(ctx context.Context, c *kube.Client, want string) (stages.St
 			continue
 		}
 		if sc.GetAnnotations()[defaultClass] != "true" {
-			return stages.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
+			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
 		}
 		provisioner, _ := sc.Object["provisioner"].(string)
-		return stages.StorageCheck{Class: want, Provisioner: provisioner}, nil
+		return contract.StorageCheck{Class: want, Provisioner: provisioner}, nil
 	}
 	if len(names) == 0 {
-		return stages.StorageCheck{}, errors.New("the cluster has no StorageClass")
+		return contract.StorageCheck{}, errors.New("the cluster has no StorageClass")
 	}
-	return stages.StorageCheck{}, fmt.Errorf("the cluster has no StorageClass %s, but %s", want, strings.Join(names, ", "))
+	return contract.StorageCheck{}, fmt.Errorf("the cluster has no StorageClass %s, but %s", want, strings.Join(names, ", "))
 }
 
 // verifyStorage tells whether the class is still there and the default.
-func verifyStorage(ctx context.Context, env *step.Env, in stages.ClusterInput, out stages.StorageCheck) error {
+func verifyStorage(ctx context.Context, env *step.Env, in contract.ClusterInput, out contract.StorageCheck) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err

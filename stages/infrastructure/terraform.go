@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -31,8 +31,8 @@ const (
 
 // terraform brings the provider's root to what its variables say. A plan without
 // changes is not applied, so that the state's serial stays.
-func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.TerraformInput) (stages.Infrastructure, error) {
-	var out stages.Infrastructure
+func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
+	var out contract.Infrastructure
 	if err := notLeftBehind(ctx, env); err != nil {
 		return out, badState(env, err)
 	}
@@ -82,7 +82,7 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in stages.Terra
 
 // verifyTerraform tells whether the state is still the one that the outputs came
 // from.
-func verifyTerraform(ctx context.Context, env *step.Env, _ stages.TerraformInput, out stages.Infrastructure) error {
+func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInput, out contract.Infrastructure) error {
 	state, err := currentState(ctx, env)
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func verifyTerraform(ctx context.Context, env *step.Env, _ stages.TerraformInput
 
 // terraformDestroy removes what the root made. Without state there is nothing to
 // do.
-func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in stages.TerraformInput) (stages.TerraformDestroyed, error) {
-	var out stages.TerraformDestroyed
+func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
+	var out contract.TerraformDestroyed
 	before, err := currentState(ctx, env)
 	if errors.Is(err, fs.ErrNotExist) {
 		env.Progress("there is no Terraform state: nothing to destroy")
@@ -134,12 +134,12 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in stage
 			Err: fmt.Errorf("%d resources are left: %s", n, strings.Join(after.addresses(), ", ")),
 		}
 	}
-	return stages.TerraformDestroyed{Serial: after.Serial, Changed: true}, nil
+	return contract.TerraformDestroyed{Serial: after.Serial, Changed: true}, nil
 }
 
 // open copies the root to a directory of its own, initialises it on the
 // deployment's state, and returns Terraform for it.
-func (t toolchain) open(ctx context.Context, env *step.Env, in stages.TerraformInput) (tf root, err error) {
+func (t toolchain) open(ctx context.Context, env *step.Env, in contract.TerraformInput) (tf root, err error) {
 	b, err := backendOf(env.Place, os.Getenv)
 	if err != nil {
 		return root{}, badTerraform(CodeInit, "choose Terraform's backend", t.lockTimeout, err)
@@ -253,8 +253,8 @@ func statePath(env *step.Env) string {
 }
 
 // outputs reads the six outputs that every provider's root has.
-func outputs(values map[string]tfexec.OutputMeta) (stages.Infrastructure, error) {
-	var out stages.Infrastructure
+func outputs(values map[string]tfexec.OutputMeta) (contract.Infrastructure, error) {
+	var out contract.Infrastructure
 	var cluster, class struct {
 		Name string `json:"name"`
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -52,14 +52,14 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 	root, vars := localRoot(t, "demo")
 	var log bytes.Buffer
 	env := newEnv(t, root, &log)
-	in := stages.TerraformInput{Vars: vars}
+	in := contract.TerraformInput{Vars: vars}
 
 	first, err := tools.terraform(t.Context(), env, in)
 	require.NoError(t, err, log.String())
-	require.Equal(t, stages.Infrastructure{
+	require.Equal(t, contract.Infrastructure{
 		ClusterName: "demo", APIEndpoint: "https://cluster:6443", StorageClass: "local-path",
-		LoadBalancer: stages.LoadBalancer{Kind: "node"}, ObjectStore: stages.ObjectStore{Kind: "none"},
-		Database: stages.Database{Kind: "in-cluster"}, TerraformSerial: first.TerraformSerial,
+		LoadBalancer: contract.LoadBalancer{Kind: "node"}, ObjectStore: contract.ObjectStore{Kind: "none"},
+		Database: contract.Database{Kind: "in-cluster"}, TerraformSerial: first.TerraformSerial,
 	}, first)
 	require.Positive(t, first.TerraformSerial)
 	require.Contains(t, log.String(), "Apply complete!", "Terraform's own output is in the log")
@@ -78,14 +78,14 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 
 	gone, err := tools.terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err, log.String())
-	require.Equal(t, stages.TerraformDestroyed{Serial: gone.Serial, Changed: true}, gone)
+	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial, Changed: true}, gone)
 	state, err := readState(statePath(env))
 	require.NoError(t, err)
 	require.Empty(t, state.Resources)
 
 	again, err := tools.terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err)
-	require.Equal(t, stages.TerraformDestroyed{Serial: gone.Serial}, again)
+	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial}, again)
 }
 
 // dropResource takes a resource out of a state file.
@@ -112,7 +112,7 @@ func TestTerraformSaysWhatIsWrong(t *testing.T) {
 	tools := realTerraform(t)
 	root, vars := localRoot(t, "demo")
 	vars["deployment"] = "Not A Name"
-	_, err := tools.terraform(t.Context(), newEnv(t, root, io.Discard), stages.TerraformInput{Vars: vars})
+	_, err := tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
 	require.EqualError(t, err, "plan the Terraform root: Invalid value for variable")
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 }
@@ -125,21 +125,21 @@ func TestTerraformRefusesAnotherVersion(t *testing.T) {
 	require.NoError(t, err)
 	raw = bytes.ReplaceAll(raw, []byte(">= 1.11.4, < 1.12"), []byte(">= 9"))
 	require.NoError(t, os.WriteFile(pin, raw, 0o600))
-	_, err = tools.terraform(t.Context(), newEnv(t, root, io.Discard), stages.TerraformInput{Vars: vars})
+	_, err = tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
 	require.ErrorContains(t, err, "initialise the Terraform root: Unsupported Terraform Core version")
 }
 
 func TestDestroyWithoutState(t *testing.T) {
-	out, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), newEnv(t, "/nowhere", io.Discard), stages.TerraformInput{})
+	out, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), newEnv(t, "/nowhere", io.Discard), contract.TerraformInput{})
 	require.NoError(t, err)
-	require.Equal(t, stages.TerraformDestroyed{}, out)
+	require.Equal(t, contract.TerraformDestroyed{}, out)
 }
 
 func TestStateThatIsNoState(t *testing.T) {
 	env := newEnv(t, "/nowhere", io.Discard)
 	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
 	require.NoError(t, os.WriteFile(statePath(env), []byte("{"), 0o600))
-	_, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), env, stages.TerraformInput{})
+	_, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), env, contract.TerraformInput{})
 	f := &fault.Fault{Code: CodeState}
 	require.ErrorIs(t, err, f)
 }
@@ -157,7 +157,7 @@ func TestLockedStateNamesTheHolder(t *testing.T) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 	require.NoError(t, syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &lock))
 	tools.lockTimeout = "1s"
-	_, err = tools.terraform(t.Context(), env, stages.TerraformInput{Vars: vars})
+	_, err = tools.terraform(t.Context(), env, contract.TerraformInput{Vars: vars})
 	require.ErrorContains(t, err, "the Terraform state is locked for more than 1s")
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 }
@@ -189,7 +189,7 @@ func TestOutputsMustBeThoseOfAProvider(t *testing.T) {
 	}
 	out, err := outputs(good)
 	require.NoError(t, err)
-	require.Equal(t, stages.Database{Kind: "managed", Host: "h", Port: 5432}, out.Database)
+	require.Equal(t, contract.Database{Kind: "managed", Host: "h", Port: 5432}, out.Database)
 
 	for _, name := range providers.Outputs() {
 		bad := map[string]tfexec.OutputMeta{}

@@ -5,7 +5,7 @@ package orchestrator
 
 import (
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -55,7 +55,7 @@ const (
 
 // Register adds the stage's steps to reg.
 func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "publish", step.Step[stages.PublishInput, stages.Publication]{Run: runPublish, Repeat: true})
-	step.Register(reg, Stage, "sync", step.Step[stages.AppsInput, stages.Apps]{Run: runSync, Repeat: true})
-	step.Register(reg, Stage, "status", step.Step[stages.PlatformInput, stages.Apps]{Run: runStatus})
+	step.Register(reg, Stage, "publish", step.Step[contract.PublishInput, contract.Publication]{Run: runPublish, Repeat: true})
+	step.Register(reg, Stage, "sync", step.Step[contract.AppsInput, contract.Apps]{Run: runSync, Repeat: true})
+	step.Register(reg, Stage, "status", step.Step[contract.PlatformInput, contract.Apps]{Run: runStatus})
 }

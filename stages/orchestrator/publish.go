@@ -14,42 +14,42 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-func runPublish(ctx context.Context, env *step.Env, in stages.PublishInput) (stages.Publication, error) {
+func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (contract.Publication, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
-		return stages.Publication{}, err
+		return contract.Publication{}, err
 	}
 	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps))), r, in)
 	if err != nil {
-		return stages.Publication{}, err
+		return contract.Publication{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Publication{}, err
+		return contract.Publication{}, err
 	}
 	user, err := gitserver.Account(ctx, c, in.Gitea, gitserver.User)
 	if err != nil {
-		return stages.Publication{}, err
+		return contract.Publication{}, err
 	}
 	env.Redact(string(user.Password))
 	return publish(ctx, env, user, tree, r, in)
 }
 
 // publish pushes tree unless the branch holds it already.
-func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in stages.PublishInput) (stages.Publication, error) {
+func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in contract.PublishInput) (contract.Publication, error) {
 	revision, changed, err := user.Push(ctx, in.Gitea.Repository, branch, tree, gitserver.Commit{
 		Author: "Slipway", Email: "slipway@" + in.Common.Domain, When: time.Now(),
 		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, in.Common.Deployment),
 	})
 	if err != nil {
-		return stages.Publication{}, &fault.Fault{
+		return contract.Publication{}, &fault.Fault{
 			Code: CodePublish, Class: fault.Step, Op: "push the GitOps tree", Err: err,
 			Fix: "look at the git server: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 		}
@@ -59,11 +59,11 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 		verb = "is now at"
 	}
 	env.Progress("%s %s %s, %d files", in.Gitea.Repository, verb, argo.Short(revision), len(tree))
-	return stages.Publication{Revision: revision, Changed: changed}, nil
+	return contract.Publication{Revision: revision, Changed: changed}, nil
 }
 
 // buildTree reads the release's GitOps folder and adds what Slipway fills in.
-func buildTree(fsys fs.FS, r *platform.Release, in stages.PublishInput) (gitserver.Tree, error) {
+func buildTree(fsys fs.FS, r *platform.Release, in contract.PublishInput) (gitserver.Tree, error) {
 	tree := gitserver.Tree{}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -119,9 +119,9 @@ type values struct {
 	Scale          string               `json:"scale"`
 	StorageClass   string               `json:"storageClass"`
 
-	Settings      json.RawMessage       `json:"settings,omitempty"`
-	SMTP          *stages.SMTP          `json:"smtp,omitempty"`
-	Observability *stages.Observability `json:"observability,omitempty"`
+	Settings      json.RawMessage         `json:"settings,omitempty"`
+	SMTP          *contract.SMTP          `json:"smtp,omitempty"`
+	Observability *contract.Observability `json:"observability,omitempty"`
 }
 
 type applications struct {
@@ -146,15 +146,15 @@ type repository struct {
 // infrastructure is what apps may want to know of what is below them; nothing
 // that changes when a cluster is started again.
 type infrastructure struct {
-	ClusterName  string              `json:"clusterName"`
-	LoadBalancer stages.LoadBalancer `json:"loadBalancer"`
-	ObjectStore  stages.ObjectStore  `json:"objectStore"`
-	Database     stages.Database     `json:"database"`
+	ClusterName  string                `json:"clusterName"`
+	LoadBalancer contract.LoadBalancer `json:"loadBalancer"`
+	ObjectStore  contract.ObjectStore  `json:"objectStore"`
+	Database     contract.Database     `json:"database"`
 }
 
 // rootValues says which apps there are and what they get. Images are those of
 // the apps that are on: a new digest elsewhere makes no new commit.
-func rootValues(r *platform.Release, in stages.PublishInput) (*values, error) {
+func rootValues(r *platform.Release, in contract.PublishInput) (*values, error) {
 	c := in.Common
 	v := &values{
 		Applications: applications{Namespace: argo.Namespace, Project: Project},

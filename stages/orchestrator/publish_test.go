@@ -12,17 +12,17 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-func input() stages.PublishInput {
-	return stages.PublishInput{
-		Common: stages.Common{
+func input() contract.PublishInput {
+	return contract.PublishInput{
+		Common: contract.Common{
 			Deployment: "demo", Domain: "example.org", Scale: "small", Disabled: []string{"toolbox"},
 			Images: map[string]string{"postgresql": "r/postgresql@sha256:aa", "busybox": "r/busybox@sha256:bb", "argocd": "r/argocd@sha256:cc"},
 		},
-		Infrastructure: stages.Infrastructure{ClusterName: "demo", APIEndpoint: "https://moves:6443", StorageClass: "standard", TerraformSerial: 7},
-		Gitea:          stages.Gitea{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
+		Infrastructure: contract.Infrastructure{ClusterName: "demo", APIEndpoint: "https://moves:6443", StorageClass: "standard", TerraformSerial: 7},
+		Gitea:          contract.Gitea{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
 	}
 }
 
@@ -69,7 +69,7 @@ func TestTreeIsTheFolderAndWhatSlipwayFillsIn(t *testing.T) {
 }
 
 func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
-	hash := func(change func(*stages.PublishInput)) string {
+	hash := func(change func(*contract.PublishInput)) string {
 		in := input()
 		in.Common.Images = maps.Clone(in.Common.Images)
 		change(&in)
@@ -79,23 +79,23 @@ func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
 		require.NoError(t, err)
 		return h
 	}
-	same := hash(func(*stages.PublishInput) {})
-	require.Equal(t, same, hash(func(in *stages.PublishInput) {
+	same := hash(func(*contract.PublishInput) {})
+	require.Equal(t, same, hash(func(in *contract.PublishInput) {
 		in.Infrastructure.APIEndpoint, in.Infrastructure.TerraformSerial = "https://moved:6443", 8
 		in.Common.Images["argocd"], in.Gitea.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
 	}))
-	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Images["postgresql"] = "r/postgresql@sha256:ee" }))
-	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Disabled = nil }))
-	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.Common.Scale = "large" }))
-	require.NotEqual(t, same, hash(func(in *stages.PublishInput) { in.SMTP = &stages.SMTP{Host: "mail"} }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Common.Images["postgresql"] = "r/postgresql@sha256:ee" }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Common.Disabled = nil }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Common.Scale = "large" }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.SMTP = &contract.SMTP{Host: "mail"} }))
 }
 
 func TestTheUsersValuesReachTheRootApp(t *testing.T) {
 	in := input()
 	in.Values = map[string]json.RawMessage{"base": json.RawMessage(`{"replicas":3}`)}
 	in.Settings = json.RawMessage(`{"theme":"dark"}`)
-	in.SMTP = &stages.SMTP{Host: "mail", Port: 25, From: "a@b.example", TLS: "none"}
-	in.Observability = &stages.Observability{Endpoint: "https://metrics"}
+	in.SMTP = &contract.SMTP{Host: "mail", Port: 25, From: "a@b.example", TLS: "none"}
+	in.Observability = &contract.Observability{Endpoint: "https://metrics"}
 	tree, err := buildTree(folder(), testRelease(), in)
 	require.NoError(t, err)
 	var got map[string]any
@@ -124,7 +124,7 @@ func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
 }
 
 func TestTheRootFollowsTheBranchAndItsAppsItsCommit(t *testing.T) {
-	root := rootApplication(stages.AppsInput{Common: input().Common, Gitea: input().Gitea})
+	root := rootApplication(contract.AppsInput{Common: input().Common, Gitea: input().Gitea})
 	b, err := yaml.Marshal(root.Object["spec"])
 	require.NoError(t, err)
 	require.YAMLEq(t, `

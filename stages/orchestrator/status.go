@@ -3,8 +3,8 @@ package orchestrator
 import (
 	"context"
 
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/diagnosis"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -12,16 +12,16 @@ import (
 
 // runStatus reads all Applications as they are now, with the cause for each one
 // that is not well. It waits for nothing.
-func runStatus(ctx context.Context, env *step.Env, _ stages.PlatformInput) (stages.Apps, error) {
+func runStatus(ctx context.Context, env *step.Env, _ contract.PlatformInput) (contract.Apps, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Apps{}, err
+		return contract.Apps{}, err
 	}
 	all, err := list(ctx, c)
 	if err != nil {
-		return stages.Apps{}, err
+		return contract.Apps{}, err
 	}
-	out := stages.Apps{Apps: []stages.App{}}
+	out := contract.Apps{Apps: []contract.App{}}
 	var facts *diagnosis.Facts // read when they are needed
 	for _, a := range all {
 		if isRoot(a) {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
@@ -30,17 +30,17 @@ const (
 	lookLimit       = 20 * time.Second // at Argo CD's pods, also after the time is up
 )
 
-func runSync(ctx context.Context, env *step.Env, in stages.AppsInput) (stages.Apps, error) {
+func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contract.Apps, error) {
 	if len(in.Apps) == 0 {
-		return stages.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
+		return contract.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Apps{}, err
+		return contract.Apps{}, err
 	}
 	applied, err := c.Apply(ctx, []*unstructured.Unstructured{rootApplication(in)}, kube.ApplyOptions{Force: true})
 	if err != nil {
-		return stages.Apps{}, err
+		return contract.Apps{}, err
 	}
 	env.Logger.Info("root application", "change", applied[0].Change, "revision", in.Revision)
 	deadline := time.Duration(in.Deadline) * time.Second
@@ -56,7 +56,7 @@ func runSync(ctx context.Context, env *step.Env, in stages.AppsInput) (stages.Ap
 
 // rootApplication is the app of apps at the branch. $ARGOCD_APP_REVISION is
 // replaced by the commit that it is at, so that its apps never run ahead of it.
-func rootApplication(in stages.AppsInput) *unstructured.Unstructured {
+func rootApplication(in contract.AppsInput) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{
@@ -96,17 +96,17 @@ type waiter struct {
 	env     *step.Env
 	tracker *argo.Tracker
 	pause   time.Duration
-	seen    stages.Apps // as of the last look
+	seen    contract.Apps // as of the last look
 }
 
-func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
+func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	begun := time.Now()
 	said, saidAt := "", time.Time{}
 	line := "nothing yet"
 	for {
 		all, err := list(ctx, w.client)
 		if err != nil {
-			return stages.Apps{}, w.outOfTime(ctx, begun, line, err)
+			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
 		}
 		w.seen = report(all, w.tracker)
 		now := time.Now()
@@ -121,19 +121,19 @@ func (w *waiter) wait(ctx context.Context) (stages.Apps, error) {
 			return w.seen, nil
 		case len(v.Missing)+len(v.Unexpected) > 0:
 			w.keep()
-			return stages.Apps{}, wrongSet(v)
+			return contract.Apps{}, wrongSet(v)
 		case v.Late != nil:
-			return stages.Apps{}, w.late(ctx, v, all)
+			return contract.Apps{}, w.late(ctx, v, all)
 		}
 		if err := w.act(ctx, v.Actions); err != nil {
-			return stages.Apps{}, w.outOfTime(ctx, begun, line, err)
+			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
 		}
 		t := time.NewTimer(w.pause)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return stages.Apps{}, w.outOfTime(ctx, begun, line, context.Cause(ctx))
+			return contract.Apps{}, w.outOfTime(ctx, begun, line, context.Cause(ctx))
 		}
 	}
 }
@@ -266,8 +266,8 @@ func (w *waiter) controller(ctx context.Context) string {
 }
 
 // report is the outcome, the root left out, by wave and name.
-func report(all []argo.Application, t *argo.Tracker) stages.Apps {
-	var out stages.Apps
+func report(all []argo.Application, t *argo.Tracker) contract.Apps {
+	var out contract.Apps
 	for _, a := range all {
 		if slices.Contains(t.Expected, a.Name) && a.Namespace == argo.Namespace {
 			out.Apps = append(out.Apps, appOf(a))
@@ -277,12 +277,12 @@ func report(all []argo.Application, t *argo.Tracker) stages.Apps {
 	return out
 }
 
-func appOf(a argo.Application) stages.App {
-	return stages.App{Name: a.Name, Namespace: a.Namespace, Wave: a.Wave, Sync: a.Sync, Health: a.Health, Revision: a.Revision}
+func appOf(a argo.Application) contract.App {
+	return contract.App{Name: a.Name, Namespace: a.Namespace, Wave: a.Wave, Sync: a.Sync, Health: a.Health, Revision: a.Revision}
 }
 
-func sortApps(apps []stages.App) {
-	slices.SortFunc(apps, func(a, b stages.App) int {
+func sortApps(apps []contract.App) {
+	slices.SortFunc(apps, func(a, b contract.App) int {
 		if a.Wave != b.Wave {
 			return a.Wave - b.Wave
 		}

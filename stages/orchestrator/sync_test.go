@@ -20,8 +20,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -83,7 +83,7 @@ func TestWaitEndsWhenAllWereComparedAnew(t *testing.T) {
 		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
 	out, err := w.wait(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []stages.App{
+	require.Equal(t, []contract.App{
 		{Name: "db", Namespace: "argocd", Sync: "Synced", Health: "Healthy", Revision: revision},
 		{Name: "web", Namespace: "argocd", Sync: "Synced", Health: "Healthy", Revision: revision},
 	}, out.Apps)
@@ -113,7 +113,7 @@ func kept(t *testing.T, w *waiter) []string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.env.StateDir, "runs/r/steps/orchestrator.sync", seenFile))
 	require.NoError(t, err)
-	var apps stages.Apps
+	var apps contract.Apps
 	require.NoError(t, json.Unmarshal(b, &apps))
 	var out []string
 	for _, a := range apps.Apps {

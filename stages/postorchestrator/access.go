@@ -20,8 +20,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -46,28 +46,28 @@ const (
 
 // Register adds the stage's steps to reg.
 func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "access", step.Step[stages.AccessInput, stages.Access]{Run: runAccess, Repeat: true})
+	step.Register(reg, Stage, "access", step.Step[contract.AccessInput, contract.Access]{Run: runAccess, Repeat: true})
 }
 
-func runAccess(ctx context.Context, env *step.Env, in stages.AccessInput) (stages.Access, error) {
+func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (contract.Access, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
-		return stages.Access{}, err
+		return contract.Access{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Access{}, err
+		return contract.Access{}, err
 	}
 	roots, err := trust.Roots(ctx, c)
 	if err != nil {
-		return stages.Access{}, err
+		return contract.Access{}, err
 	}
 	targets, err := targetsOf(r, in.Common)
 	if err != nil {
-		return stages.Access{}, unanswered(err)
+		return contract.Access{}, unanswered(err)
 	}
 	if err := reach(ctx, c, targets, roots); err != nil {
-		return stages.Access{}, err
+		return contract.Access{}, err
 	}
 	env.Progress("%d addresses of the platform answer", len(targets))
 	return describe(targets, in), nil
@@ -94,7 +94,7 @@ type target struct {
 }
 
 // targetsOf are the links and the checks of the components that are on.
-func targetsOf(r *platform.Release, common stages.Common) ([]target, error) {
+func targetsOf(r *platform.Release, common contract.Common) ([]target, error) {
 	var out []target
 	var errs []error
 	hosts := map[string]string{} // service → host that people use
@@ -216,18 +216,18 @@ func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
 
 // describe tells people where things are and what to type. Passwords are read
 // from the cluster by whoever types the command.
-func describe(targets []target, in stages.AccessInput) stages.Access {
+func describe(targets []target, in contract.AccessInput) contract.Access {
 	common := in.Common
 	// A node that Slipway runs is there while something uses it, and reached
 	// through the ports that it publishes on this machine.
 	node := in.Infrastructure.LoadBalancer.Kind == nodeBalancer
-	var out stages.Access
+	var out contract.Access
 	var names []string
 	for _, t := range targets {
 		if !t.link {
 			continue
 		}
-		out.URLs = append(out.URLs, stages.Link{Name: t.name, URL: t.url})
+		out.URLs = append(out.URLs, contract.Link{Name: t.name, URL: t.url})
 		if u, err := url.Parse(t.url); err == nil {
 			ip, _, _ := net.SplitHostPort(t.address)
 			if node {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 func release() *platform.Release {
@@ -27,8 +27,8 @@ func release() *platform.Release {
 	}
 }
 
-func common() stages.Common {
-	return stages.Common{Deployment: "demo", Domain: "example.org", Disabled: []string{"off"}}
+func common() contract.Common {
+	return contract.Common{Deployment: "demo", Domain: "example.org", Disabled: []string{"off"}}
 }
 
 func TestTargetsAreTheLinksAndChecksThatAreOn(t *testing.T) {
@@ -86,8 +86,8 @@ func TestGuidanceHoldsNoPassword(t *testing.T) {
 	for i := range targets {
 		targets[i].address = "192.0.2.7:443"
 	}
-	got := describe(targets, stages.AccessInput{Common: common()})
-	require.Equal(t, []stages.Link{{Name: "Gitea", URL: "https://gitea.example.org"}}, got.URLs)
+	got := describe(targets, contract.AccessInput{Common: common()})
+	require.Equal(t, []contract.Link{{Name: "Gitea", URL: "https://gitea.example.org"}}, got.URLs)
 	text := strings.Join(got.Commands, "\n")
 	require.Contains(t, text, "kubectl get secret -n gitea gitea-admin -o jsonpath='{.data.password}' | base64 -d")
 	require.Contains(t, text, "echo '192.0.2.7 gitea.example.org' >> /etc/hosts")
@@ -102,7 +102,7 @@ func TestTheNodeIsReachedThroughItsPorts(t *testing.T) {
 	for i := range targets {
 		targets[i].address = "10.87.0.9:443"
 	}
-	in := stages.AccessInput{Common: common()}
+	in := contract.AccessInput{Common: common()}
 	in.Infrastructure.LoadBalancer.Kind = "node"
 	text := strings.Join(describe(targets, in).Commands, "\n")
 	require.Contains(t, text, "slipway cluster --name demo")

@@ -15,8 +15,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -26,14 +26,14 @@ import (
 // steps gitea and argocd run at the same time.
 const gitServiceSoon = 5 * time.Minute
 
-func runArgoCD(ctx context.Context, env *step.Env, in stages.ArgoCDInput) (stages.ArgoCD, error) {
+func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (contract.ArgoCD, error) {
 	r, err := load(env)
 	if err != nil {
-		return stages.ArgoCD{}, err
+		return contract.ArgoCD{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.ArgoCD{}, err
+		return contract.ArgoCD{}, err
 	}
 	s := settings{
 		proxy:   in.Common.Proxy,
@@ -43,19 +43,19 @@ func runArgoCD(ctx context.Context, env *step.Env, in stages.ArgoCDInput) (stage
 	}
 	if s.gitHost != giteaHost {
 		if s.gitIP, err = clusterIP(ctx, c, gitserver.Namespace, gitserver.Service); err != nil {
-			return stages.ArgoCD{}, err
+			return contract.ArgoCD{}, err
 		}
 	}
 	objs, err := argoManifests(env, r, s)
 	if err != nil {
-		return stages.ArgoCD{}, err
+		return contract.ArgoCD{}, err
 	}
 	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
 	if err != nil {
-		return stages.ArgoCD{}, err
+		return contract.ArgoCD{}, err
 	}
 	env.Progress("%s", kube.Count(applied))
-	out := stages.ArgoCD{Objects: len(applied)}
+	out := contract.ArgoCD{Objects: len(applied)}
 	for _, a := range applied {
 		if a.Change != kube.Unchanged {
 			out.Changed++
@@ -66,7 +66,7 @@ func runArgoCD(ctx context.Context, env *step.Env, in stages.ArgoCDInput) (stage
 
 // rollout waits for all workloads at the same time and reports every one that
 // does not come up.
-func rollout(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, out *stages.ArgoCD) error {
+func rollout(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, out *contract.ArgoCD) error {
 	type result struct {
 		name string
 		err  error

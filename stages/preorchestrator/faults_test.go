@@ -25,7 +25,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -97,7 +97,7 @@ func gitServer(t *testing.T, answers map[string]int) (user, admin *gitserver.Ser
 	}
 	c, err := kube.Connect(newEnv(t, objects).Kubeconfig, nil)
 	require.NoError(t, err)
-	at := stages.Gitea{URL: "https://example.com", Address: srv.Listener.Addr().String()}
+	at := contract.Gitea{URL: "https://example.com", Address: srv.Listener.Addr().String()}
 	user, err = gitserver.Account(t.Context(), c, at, gitserver.User)
 	require.NoError(t, err)
 	admin, err = gitserver.Account(t.Context(), c, at, gitserver.Admin)
@@ -106,12 +106,12 @@ func gitServer(t *testing.T, answers map[string]int) (user, admin *gitserver.Ser
 }
 
 func TestAnImageWithoutAReference(t *testing.T) {
-	values, err := giteaValues(stages.GiteaInput{Values: []byte(`{"scale":"500","tls":{"extra":true},"more":1}`)}, platform.Component{Name: "gitea"})
+	values, err := giteaValues(contract.GiteaInput{Values: []byte(`{"scale":"500","tls":{"extra":true},"more":1}`)}, platform.Component{Name: "gitea"})
 	require.NoError(t, err)
 	require.Equal(t, "500", values["scale"], "the user's wins")
 	require.Equal(t, map[string]any{"secretName": giteaTLS, "extra": true}, values["tls"])
 	require.InDelta(t, 1, values["more"], 0)
-	_, err = giteaValues(stages.GiteaInput{}, platform.Component{Images: []string{"gitea"}})
+	_, err = giteaValues(contract.GiteaInput{}, platform.Component{Images: []string{"gitea"}})
 	refused(t, err, CodeImage, "neither the bundle nor the registry has an image named gitea")
 }
 
@@ -170,12 +170,12 @@ func TestManifestsOfArgoCDThatAreMissing(t *testing.T) {
 
 func TestAPushThatTheGitServerRefuses(t *testing.T) {
 	user, _, objects := gitServer(t, nil)
-	in := stages.GiteaPushInput{Gitea: stages.Gitea{URL: user.URL, Address: user.Address}}
+	in := contract.GiteaPushInput{Gitea: contract.Gitea{URL: user.URL, Address: user.Address}}
 	_, err := runPush(t.Context(), newEnv(t, objects), in)
 	refused(t, err, CodePush, "push to the git server over HTTPS: GET /api/v1/repos/slipway/probe answered 500")
 }
 
 func TestAnApplicationThatArgoCDDoesNotReconcile(t *testing.T) {
-	_, err := runReconcile(t.Context(), newEnv(t, nil), stages.ReconcileInput{})
+	_, err := runReconcile(t.Context(), newEnv(t, nil), contract.ReconcileInput{})
 	refused(t, err, CodeReconcile, "let Argo CD reconcile an Application outside its namespace: ", "you may not")
 }

@@ -19,8 +19,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
@@ -35,33 +35,33 @@ const (
 	giteaChart = "gitea"
 )
 
-func runGitea(ctx context.Context, env *step.Env, in stages.GiteaInput) (stages.Gitea, error) {
+func runGitea(ctx context.Context, env *step.Env, in contract.GiteaInput) (contract.Gitea, error) {
 	r, err := load(env)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	i := slices.IndexFunc(r.Components, func(c platform.Component) bool {
 		return c.Kind == platform.Bootstrap && c.Name == giteaChart && c.Path != ""
 	})
 	if i < 0 {
-		return stages.Gitea{}, badChart(giteaChart, errors.New("the platform release has no bootstrap component of that name with a path"))
+		return contract.Gitea{}, badChart(giteaChart, errors.New("the platform release has no bootstrap component of that name with a path"))
 	}
 	values, err := giteaValues(in, r.Components[i])
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	rel, err := openRelease(c, env.Logger, env.Kubeconfig, giteaChart, gitserver.Namespace,
 		filepath.Join(env.PlatformDir, filepath.FromSlash(r.Components[i].Path)), values)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	change, err := rel.converge(ctx)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	env.Progress("chart %s", change)
 	g := &gitea{client: c, env: env, common: in.Common}
@@ -69,7 +69,7 @@ func runGitea(ctx context.Context, env *step.Env, in stages.GiteaInput) (stages.
 }
 
 // giteaValues are the values that the chart gets.
-func giteaValues(in stages.GiteaInput, component platform.Component) (map[string]any, error) {
+func giteaValues(in contract.GiteaInput, component platform.Component) (map[string]any, error) {
 	images := map[string]any{}
 	for _, name := range component.Images {
 		ref, err := image(in.Common, name)
@@ -98,44 +98,44 @@ func giteaValues(in stages.GiteaInput, component platform.Component) (map[string
 type gitea struct {
 	client *kube.Client
 	env    *step.Env
-	common stages.Common
+	common contract.Common
 }
 
 // finish waits for the pods, verifies the server by use and registers it with
 // Argo CD.
-func (g *gitea) finish(ctx context.Context, rel *chartRelease, served stages.TLS) (stages.Gitea, error) {
+func (g *gitea) finish(ctx context.Context, rel *chartRelease, served contract.TLS) (contract.Gitea, error) {
 	workloads, err := rel.workloads(ctx)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	for _, w := range workloads {
 		if err := g.client.WaitRollout(ctx, w[0], gitserver.Namespace, w[1]); err != nil {
-			return stages.Gitea{}, err
+			return contract.Gitea{}, err
 		}
 	}
-	out := stages.Gitea{URL: "https://" + PublicHost(g.common.Domain), ClusterURL: "https://" + served.GitHost}
+	out := contract.Gitea{URL: "https://" + PublicHost(g.common.Domain), ClusterURL: "https://" + served.GitHost}
 	if err := g.serves(ctx, served.SHA256, workloads); err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	if out.Address, err = g.client.WaitAddress(ctx, gitserver.Namespace, gitserver.Service, giteaPort); err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	user, err := gitserver.Account(ctx, g.client, out, gitserver.User)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	g.env.Redact(string(user.Password))
 	admin, err := gitserver.Account(ctx, g.client, out, gitserver.Admin)
 	if err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	g.env.Redact(string(admin.Password))
 	out.Repository = user.Username + "/" + gitops
 	if err := g.use(ctx, admin, user); err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	if err := g.register(ctx, out, user); err != nil {
-		return stages.Gitea{}, err
+		return contract.Gitea{}, err
 	}
 	g.env.Progress("%s answers on %s, %s can log in", out.URL, out.Address, user.Username)
 	return out, nil
@@ -266,7 +266,7 @@ func badServer(op string, err error) error {
 
 // register tells Argo CD how it gets at the GitOps tree, and at other
 // repositories of the same user.
-func (g *gitea) register(ctx context.Context, out stages.Gitea, user *gitserver.Server) error {
+func (g *gitea) register(ctx context.Context, out contract.Gitea, user *gitserver.Server) error {
 	account := map[string][]byte{
 		"type": []byte("git"), "username": []byte(user.Username), "password": []byte(user.Password),
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -24,14 +24,14 @@ import (
 // goneSoon is how long namespaces that are being deleted may take to be gone.
 const goneSoon = 3 * time.Minute
 
-func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) (stages.Namespaces, error) {
+func runNamespaces(ctx context.Context, env *step.Env, in contract.PlatformInput) (contract.Namespaces, error) {
 	r, err := load(env)
 	if err != nil {
-		return stages.Namespaces{}, err
+		return contract.Namespaces{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Namespaces{}, err
+		return contract.Namespaces{}, err
 	}
 	out, err := ensureNamespaces(ctx, c, in.Common.Deployment, r.Namespaces)
 	if err == nil {
@@ -42,9 +42,9 @@ func runNamespaces(ctx context.Context, env *step.Env, in stages.PlatformInput) 
 
 // ensureNamespaces makes the namespaces of a release and Slipway's own. It
 // creates nothing when one of them is there and does not belong to deployment.
-func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, want []platform.Namespace) (stages.Namespaces, error) {
+func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, want []platform.Namespace) (contract.Namespaces, error) {
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
-	var out stages.Namespaces
+	var out contract.Namespaces
 	var reserved, foreign, leaving []string
 	have := map[string]map[string]string{} // labels
 	for _, ns := range want {
@@ -59,7 +59,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 		case apierrors.IsNotFound(err):
 			out.Created = append(out.Created, ns.Name)
 		case err != nil:
-			return stages.Namespaces{}, err
+			return contract.Namespaces{}, err
 		case found[kube.DeploymentLabel] == "":
 			foreign = append(foreign, ns.Name+" (without an owner)")
 		case found[kube.DeploymentLabel] != deployment:
@@ -70,10 +70,10 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 		}
 	}
 	if err := unusable(reserved, foreign); err != nil {
-		return stages.Namespaces{}, err
+		return contract.Namespaces{}, err
 	}
 	if err := waitGone(ctx, c, leaving); err != nil {
-		return stages.Namespaces{}, err
+		return contract.Namespaces{}, err
 	}
 	for _, ns := range want {
 		all := maps.Clone(ns.Labels)
@@ -90,7 +90,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			return err
 		})
 		if err != nil {
-			return stages.Namespaces{}, err
+			return contract.Namespaces{}, err
 		}
 	}
 	slices.Sort(out.Names)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -105,7 +105,7 @@ type settings struct {
 	// address when the cluster's DNS does not know the host; else empty.
 	gitHost, gitIP string
 	// proxy is what Argo CD reaches sources outside the cluster through.
-	proxy stages.Proxy
+	proxy contract.Proxy
 }
 
 // adapt makes Argo CD's objects ours: images by digest and never pulled twice,
@@ -302,8 +302,8 @@ const inCluster = "localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/8,172.16.0.0
 
 // addProxy has a pod's containers reach the outside through the deployment's
 // proxies.
-func addProxy(pod map[string]any, proxy stages.Proxy, gitHost string) error {
-	if proxy == (stages.Proxy{}) {
+func addProxy(pod map[string]any, proxy contract.Proxy, gitHost string) error {
+	if proxy == (contract.Proxy{}) {
 		return nil
 	}
 	none := inCluster + "," + gitHost

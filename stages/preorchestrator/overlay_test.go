@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -188,7 +188,7 @@ func TestRecordsInTheWayAreFound(t *testing.T) {
 func TestTheRepositoryServerAsksTheProxyButNotForTheCluster(t *testing.T) {
 	objs := adapted(t, settings{
 		image: byDigest, gitHost: "gitea.example.org",
-		proxy: stages.Proxy{HTTPS: "http://proxy.example.com:3128", NoProxy: ".example.net"},
+		proxy: contract.Proxy{HTTPS: "http://proxy.example.com:3128", NoProxy: ".example.net"},
 	})
 	env := func(name string) map[string]string {
 		pod, _, err := unstructured.NestedMap(objs["Deployment/"+name].Object, "spec", "template", "spec")

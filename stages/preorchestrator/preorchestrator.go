@@ -10,7 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -79,13 +79,13 @@ const (
 
 // Register adds the stage's steps to reg.
 func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "namespaces", step.Step[stages.PlatformInput, stages.Namespaces]{Run: runNamespaces, Repeat: true})
-	step.Register(reg, Stage, "secrets", step.Step[stages.SecretsInput, stages.Secrets]{Run: runSecrets, Repeat: true})
-	step.Register(reg, Stage, "tls", step.Step[stages.TLSInput, stages.TLS]{Run: runTLS, Repeat: true})
-	step.Register(reg, Stage, "gitea", step.Step[stages.GiteaInput, stages.Gitea]{Run: runGitea, Repeat: true})
-	step.Register(reg, Stage, "argocd", step.Step[stages.ArgoCDInput, stages.ArgoCD]{Run: runArgoCD, Repeat: true})
-	step.Register(reg, Stage, "gitea-push", step.Step[stages.GiteaPushInput, stages.GiteaPush]{Run: runPush, Verify: verifyPush})
-	step.Register(reg, Stage, "argocd-reconcile", step.Step[stages.ReconcileInput, stages.Reconcile]{Run: runReconcile, Verify: verifyReconcile})
+	step.Register(reg, Stage, "namespaces", step.Step[contract.PlatformInput, contract.Namespaces]{Run: runNamespaces, Repeat: true})
+	step.Register(reg, Stage, "secrets", step.Step[contract.SecretsInput, contract.Secrets]{Run: runSecrets, Repeat: true})
+	step.Register(reg, Stage, "tls", step.Step[contract.TLSInput, contract.TLS]{Run: runTLS, Repeat: true})
+	step.Register(reg, Stage, "gitea", step.Step[contract.GiteaInput, contract.Gitea]{Run: runGitea, Repeat: true})
+	step.Register(reg, Stage, "argocd", step.Step[contract.ArgoCDInput, contract.ArgoCD]{Run: runArgoCD, Repeat: true})
+	step.Register(reg, Stage, "gitea-push", step.Step[contract.GiteaPushInput, contract.GiteaPush]{Run: runPush, Verify: verifyPush})
+	step.Register(reg, Stage, "argocd-reconcile", step.Step[contract.ReconcileInput, contract.Reconcile]{Run: runReconcile, Verify: verifyReconcile})
 }
 
 // load reads the platform release.
@@ -94,7 +94,7 @@ func load(env *step.Env) (*platform.Release, error) {
 }
 
 // image is the reference by digest of a short name.
-func image(common stages.Common, name string) (string, error) {
+func image(common contract.Common, name string) (string, error) {
 	if ref := common.Images[name]; ref != "" {
 		return ref, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -37,30 +37,30 @@ data:
 `)}
 }
 
-func runPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput) (stages.GiteaPush, error) {
+func runPush(ctx context.Context, env *step.Env, in contract.GiteaPushInput) (contract.GiteaPush, error) {
 	user, err := openUser(ctx, env, in.Gitea)
 	if err != nil {
-		return stages.GiteaPush{}, err
+		return contract.GiteaPush{}, err
 	}
 	if _, err := user.EnsureRepository(ctx, probe, "What "+probeRetention+" pushes"); err != nil {
-		return stages.GiteaPush{}, badPush(err)
+		return contract.GiteaPush{}, badPush(err)
 	}
 	repository := user.Username + "/" + probe
 	revision, changed, err := user.Push(ctx, repository, branch, probeTree(), gitserver.Commit{
 		Author: "Slipway", Email: "slipway@" + in.Common.Domain, Message: "a push over HTTPS", When: time.Now(),
 	})
 	if err != nil {
-		return stages.GiteaPush{}, badPush(err)
+		return contract.GiteaPush{}, badPush(err)
 	}
 	verb := "found"
 	if changed {
 		verb = "pushed"
 	}
 	env.Progress("%s %s of %s", verb, argo.Short(revision), repository)
-	return stages.GiteaPush{Repository: repository, Revision: revision}, nil
+	return contract.GiteaPush{Repository: repository, Revision: revision}, nil
 }
 
-func verifyPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput, out stages.GiteaPush) error {
+func verifyPush(ctx context.Context, env *step.Env, in contract.GiteaPushInput, out contract.GiteaPush) error {
 	user, err := openUser(ctx, env, in.Gitea)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func verifyPush(ctx context.Context, env *step.Env, in stages.GiteaPushInput, ou
 	return nil
 }
 
-func openUser(ctx context.Context, env *step.Env, g stages.Gitea) (*gitserver.Server, error) {
+func openUser(ctx context.Context, env *step.Env, g contract.Gitea) (*gitserver.Server, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return nil, err
@@ -95,28 +95,28 @@ func badPush(err error) error {
 	}
 }
 
-func runReconcile(ctx context.Context, env *step.Env, in stages.ReconcileInput) (stages.Reconcile, error) {
+func runReconcile(ctx context.Context, env *step.Env, in contract.ReconcileInput) (contract.Reconcile, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Reconcile{}, err
+		return contract.Reconcile{}, err
 	}
 	if err := removeProbe(ctx, c); err != nil { // of a run that was killed
-		return stages.Reconcile{}, badReconcile(err)
+		return contract.Reconcile{}, badReconcile(err)
 	}
 	app, err := reconcile(ctx, c, in)
 	if err != nil {
-		return stages.Reconcile{}, err
+		return contract.Reconcile{}, err
 	}
 	env.Progress("%s/%s was %s and %s at %s", app.Namespace, app.Name, app.Sync, app.Health, argo.Short(app.Revision))
 	if err := removeProbe(ctx, c); err != nil {
-		return stages.Reconcile{}, badReconcile(err)
+		return contract.Reconcile{}, badReconcile(err)
 	}
-	return stages.Reconcile{Application: app.Namespace + "/" + app.Name, Revision: app.Revision}, nil
+	return contract.Reconcile{Application: app.Namespace + "/" + app.Name, Revision: app.Revision}, nil
 }
 
 // verifyReconcile is cheap: what was seen stays true while Argo CD's controller
 // and repository server run.
-func verifyReconcile(ctx context.Context, env *step.Env, _ stages.ReconcileInput, _ stages.Reconcile) error {
+func verifyReconcile(ctx context.Context, env *step.Env, _ contract.ReconcileInput, _ contract.Reconcile) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func verifyReconcile(ctx context.Context, env *step.Env, _ stages.ReconcileInput
 
 // reconcile applies the probe Application and waits until it is Synced and
 // Healthy at the commit that was pushed.
-func reconcile(ctx context.Context, c *kube.Client, in stages.ReconcileInput) (argo.Application, error) {
+func reconcile(ctx context.Context, c *kube.Client, in contract.ReconcileInput) (argo.Application, error) {
 	for _, o := range probeObjects(in) { // the project before the Application that names it
 		if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
 			return argo.Application{}, err
@@ -168,7 +168,7 @@ func badReconcile(err error) error {
 
 // probeObjects are a project that only the probe may use and the probe itself. It
 // has no finalizer: see removeProbe.
-func probeObjects(in stages.ReconcileInput) []*unstructured.Unstructured {
+func probeObjects(in contract.ReconcileInput) []*unstructured.Unstructured {
 	repository := in.Gitea.ClusterURL + "/" + in.Push.Repository + ".git"
 	meta := func(namespace string) map[string]any {
 		return map[string]any{

@@ -19,20 +19,20 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-func runSecrets(ctx context.Context, env *step.Env, in stages.SecretsInput) (stages.Secrets, error) {
+func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (contract.Secrets, error) {
 	r, err := load(env)
 	if err != nil {
-		return stages.Secrets{}, err
+		return contract.Secrets{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Secrets{}, err
+		return contract.Secrets{}, err
 	}
 	want := r.Secrets
 	if ships(r, argo.Namespace) {
@@ -45,7 +45,7 @@ func runSecrets(ctx context.Context, env *step.Env, in stages.SecretsInput) (sta
 	s := &secrets{client: c, common: in.Common, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}}
 	for name, file := range in.Given {
 		if s.given[name], err = os.ReadFile(file); err != nil {
-			return stages.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
+			return contract.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
 		}
 	}
 	out, err := s.ensure(ctx, s.wanted(want))
@@ -66,7 +66,7 @@ func ships(r *platform.Release, namespace string) bool {
 // for what the configuration gives: that is the user's to change.
 type secrets struct {
 	client *kube.Client
-	common stages.Common
+	common contract.Common
 	redact func(string) // told every value that is made or read
 	have   map[string]*corev1.Secret
 	given  map[string][]byte // secrets of the configuration, by name
@@ -88,14 +88,14 @@ func (s *secrets) wanted(all []platform.Secret) []platform.Secret {
 	return out
 }
 
-func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (stages.Secrets, error) {
-	var out stages.Secrets
+func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.Secrets, error) {
+	var out contract.Secrets
 	for _, w := range want {
 		name := w.Namespace + "/" + w.Name
 		out.Names = append(out.Names, name)
 		found, err := s.get(ctx, w.Namespace, w.Name)
 		if err != nil {
-			return stages.Secrets{}, err
+			return contract.Secrets{}, err
 		}
 		if found == nil {
 			out.Created = append(out.Created, name)
@@ -104,7 +104,7 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (stages.Se
 	}
 	plan, err := s.plan(want)
 	if err != nil {
-		return stages.Secrets{}, &fault.Fault{
+		return contract.Secrets{}, &fault.Fault{
 			Code: CodeSecret, Class: fault.Step, Op: "make the platform's secrets", Err: err,
 			Fix: "correct the secrets in platform.yaml, then run again: slipway install",
 		}
@@ -112,7 +112,7 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (stages.Se
 	for _, w := range want {
 		name := w.Namespace + "/" + w.Name
 		if err := s.write(ctx, w, plan[name]); err != nil {
-			return stages.Secrets{}, err
+			return contract.Secrets{}, err
 		}
 		if s.have[name] != nil {
 			for _, key := range slices.Sorted(maps.Keys(plan[name])) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
@@ -21,11 +21,11 @@ func fakeKube(objs ...runtime.Object) *kube.Client {
 	return &kube.Client{Kubernetes: fake.NewClientset(objs...)}
 }
 
-func testCommon() stages.Common {
-	return stages.Common{Deployment: "demo", Domain: "example.org", AdminEmail: "ada@example.org", Scale: "small"}
+func testCommon() contract.Common {
+	return contract.Common{Deployment: "demo", Domain: "example.org", AdminEmail: "ada@example.org", Scale: "small"}
 }
 
-func ensureSecrets(t *testing.T, c *kube.Client, want []platform.Secret) (stages.Secrets, []string, error) {
+func ensureSecrets(t *testing.T, c *kube.Client, want []platform.Secret) (contract.Secrets, []string, error) {
 	t.Helper()
 	var hidden []string
 	s := &secrets{client: c, common: testCommon(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}}
@@ -104,7 +104,7 @@ func TestGivenSecretsFollowTheConfiguration(t *testing.T) {
 		}},
 	}
 	c := fakeKube()
-	ensure := func(given map[string][]byte) (stages.Secrets, []string) {
+	ensure := func(given map[string][]byte) (contract.Secrets, []string) {
 		var hidden []string
 		s := &secrets{client: c, common: testCommon(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}, given: given}
 		out, err := s.ensure(t.Context(), s.wanted(all))

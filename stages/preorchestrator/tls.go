@@ -17,8 +17,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
@@ -35,14 +35,14 @@ const (
 // PublicHost is the git server's host as users see it.
 func PublicHost(domain string) string { return "gitea." + domain }
 
-func runTLS(ctx context.Context, env *step.Env, in stages.TLSInput) (stages.TLS, error) {
+func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.TLS, error) {
 	r, err := load(env)
 	if err != nil {
-		return stages.TLS{}, err
+		return contract.TLS{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.TLS{}, err
+		return contract.TLS{}, err
 	}
 	t := &tlsStep{client: c, common: in.Common, redact: env.Redact, now: time.Now()}
 	var serving certificate.Pair
@@ -56,7 +56,7 @@ func runTLS(ctx context.Context, env *step.Env, in stages.TLSInput) (stages.TLS,
 		err = badCertificate(fmt.Errorf("there is no mode %q", in.Mode))
 	}
 	if err != nil {
-		return stages.TLS{}, err
+		return contract.TLS{}, err
 	}
 	out, err := t.publish(ctx, in.Mode, serving, roots)
 	if err == nil {
@@ -66,7 +66,7 @@ func runTLS(ctx context.Context, env *step.Env, in stages.TLSInput) (stages.TLS,
 }
 
 // hostsOf are the hosts under which users reach the platform by HTTPS.
-func hostsOf(r *platform.Release, common stages.Common) []string {
+func hostsOf(r *platform.Release, common contract.Common) []string {
 	hosts := []string{PublicHost(common.Domain)}
 	for _, l := range r.Links {
 		if slices.Contains(common.Disabled, l.Component) {
@@ -87,13 +87,13 @@ func hostsOf(r *platform.Release, common stages.Common) []string {
 
 type tlsStep struct {
 	client *kube.Client
-	common stages.Common
+	common contract.Common
 	redact func(string)
 	now    time.Time
 }
 
 // given reads and judges the user's certificate.
-func (t *tlsStep) given(in stages.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
+func (t *tlsStep) given(in contract.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
 	key, err := os.ReadFile(in.KeyFile)
 	if err != nil {
 		return pair, nil, badCertificate(fmt.Errorf("read its private key: %w", err))
@@ -147,12 +147,12 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots 
 }
 
 // publish writes the serving certificate and what clients need to trust it.
-func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.Pair, roots []byte) (stages.TLS, error) {
+func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.Pair, roots []byte) (contract.TLS, error) {
 	leaf, err := certificate.Leaf(serving.Certificate)
 	if err != nil {
-		return stages.TLS{}, badCertificate(err)
+		return contract.TLS{}, badCertificate(err)
 	}
-	out := stages.TLS{
+	out := contract.TLS{
 		Issuer: mode, NotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),
 		SHA256: certificate.Fingerprint(leaf), GitHost: giteaHost,
 	}
@@ -160,15 +160,15 @@ func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.
 		out.GitHost = PublicHost(t.common.Domain)
 	}
 	if err := t.write(ctx, gitserver.Namespace, giteaTLS, serving, roots); err != nil {
-		return stages.TLS{}, err
+		return contract.TLS{}, err
 	}
 	if err := t.configMap(ctx, kube.SystemNamespace, trust.CA, nil, map[string]string{trust.CAKey: string(roots)}); err != nil {
-		return stages.TLS{}, err
+		return contract.TLS{}, err
 	}
 	certs := map[string]string{out.GitHost: string(roots)}
 	partOf := map[string]string{"app.kubernetes.io/part-of": "argocd"}
 	if err := t.configMap(ctx, argo.Namespace, argoTLSCerts, partOf, certs); err != nil {
-		return stages.TLS{}, err
+		return contract.TLS{}, err
 	}
 	return out, nil
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/argo"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
@@ -22,9 +22,9 @@ import (
 
 func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-func selfSigned(t *testing.T, c *kube.Client, domain string, now time.Time) stages.TLS {
+func selfSigned(t *testing.T, c *kube.Client, domain string, now time.Time) contract.TLS {
 	t.Helper()
-	s := &tlsStep{client: c, common: stages.Common{Deployment: "demo", Domain: domain}, redact: func(string) {}, now: now}
+	s := &tlsStep{client: c, common: contract.Common{Deployment: "demo", Domain: domain}, redact: func(string) {}, now: now}
 	leaf, roots, err := s.selfSigned(t.Context())
 	require.NoError(t, err)
 	out, err := s.publish(t.Context(), "self-signed", leaf, roots)
@@ -68,7 +68,7 @@ func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
 	c := fakeKube()
 	var hidden string
 	s := &tlsStep{client: c, common: testCommon(), redact: func(v string) { hidden = v }, now: at()}
-	in := stages.TLSInput{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), KeyFile: keyFile}
+	in := contract.TLSInput{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), KeyFile: keyFile}
 	pair, roots, err := s.given(in, []string{"gitea.example.org"})
 	require.NoError(t, err)
 	require.Equal(t, string(leaf.Key), hidden)
@@ -76,7 +76,7 @@ func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "gitea.example.org", out.GitHost, "the certificate is for no name in the cluster")
 
-	_, _, err = s.given(stages.TLSInput{Certificate: in.Certificate, KeyFile: keyFile + "x"}, nil)
+	_, _, err = s.given(contract.TLSInput{Certificate: in.Certificate, KeyFile: keyFile + "x"}, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeCertificate})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	s.now = at().Add(400 * 24 * time.Hour)

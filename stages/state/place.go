@@ -10,7 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Place is where a deployment's state is, seen from a container.
@@ -32,8 +32,8 @@ type Place struct {
 // the state volume in a directory.
 func At(volume string, getenv func(string) string, openers map[string]store.Opener) Place {
 	return Place{
-		Volume: volume, URL: getenv(stages.StateURLVariable), Openers: openers,
-		KeyFile: stages.StateKeyFile, MakeKey: getenv(stages.StateMakeKeyVariable) != "",
+		Volume: volume, URL: getenv(contract.StateURLVariable), Openers: openers,
+		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "",
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -21,16 +21,16 @@ import (
 // reuses it, and no credential gets there. A directory stands for the bucket.
 func TestTheStateIsInABucket(t *testing.T) {
 	bucket := t.TempDir()
-	t.Setenv(stages.StateURLVariable, "file://"+bucket)
+	t.Setenv(contract.StateURLVariable, "file://"+bucket)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary-secret")
 	first := newBench(t)
 	first.do = func(_ context.Context, env *step.Env) {
 		env.Progress("tells %s", os.Getenv("AWS_SECRET_ACCESS_KEY"))
 		require.NoError(t, env.Keep("seen.txt", []byte(fmt.Sprint(os.Environ()))))
 	}
-	code, res := first.run(stages.Request{Digests: digests("d1")})
+	code, res := first.run(contract.Request{Digests: digests("d1")})
 	require.Zero(t, code, first.shown.String())
-	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, contract.Succeeded, res.Status)
 	for _, name := range []string{"request.json", "result.json", "log.txt", "seen.txt", "attempt-1.json"} {
 		require.FileExists(t, filepath.Join(bucket, "runs/r1/steps/stage.measure", name))
 	}
@@ -49,9 +49,9 @@ func TestTheStateIsInABucket(t *testing.T) {
 	}))
 
 	second := newBench(t) // another volume
-	code, res = second.run(stages.Request{Run: "r2", Digests: digests("d1")})
+	code, res = second.run(contract.Request{Run: "r2", Digests: digests("d1")})
 	require.Zero(t, code)
-	require.Equal(t, stages.Reused, res.Status)
+	require.Equal(t, contract.Reused, res.Status)
 	require.Zero(t, second.calls)
 
 	s, err := store.Open(t.Context(), "file://"+bucket, store.Options{})
@@ -64,7 +64,7 @@ func TestTheStateIsInABucket(t *testing.T) {
 	t.Run("the lock counts that is there", func(t *testing.T) {
 		held, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{User: "u", Run: "r3"})
 		require.NoError(t, err)
-		code, res := second.run(stages.Request{Run: "r4", Locked: true})
+		code, res := second.run(contract.Request{Run: "r4", Locked: true})
 		require.Equal(t, int(fault.Locked), code)
 		require.Equal(t, lock.CodeLost, res.Fault.Code)
 		require.NoError(t, lease.Release(held))
@@ -76,11 +76,11 @@ func TestTheStateIsInABucket(t *testing.T) {
 // one that has not run.
 func TestAStepThatRunsIsSeenInTheBucket(t *testing.T) {
 	bucket := t.TempDir()
-	t.Setenv(stages.StateURLVariable, "file://"+bucket)
+	t.Setenv(contract.StateURLVariable, "file://"+bucket)
 	dir := filepath.Join(bucket, "runs/r1/steps/stage.measure")
 	b := newBench(t)
-	_, res := b.run(stages.Request{Digests: digests("d1"), VerifyOnly: true})
-	require.Equal(t, stages.CodeNotVerified, res.Fault.Code)
+	_, res := b.run(contract.Request{Digests: digests("d1"), VerifyOnly: true})
+	require.Equal(t, contract.CodeNotVerified, res.Fault.Code)
 	require.FileExists(t, filepath.Join(dir, "result.json"))
 
 	b.do = func(context.Context, *step.Env) {
@@ -90,7 +90,7 @@ func TestAStepThatRunsIsSeenInTheBucket(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(request), "verifyOnly")
 	}
-	code, _ := b.run(stages.Request{Digests: digests("d1")})
+	code, _ := b.run(contract.Request{Digests: digests("d1")})
 	require.Zero(t, code, b.shown.String())
 	require.Equal(t, 1, b.calls)
 	require.FileExists(t, filepath.Join(dir, "result.json"))
@@ -99,15 +99,15 @@ func TestAStepThatRunsIsSeenInTheBucket(t *testing.T) {
 // TestAJournalThatCannotBeWritten: what the store says is what is told.
 func TestAJournalThatCannotBeWritten(t *testing.T) {
 	bucket := t.TempDir()
-	t.Setenv(stages.StateURLVariable, "file://"+bucket)
+	t.Setenv(contract.StateURLVariable, "file://"+bucket)
 	b := newBench(t)
 	b.do = func(context.Context, *step.Env) {
 		require.NoError(t, os.RemoveAll(filepath.Join(bucket, "journal")))
 		require.NoError(t, os.WriteFile(filepath.Join(bucket, "journal"), nil, 0o600))
 	}
-	code, res := b.run(stages.Request{Digests: digests("d1")})
+	code, res := b.run(contract.Request{Digests: digests("d1")})
 	require.NotZero(t, code)
-	require.Equal(t, stages.Failed, res.Status)
+	require.Equal(t, contract.Failed, res.Status)
 	require.Equal(t, store.CodeDamaged, res.Fault.Code, "%v", res.Fault)
 	require.NotContains(t, res.Fault.Fix, "free space")
 }
@@ -117,9 +117,9 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 func TestABucketThatDoesNotAnswer(t *testing.T) {
 	bucket := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(bucket, nil, 0o600))
-	t.Setenv(stages.StateURLVariable, "file://"+bucket)
+	t.Setenv(contract.StateURLVariable, "file://"+bucket)
 	b := newBench(t)
-	code, res := b.run(stages.Request{Digests: digests("d1")})
+	code, res := b.run(contract.Request{Digests: digests("d1")})
 	require.Equal(t, int(fault.Preflight), code)
 	require.Equal(t, store.CodeDamaged, res.Fault.Code)
 	require.Zero(t, b.calls)

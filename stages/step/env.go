@@ -13,7 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
@@ -45,7 +45,7 @@ type Env struct {
 }
 
 // Dirs are the paths of a step's container; an empty one has its default from
-// package stages.
+// package contract.
 type Dirs struct {
 	State, Platform, Bundle, Terraform, Tools string
 }
@@ -57,11 +57,11 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	file := &shared{dst: log}
 	e := &Env{
 		Run: run, ID: id,
-		StateDir:     or(dirs.State, stages.StateDir),
-		PlatformDir:  or(dirs.Platform, stages.PlatformDir),
-		BundleDir:    or(dirs.Bundle, stages.BundleDir),
-		TerraformDir: or(dirs.Terraform, stages.TerraformDir),
-		ToolsDir:     or(dirs.Tools, stages.ToolsDir),
+		StateDir:     or(dirs.State, contract.StateDir),
+		PlatformDir:  or(dirs.Platform, contract.PlatformDir),
+		BundleDir:    or(dirs.Bundle, contract.BundleDir),
+		TerraformDir: or(dirs.Terraform, contract.TerraformDir),
+		ToolsDir:     or(dirs.Tools, contract.ToolsDir),
 		log:          &lineWriter{r: secret, dst: file},
 		tools:        &lineWriter{r: secret, dst: file},
 		screen:       &lineWriter{r: secret, dst: screen},

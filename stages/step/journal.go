@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // books are what a step reads and writes about itself: the deployment's lock and
@@ -18,12 +18,12 @@ import (
 type books struct {
 	store  *store.Store
 	ledger *journal.Ledger
-	req    stages.Request
+	req    contract.Request
 }
 
 // openBooks opens the deployment's store. A step that reaches for the cluster gets
 // the access to it from there, where it is not in the volume.
-func openBooks(ctx context.Context, env *Env, req stages.Request) (*books, error) {
+func openBooks(ctx context.Context, env *Env, req contract.Request) (*books, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessa
 
 // known counts the steps of which the journal holds a success with the tools of
 // req. What cannot be read counts for nothing: it makes a run slower, not wrong.
-func known(ctx context.Context, req stages.Request, env *Env) int {
+func known(ctx context.Context, req contract.Request, env *Env) int {
 	s, err := env.Store(ctx)
 	if err != nil {
 		env.Logger.Warn("earlier results are not counted", "error", err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -33,7 +33,7 @@ func TestAStepKnowsWhetherOneBeforeItWasKilled(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			bucket := t.TempDir()
-			t.Setenv(stages.StateURLVariable, "file://"+bucket)
+			t.Setenv(contract.StateURLVariable, "file://"+bucket)
 			s, err := store.Open(t.Context(), "file://"+bucket, store.Options{})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, s.Close()) }()
@@ -54,7 +54,7 @@ func TestAStepKnowsWhetherOneBeforeItWasKilled(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, c.want, got)
 			}
-			code, _ := b.run(stages.Request{Digests: digests("d1")})
+			code, _ := b.run(contract.Request{Digests: digests("d1")})
 			require.Zero(t, code, b.shown.String())
 			require.True(t, asked)
 		})

@@ -28,7 +28,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -172,9 +173,9 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 					return errors.New(all())
 				},
 			})
-			req := stages.Request{Run: id, Stage: "stage", Step: "leaky", Digests: digests("d")}
+			req := contract.Request{Run: id, Stage: "stage", Step: "leaky", Digests: digests("d")}
 			if name == "takes too long" {
-				req.Timeout = stages.Duration(200 * time.Millisecond)
+				req.Timeout = contract.Duration(200 * time.Millisecond)
 			}
 			code, first := b.run(req)
 			require.Equal(t, name == "succeeds", code == 0, "%v", first.Fault)
@@ -183,7 +184,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 			_, second := b.run(req) // what was done does not hold: the log says why
 			req.Run, req.VerifyOnly = "r3", true
 			_, third := b.run(req)
-			require.ErrorIs(t, third.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+			require.ErrorIs(t, third.Fault, &fault.Fault{Code: contract.CodeNotVerified})
 			if code != 0 && name != "answers" {
 				require.Contains(t, first.Fault.Error(), "***")
 				require.Contains(t, second.Fault.Error(), "***")
@@ -225,9 +226,9 @@ func TestASecretInARepeatedOutput(t *testing.T) {
 		env.Redact(canaries[0])
 		return said{text}, nil
 	}})
-	req := stages.Request{Stage: "stage", Step: "leaky", Digests: digests("d")}
+	req := contract.Request{Stage: "stage", Step: "leaky", Digests: digests("d")}
 	_, res := b.run(req)
-	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, contract.Succeeded, res.Status)
 	text = all()
 	_, res = b.run(req)
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: "STP-007"})
@@ -235,7 +236,7 @@ func TestASecretInARepeatedOutput(t *testing.T) {
 }
 
 // recordRun writes the report of a run of one step into its directory.
-func recordRun(t *testing.T, dir, id string, res stages.Result) {
+func recordRun(t *testing.T, dir, id string, res contract.Result) {
 	t.Helper()
 	var p pipeline.Pipeline
 	pipeline.Add(&p, pipeline.Key{Stage: "stage", Name: "leaky"}, func(ctx context.Context) (int, error) {
@@ -266,20 +267,20 @@ func TestNoSecretIsInASpan(t *testing.T) {
 			return errors.New(all())
 		},
 	})
-	run := func(ctx context.Context, req stages.Request) stages.Result {
+	run := func(ctx context.Context, req contract.Request) contract.Result {
 		if req.Step != "preflight" {
-			return stages.Result{Status: stages.Failed, Fault: &fault.Fault{Code: stages.CodeNotVerified, Err: errors.New("unknown")}}
+			return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: contract.CodeNotVerified, Err: errors.New("unknown")}}
 		}
 		dirs := step.Dirs{State: b.path("state")}
 		before := req
 		before.Run, before.VerifyOnly = "r0", false
-		require.Equal(t, stages.Succeeded, step.Perform(ctx, &b.reg, before, dirs, io.Discard).Status)
+		require.Equal(t, contract.Succeeded, step.Perform(ctx, &b.reg, before, dirs, io.Discard).Status)
 		return step.Perform(ctx, &b.reg, req, dirs, io.Discard)
 	}
 	spans := tracetest.NewSpanRecorder()
 	ctx, command := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test").Start(t.Context(), "slipway install")
-	plan := stages.Plan{Run: "r1", Images: "sha256:1"}
-	_, err := stages.Verify(ctx, plan, config.Default(), local.Provider{}, &platform.Release{}, run, nil)
+	plan := contract.Plan{Run: "r1", Images: "sha256:1"}
+	_, err := conductor.Verify(ctx, plan, config.Default(), local.Provider{}, &platform.Release{}, run, nil)
 	require.NoError(t, err)
 	command.End()
 	i := slices.IndexFunc(spans.Ended(), func(s sdktrace.ReadOnlySpan) bool { return s.Name() == "infrastructure/preflight" })

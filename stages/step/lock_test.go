@@ -8,14 +8,14 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // TestAStepNeedsTheLockOfItsRun: one that another run has taken away keeps a step
 // from running.
 func TestAStepNeedsTheLockOfItsRun(t *testing.T) {
 	b := newBench(t)
-	locked := stages.Request{Locked: true}
+	locked := contract.Request{Locked: true}
 	code, res := b.run(locked)
 	require.Equal(t, int(fault.Locked), code)
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: lock.CodeLost})

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
@@ -47,13 +47,13 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	o := options{grace: grace}
 	flags := pflag.NewFlagSet("slipway step", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.request, "request", stages.RequestFile, "file with the request")
-	flags.StringVar(&o.result, "result", stages.ResultFile, "file for the result")
-	flags.StringVar(&o.dirs.State, "state", stages.StateDir, "the deployment's state volume")
-	flags.StringVar(&o.dirs.Platform, "platform", stages.PlatformDir, "the platform release")
-	flags.StringVar(&o.dirs.Bundle, "bundle", stages.BundleDir, "the bundle's manifests")
-	flags.StringVar(&o.dirs.Terraform, "terraform", stages.TerraformDir, "the provider's Terraform root")
-	flags.StringVar(&o.dirs.Tools, "tools", stages.ToolsDir, "the pinned tools")
+	flags.StringVar(&o.request, "request", contract.RequestFile, "file with the request")
+	flags.StringVar(&o.result, "result", contract.ResultFile, "file for the result")
+	flags.StringVar(&o.dirs.State, "state", contract.StateDir, "the deployment's state volume")
+	flags.StringVar(&o.dirs.Platform, "platform", contract.PlatformDir, "the platform release")
+	flags.StringVar(&o.dirs.Bundle, "bundle", contract.BundleDir, "the bundle's manifests")
+	flags.StringVar(&o.dirs.Terraform, "terraform", contract.TerraformDir, "the provider's Terraform root")
+	flags.StringVar(&o.dirs.Tools, "tools", contract.ToolsDir, "the pinned tools")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, "Runs one step in its container.\n\n  slipway step <stage>/<step> [flags]\n\n%s\nSteps:\n  %s\n",
 			flags.FlagUsages(), strings.Join(reg.Names(), "\n  "))
@@ -82,31 +82,31 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 }
 
 // execute runs step id and leaves its result wherever that is possible.
-func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) stages.Result {
+func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) contract.Result {
 	req, err := readRequest(id, o.request)
 	if err != nil {
-		return finish(o.result, "", stages.Result{Status: stages.Failed, Fault: badRequest(err), Started: time.Now().UTC()}, stderr)
+		return finish(o.result, "", contract.Result{Status: contract.Failed, Fault: badRequest(err), Started: time.Now().UTC()}, stderr)
 	}
 	return perform(ctx, reg, req, o, stderr)
 }
 
 // Perform runs the step that req is for in this process and leaves its record in
 // the state volume; what the step tells goes to screen too.
-func Perform(ctx context.Context, reg *Registry, req stages.Request, dirs Dirs, screen io.Writer) stages.Result {
+func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, screen io.Writer) contract.Result {
 	return perform(ctx, reg, req, options{dirs: dirs, grace: grace}, screen)
 }
 
 // perform runs the step that req is for. The result goes into o.result too,
 // unless that is empty.
-func perform(ctx context.Context, reg *Registry, req stages.Request, o options, stderr io.Writer) stages.Result {
-	res := stages.Result{Status: stages.Failed, Started: time.Now().UTC()}
+func perform(ctx context.Context, reg *Registry, req contract.Request, o options, stderr io.Writer) contract.Result {
+	res := contract.Result{Status: contract.Failed, Started: time.Now().UTC()}
 	code, err := find(reg, req)
 	if err != nil {
 		res.Fault = badRequest(err)
 		return finish(o.result, "", res, stderr)
 	}
 	id := req.Stage + "/" + req.Step
-	dir := recordDir(or(o.dirs.State, stages.StateDir), req.Run, req.Stage, req.Step)
+	dir := recordDir(or(o.dirs.State, contract.StateDir), req.Run, req.Stage, req.Step)
 	logFile, err := openLog(dir, req)
 	if err != nil {
 		res.Fault = badState("open the step's log", err)
@@ -140,7 +140,7 @@ func perform(ctx context.Context, reg *Registry, req stages.Request, o options, 
 	if err := env.publish(ctx, dir); err != nil {
 		fmt.Fprintln(stderr, "slipway: keep the step's log:", err)
 		if res.Fault == nil {
-			res.Status, res.Output, res.Fault = stages.Failed, nil, classify(ctx, id, env.lastSaid(), 0, err)
+			res.Status, res.Output, res.Fault = contract.Failed, nil, classify(ctx, id, env.lastSaid(), 0, err)
 			res = finish(o.result, dir, res, stderr)
 		}
 	}
@@ -148,8 +148,8 @@ func perform(ctx context.Context, reg *Registry, req stages.Request, o options, 
 }
 
 // readRequest reads the request file for step id.
-func readRequest(id, file string) (stages.Request, error) {
-	var req stages.Request
+func readRequest(id, file string) (contract.Request, error) {
+	var req contract.Request
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return req, err
@@ -164,7 +164,7 @@ func readRequest(id, file string) (stages.Request, error) {
 }
 
 // find checks a request and returns the code of its step.
-func find(reg *Registry, req stages.Request) (erased, error) {
+func find(reg *Registry, req contract.Request) (erased, error) {
 	code, ok := reg.steps[req.Stage+"/"+req.Step]
 	switch {
 	case !ok:
@@ -181,7 +181,7 @@ func find(reg *Registry, req stages.Request) (erased, error) {
 // log for appending: a step that is tried again in the same run adds to it. The
 // result of the try before, such as a look at an earlier one, goes: a step without
 // a result is one that runs.
-func openLog(dir string, req stages.Request) (*os.File, error) {
+func openLog(dir string, req contract.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func openLog(dir string, req stages.Request) (*os.File, error) {
 
 // runStep reuses the journal's result or calls the step's code, and keeps a
 // success in the journal. It sets number to that of the attempt, if there is one.
-func runStep(ctx context.Context, code erased, req stages.Request, env *Env, grace time.Duration, number *int) (stages.Status, json.RawMessage, *fault.Fault) {
+func runStep(ctx context.Context, code erased, req contract.Request, env *Env, grace time.Duration, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
 	if timeout := time.Duration(req.Timeout); timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeUp)
@@ -212,16 +212,16 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		err = own.locked(ctx)
 	}
 	if err != nil {
-		return stages.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
 	out, why := own.reuse(ctx, code, env)
 	if why == nil {
-		return stages.Reused, out, nil
+		return contract.Reused, out, nil
 	}
 	env.Logger.Info("earlier result not reused", "reason", why)
 	if req.VerifyOnly {
-		return stages.Failed, nil, &fault.Fault{
-			Code: stages.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.secret.clean(why.Error())),
+		return contract.Failed, nil, &fault.Fault{
+			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.secret.clean(why.Error())),
 			Fix: "run it again: slipway install --from " + id,
 		}
 	}
@@ -231,11 +231,11 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		env.interrupted = own.interrupted(ctx)
 	}
 	if err := env.announce(ctx); err != nil {
-		return stages.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
 	attempt, err := own.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
 	if err != nil {
-		return stages.Failed, nil, badState("write the journal", err)
+		return contract.Failed, nil, badState("write the journal", err)
 	}
 	*number = attempt.Number
 	lasting := context.WithoutCancel(ctx) // how it ended is written in any case
@@ -255,13 +255,13 @@ func runStep(ctx context.Context, code erased, req stages.Request, env *Env, gra
 		if err := own.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal is behind", "error", err)
 		}
-		return stages.Failed, nil, f
+		return contract.Failed, nil, f
 	}
 	if err := own.ledger.End(lasting, attempt, out, nil); err != nil {
-		return stages.Failed, nil, badState("write the journal", err)
+		return contract.Failed, nil, badState("write the journal", err)
 	}
 	env.Logger.Info("step succeeded", "step", id)
-	return stages.Succeeded, out, nil
+	return contract.Succeeded, out, nil
 }
 
 // guarded calls f, turns a panic into an error, and leaves a call that does not
@@ -340,11 +340,11 @@ const resultFile = "result.json"
 
 // finish writes the result into the state volume (dir) and into file, of which
 // each may be empty.
-func finish(file, dir string, res stages.Result, stderr io.Writer) stages.Result {
+func finish(file, dir string, res contract.Result, stderr io.Writer) contract.Result {
 	res.Finished = time.Now().UTC()
 	b, err := json.MarshalIndent(res, "", "  ")
 	if err != nil {
-		res.Status, res.Output, res.Fault = stages.Failed, nil, badState("write the step's result", err)
+		res.Status, res.Output, res.Fault = contract.Failed, nil, badState("write the step's result", err)
 		b, _ = json.MarshalIndent(res, "", "  ")
 	}
 	b = append(b, '\n')
@@ -357,7 +357,7 @@ func finish(file, dir string, res stages.Result, stderr io.Writer) stages.Result
 	if err != nil {
 		fmt.Fprintln(stderr, "slipway: write the step's result:", err)
 		if res.Fault == nil {
-			res.Status, res.Output, res.Fault = stages.Failed, nil, badState("write the step's result", err)
+			res.Status, res.Output, res.Fault = contract.Failed, nil, badState("write the step's result", err)
 		}
 	}
 	return res

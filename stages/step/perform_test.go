@@ -14,34 +14,34 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 func TestAStepInThisProcess(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, os.Mkdir(b.path("state"), 0o700))
-	req := stages.Request{
+	req := contract.Request{
 		Run: "r1", Deployment: "test", Stage: "stage", Step: "measure",
 		Input: json.RawMessage(`{"text":"four"}`), Digests: digests("a"), VerifyOnly: true,
 	}
-	perform := func() stages.Result {
+	perform := func() contract.Result {
 		return step.Perform(t.Context(), &b.reg, req, step.Dirs{State: b.path("state")}, &b.shown)
 	}
 	res := perform()
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
 	require.Zero(t, b.calls)
 
 	req.VerifyOnly, req.Count = false, true
 	res = perform()
 	require.Nil(t, res.Fault)
-	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, contract.Succeeded, res.Status)
 	require.Equal(t, 1, res.Known, "of this step itself")
 	require.Equal(t, 1, res.Attempt)
 
 	req.Run, req.VerifyOnly = "r2", true
 	res = perform()
-	require.Equal(t, stages.Reused, res.Status)
+	require.Equal(t, contract.Reused, res.Status)
 	require.JSONEq(t, `{"length":4}`, string(res.Output))
 	require.Equal(t, 1, b.calls)
 	for _, run := range []string{"r1", "r2"} {
@@ -73,8 +73,8 @@ func (buckets) Kind(err error) store.Kind {
 func TestAStepClosesItsStore(t *testing.T) {
 	b, opened := newBench(t), buckets{}
 	b.reg.Stores = map[string]store.Opener{"mine": opened}
-	t.Setenv(stages.StateURLVariable, "mine://bucket")
-	_, res := b.run(stages.Request{Digests: digests("d"), Count: true})
+	t.Setenv(contract.StateURLVariable, "mine://bucket")
+	_, res := b.run(contract.Request{Digests: digests("d"), Count: true})
 	require.Nil(t, res.Fault, b.shown.String())
 	require.Equal(t, 1, res.Known)
 	require.Len(t, opened["bucket"], 1, "one for all that a step does")

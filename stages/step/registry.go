@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
-// Step is a step's code. In and Out cross as JSON: see package stages.
+// Step is a step's code. In and Out cross as JSON: see package contract.
 type Step[In, Out any] struct {
 	// Run observes, converges and verifies. It may be called again at any
 	// moment, also after it was killed half-way.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -69,7 +69,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) run(r stages.Request) (int, stages.Result) {
+func (b *bench) run(r contract.Request) (int, contract.Result) {
 	b.t.Helper()
 	if r.Run == "" {
 		r.Run = "r1"
@@ -89,11 +89,11 @@ func (b *bench) run(r stages.Request) (int, stages.Result) {
 	return b.main(b.t.Context(), r.Stage+"/"+r.Step)
 }
 
-func (b *bench) main(ctx context.Context, args ...string) (int, stages.Result) {
+func (b *bench) main(ctx context.Context, args ...string) (int, contract.Result) {
 	b.t.Helper()
 	args = append(args, "--request", b.path("request.json"), "--result", b.path("result.json"), "--state", b.path("state"))
 	code := step.Main(ctx, &b.reg, args, &bytes.Buffer{}, &b.shown)
-	var res stages.Result
+	var res contract.Result
 	raw, err := os.ReadFile(b.path("result.json"))
 	if err == nil {
 		require.NoError(b.t, json.Unmarshal(raw, &res))
@@ -119,9 +119,9 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 		env.Redact("a password")
 		require.NoError(t, env.Keep("seen.txt", []byte("with a password in it")))
 	}
-	code, res := b.run(stages.Request{Digests: digests("d1")})
+	code, res := b.run(contract.Request{Digests: digests("d1")})
 	require.Zero(t, code)
-	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, contract.Succeeded, res.Status)
 	require.JSONEq(t, `{"length":4}`, string(res.Output))
 	require.False(t, res.Started.IsZero())
 	require.False(t, res.Finished.Before(res.Started))
@@ -146,24 +146,24 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 
 func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
 	b := newBench(t)
-	b.run(stages.Request{Digests: digests("d1")})
-	code, res := b.run(stages.Request{Digests: digests("d1"), Run: "r2"})
+	b.run(contract.Request{Digests: digests("d1")})
+	code, res := b.run(contract.Request{Digests: digests("d1"), Run: "r2"})
 	require.Zero(t, code)
-	require.Equal(t, stages.Reused, res.Status)
+	require.Equal(t, contract.Reused, res.Status)
 	require.JSONEq(t, `{"length":4}`, string(res.Output))
 	require.Equal(t, 1, b.calls)
 
 	b.stale = errors.New("somebody deleted it")
-	_, res = b.run(stages.Request{Digests: digests("d1")})
-	require.Equal(t, stages.Succeeded, res.Status)
+	_, res = b.run(contract.Request{Digests: digests("d1")})
+	require.Equal(t, contract.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls, "Verify said that it does not hold")
 	require.Contains(t, b.log(), "somebody deleted it")
 
 	b.stale = nil
-	b.run(stages.Request{Digests: digests("d2")})
+	b.run(contract.Request{Digests: digests("d2")})
 	require.Equal(t, 3, b.calls, "another digest")
-	b.run(stages.Request{})
-	b.run(stages.Request{})
+	b.run(contract.Request{})
+	b.run(contract.Request{})
 	require.Equal(t, 5, b.calls, "no digest, no reuse")
 }
 
@@ -183,29 +183,29 @@ func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 		}
 		return out{Length: b.calls}, nil
 	}})
-	req := stages.Request{Stage: "stage", Step: "repeat", Digests: digests("d")}
+	req := contract.Request{Stage: "stage", Step: "repeat", Digests: digests("d")}
 	_, first := b.run(req)
-	require.Equal(t, stages.Succeeded, first.Status)
+	require.Equal(t, contract.Succeeded, first.Status)
 	require.Zero(t, dry, "there was nothing to look at")
 
 	_, second := b.run(req)
-	require.Equal(t, stages.Reused, second.Status)
+	require.Equal(t, contract.Reused, second.Status)
 	require.Equal(t, 1, dry)
 	require.JSONEq(t, `{"length":2}`, string(second.Output), "what it saw now, not then")
 
 	change = "somebody removed it"
 	_, third := b.run(req)
-	require.Equal(t, stages.Succeeded, third.Status)
+	require.Equal(t, contract.Succeeded, third.Status)
 	require.Equal(t, 2, dry)
 	require.Empty(t, change, "it was put right")
 }
 
 func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	b := newBench(t)
-	only := stages.Request{Digests: digests("d"), VerifyOnly: true}
+	only := contract.Request{Digests: digests("d"), VerifyOnly: true}
 	code, res := b.run(only)
 	require.Equal(t, int(fault.Step), code)
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
 	require.ErrorContains(t, res.Fault, "the journal has no record of the step")
 	require.Zero(t, b.calls)
 	require.FileExists(t, b.path("state/runs/r1/steps/stage.measure/result.json"))
@@ -213,52 +213,52 @@ func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	b.do = func(context.Context, *step.Env) {
 		require.NoFileExists(t, b.path("state/runs/r1/steps/stage.measure/result.json"), "that of the look; this one runs yet")
 	}
-	_, res = b.run(stages.Request{Digests: digests("d")})
-	require.Equal(t, stages.Succeeded, res.Status)
+	_, res = b.run(contract.Request{Digests: digests("d")})
+	require.Equal(t, contract.Succeeded, res.Status)
 	_, res = b.run(only)
-	require.Equal(t, stages.Reused, res.Status)
+	require.Equal(t, contract.Reused, res.Status)
 
 	b.stale = errors.New("somebody removed it")
 	_, res = b.run(only)
 	require.ErrorContains(t, res.Fault, "somebody removed it")
 	require.Equal(t, 1, b.calls)
 
-	_, res = b.run(stages.Request{Stage: "stage", Step: "always", Digests: digests("d"), VerifyOnly: true})
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: stages.CodeNotVerified})
+	_, res = b.run(contract.Request{Stage: "stage", Step: "always", Digests: digests("d"), VerifyOnly: true})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
 }
 
 func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
 	b := newBench(t)
 	for range 2 {
-		_, res := b.run(stages.Request{Stage: "stage", Step: "always", Digests: digests("d1")})
-		require.Equal(t, stages.Succeeded, res.Status)
+		_, res := b.run(contract.Request{Stage: "stage", Step: "always", Digests: digests("d1")})
+		require.Equal(t, contract.Succeeded, res.Status)
 	}
 	require.Equal(t, 2, b.calls)
 }
 
 func TestDamagedJournalIsNoResult(t *testing.T) {
 	b := newBench(t)
-	b.run(stages.Request{Digests: digests("d1")})
+	b.run(contract.Request{Digests: digests("d1")})
 	require.NoError(t, os.WriteFile(b.path("state", "journal", "stage.measure.json"), []byte(`{"ver`), 0o600))
-	_, res := b.run(stages.Request{Digests: digests("d1")})
-	require.Equal(t, stages.Succeeded, res.Status)
+	_, res := b.run(contract.Request{Digests: digests("d1")})
+	require.Equal(t, contract.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls)
 }
 
 func TestFailureIsRunAgain(t *testing.T) {
 	b := newBench(t)
 	b.err = &fault.Fault{Code: "ABC-001", Class: fault.Step, Op: "do it", Fix: "do it better", Err: errors.New("broken")}
-	code, res := b.run(stages.Request{Digests: digests("d1")})
+	code, res := b.run(contract.Request{Digests: digests("d1")})
 	require.Equal(t, 4, code)
-	require.Equal(t, stages.Failed, res.Status)
+	require.Equal(t, contract.Failed, res.Status)
 	require.Equal(t, fault.Code("ABC-001"), res.Fault.Code)
 	require.Equal(t, "do it: broken", res.Fault.Error())
 	require.Equal(t, "steps/stage.measure/log.txt", res.Fault.Log)
 
 	b.err = nil
-	code, res = b.run(stages.Request{Digests: digests("d1")})
+	code, res = b.run(contract.Request{Digests: digests("d1")})
 	require.Zero(t, code)
-	require.Equal(t, stages.Succeeded, res.Status)
+	require.Equal(t, contract.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls)
 }
 
@@ -276,7 +276,7 @@ func TestErrorsGetACode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.err = c.err
-			code, res := b.run(stages.Request{})
+			code, res := b.run(contract.Request{})
 			require.Equal(t, int(c.class), code)
 			require.Equal(t, c.code, res.Fault.Code)
 			require.Equal(t, c.text, res.Fault.Error())
@@ -292,7 +292,7 @@ func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 		<-ctx.Done()
 		b.err = fmt.Errorf("waited for the moon: %w", ctx.Err())
 	}
-	code, res := b.run(stages.Request{Timeout: stages.Duration(20 * time.Millisecond)})
+	code, res := b.run(contract.Request{Timeout: contract.Duration(20 * time.Millisecond)})
 	require.Equal(t, 5, code)
 	require.Equal(t, fault.Code("STP-002"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "run stage/measure: not finished within 20ms; it said last: looking at the sky: waited for the moon")
@@ -320,7 +320,7 @@ func TestSignalCancelsTheStep(t *testing.T) {
 		<-ctx.Done()
 		b.err = ctx.Err()
 	}
-	code, res := b.run(stages.Request{Timeout: stages.Duration(time.Minute)})
+	code, res := b.run(contract.Request{Timeout: contract.Duration(time.Minute)})
 	require.Equal(t, 7, code)
 	require.Equal(t, fault.Code("STP-003"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "terminated")
@@ -329,7 +329,7 @@ func TestSignalCancelsTheStep(t *testing.T) {
 func TestPanicIsABugWithTheStackInTheLogOnly(t *testing.T) {
 	b := newBench(t)
 	b.do = func(context.Context, *step.Env) { panic("no way") }
-	code, res := b.run(stages.Request{})
+	code, res := b.run(contract.Request{})
 	require.Equal(t, 1, code)
 	require.Equal(t, fault.Code("STP-004"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "panic: no way")
@@ -351,7 +351,7 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 		}
 		b.err = fmt.Errorf("login with %s", secret)
 	}
-	_, res := b.run(stages.Request{})
+	_, res := b.run(contract.Request{})
 	require.Equal(t, "run stage/measure: login with ***", res.Fault.Error())
 	journal, err := os.ReadFile(b.path("state", "journal", "stage.measure.json"))
 	require.NoError(t, err)
@@ -366,7 +366,7 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 func TestSecretInTheOutputIsABug(t *testing.T) {
 	b := newBench(t)
 	b.do = func(_ context.Context, env *step.Env) { env.Redact("length") }
-	code, res := b.run(stages.Request{})
+	code, res := b.run(contract.Request{})
 	require.Equal(t, 1, code)
 	require.Equal(t, fault.Code("STP-007"), res.Fault.Code)
 	require.Empty(t, res.Output)
@@ -391,7 +391,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	}
 	t.Run("unknown input field", func(t *testing.T) {
 		b := newBench(t)
-		code, res := b.run(stages.Request{Input: json.RawMessage(`{"txet":"x"}`)})
+		code, res := b.run(contract.Request{Input: json.RawMessage(`{"txet":"x"}`)})
 		require.Equal(t, 1, code)
 		require.Contains(t, res.Fault.Error(), `unknown field "txet"`)
 	})
@@ -412,7 +412,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 func TestStateThatCannotBeWritten(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, os.WriteFile(b.path("state"), nil, 0o600)) // a file where the volume should be
-	code, res := b.run(stages.Request{})
+	code, res := b.run(contract.Request{})
 	require.Equal(t, 4, code)
 	require.Equal(t, fault.Code("STP-006"), res.Fault.Code)
 	require.Zero(t, b.calls)

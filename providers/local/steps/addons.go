@@ -13,7 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -28,25 +28,25 @@ var workloads = []string{"coredns", "local-path-provisioner"} //nolint:gocheckno
 
 // Register adds the steps to r:
 //
-//	infrastructure/local-addons  stages.ClusterInput → stages.Addons
+//	infrastructure/local-addons  conductor.ClusterInput → conductor.Addons
 func Register(r *step.Registry) {
 	extra := local.Provider{}.Addons()
-	step.Register(r, extra.Stage, extra.Step, step.Step[stages.ClusterInput, stages.Addons]{Run: addons, Repeat: true})
+	step.Register(r, extra.Stage, extra.Step, step.Step[contract.ClusterInput, contract.Addons]{Run: addons, Repeat: true})
 }
 
 // addons applies name service and storage and waits until they run.
-func addons(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.Addons, error) {
+func addons(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.Addons, error) {
 	manifest, err := Manifest(in)
 	if err != nil {
-		return stages.Addons{}, err
+		return contract.Addons{}, err
 	}
 	client, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return stages.Addons{}, err
+		return contract.Addons{}, err
 	}
 	applied, err := client.ApplyYAML(ctx, manifest, kube.ApplyOptions{Force: true})
 	if err != nil {
-		return stages.Addons{}, err
+		return contract.Addons{}, err
 	}
 	env.Progress("name service and storage: %s", kube.Count(applied))
 	errs := make(chan error, len(workloads))
@@ -58,7 +58,7 @@ func addons(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.
 		all = append(all, <-errs)
 	}
 	if err := errors.Join(all...); err != nil {
-		return stages.Addons{}, err
+		return contract.Addons{}, err
 	}
 	changed := 0
 	for _, a := range applied {
@@ -66,11 +66,11 @@ func addons(ctx context.Context, env *step.Env, in stages.ClusterInput) (stages.
 			changed++
 		}
 	}
-	return stages.Addons{Applied: len(applied), Changed: changed, Workloads: len(workloads)}, nil
+	return contract.Addons{Applied: len(applied), Changed: changed, Workloads: len(workloads)}, nil
 }
 
 // Manifest renders the manifests for a deployment.
-func Manifest(in stages.ClusterInput) ([]byte, error) {
+func Manifest(in contract.ClusterInput) ([]byte, error) {
 	values := map[string]map[string]string{
 		"coredns.yaml": {
 			"Image":   in.Common.Images["coredns"],

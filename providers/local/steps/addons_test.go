@@ -7,18 +7,18 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/local/steps"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-func input() stages.ClusterInput {
-	return stages.ClusterInput{
-		Common: stages.Common{Images: map[string]string{
+func input() contract.ClusterInput {
+	return contract.ClusterInput{
+		Common: contract.Common{Images: map[string]string{
 			"coredns":                "slipway.local/coredns@sha256:01",
 			"local-path-provisioner": "slipway.local/local-path-provisioner@sha256:02",
 			"busybox":                "slipway.local/busybox@sha256:03",
 		}},
-		Infrastructure: stages.Infrastructure{StorageClass: "local-path"},
+		Infrastructure: contract.Infrastructure{StorageClass: "local-path"},
 	}
 }
 

@@ -1,0 +1,224 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+const runCluster = "run the cluster"
+
+// service is the cluster's, or the fault of a provider that runs none.
+func (c *Conductor) service() (*dagger.Service, error) {
+	if c.cluster == nil {
+		return nil, &fault.Fault{Code: codeNoCluster, Class: fault.Usage, Op: runCluster,
+			Fix: "use slipway kubeconfig to reach the cluster of this provider",
+			Err: fmt.Errorf("the cluster of provider %s is not a service of Slipway", c.opts.Config.Provider)}
+	}
+	return c.cluster.Service(), nil
+}
+
+// readiness is answered by the node of a cluster that is a service: 200 once the
+// pods that ran before its start run again; else the answer's part "pods" names
+// those that do not.
+const readiness = "http://cluster:6444/readyz/pods"
+
+// awaitPods is a shell script that waits for readiness, two minutes at most, and
+// tells what it saw last when it waited in vain.
+const awaitPods = "curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness + ` >/dev/null 2>&1 && exit
+seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
+pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
+echo "slipway"": infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
+
+// installed is the fault of what needs a cluster where none was installed; one
+// that is a service is where its volume is, on this engine.
+func (c *Conductor) installed(ctx context.Context, what string) error {
+	s, err := c.stored(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !s.Cluster:
+		return c.notThere(what)
+	case c.cluster != nil && !s.Here:
+		return c.elsewhere(what, "slipway status shows what the last run saw")
+	}
+	return nil
+}
+
+// elsewhere is the fault of what has to be done on the engine with the cluster;
+// otherwise is what one can do on this one.
+func (c *Conductor) elsewhere(what, otherwise string) error {
+	return &fault.Fault{
+		Code: CodeNotThere, Class: fault.Usage, Op: what,
+		Fix: "use the engine on which it was installed; " + otherwise,
+		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Global.Name),
+	}
+}
+
+// up starts the cluster's service, which then lives as long as the Dagger
+// session, and waits until it is what it was when it was stopped. Pods that do
+// not come back within two minutes are for the caller to see: they are reported
+// and no error. Where nothing is installed it starts nothing.
+func (c *Conductor) up(ctx context.Context, what string) (*dagger.Service, error) {
+	s, err := c.service()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.installed(ctx, what); err != nil {
+		return nil, err
+	}
+	return s, c.start(ctx, s)
+}
+
+func (c *Conductor) start(ctx context.Context, s *dagger.Service) error {
+	if err := c.cluster.Start(ctx); err != nil {
+		return err
+	}
+	_, err := containers.Output(ctx, c.deployment.Toolchain(s), []string{"sh", "-c", awaitPods})
+	return err
+}
+
+// ClusterID is the Dagger id of the cluster's service, which runs.
+func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
+	s, err := c.up(ctx, runCluster)
+	if err != nil {
+		return "", err
+	}
+	id, err := s.ID(ctx)
+	return string(id), err
+}
+
+// ports are those on which the cluster is to be reached on this machine: all of
+// them, and those of the configuration.
+func (c *Conductor) ports() (all, own []int) {
+	if server, ok := c.opts.Provider.(providers.ClusterServer); ok {
+		own = server.Node(c.place).Ports
+	}
+	return append([]int{containers.APIPort, containers.HealthPort}, own...), own
+}
+
+// ClusterPorts are the ports of the configuration, or the fault of a provider that
+// runs no cluster.
+func (c *Conductor) ClusterPorts() ([]int, error) {
+	_, err := c.service()
+	_, own := c.ports()
+	return own, err
+}
+
+// NodeID identifies what the cluster's service is started from; empty for a
+// provider that runs none.
+func (c *Conductor) NodeID() string {
+	if c.cluster == nil {
+		return ""
+	}
+	return c.cluster.ID()
+}
+
+// NodeRuns tells whether the cluster's service was started, and not stopped, here.
+func (c *Conductor) NodeRuns() bool { return c.cluster != nil && c.cluster.Running() }
+
+// FreePorts is the fault of ports of this machine that Up would need and that are
+// taken.
+func (c *Conductor) FreePorts(ctx context.Context) error {
+	all, _ := c.ports()
+	return free(ctx, all)
+}
+
+// Ping asks the engine for an answer.
+func (c *Conductor) Ping(ctx context.Context) error {
+	_, err := c.opts.Client.Version(ctx)
+	return err
+}
+
+// Up runs the cluster's service and publishes its ports on this machine until
+// ctx ends. ready is called once they take connections.
+func (c *Conductor) Up(ctx context.Context, ready func()) error {
+	s, err := c.service()
+	if err != nil {
+		return err
+	}
+	if err := c.installed(ctx, runCluster); err != nil {
+		return err
+	}
+	if err := c.FreePorts(ctx); err != nil {
+		return err
+	}
+	if err := c.start(ctx, s); err != nil {
+		return err
+	}
+	all, _ := c.ports()
+	err = published(ctx, all, func(ctx context.Context) error { return s.Up(ctx) }, ready)
+	if ctx.Err() != nil {
+		return nil // that is how it ends
+	}
+	return err
+}
+
+// Down ends the cluster's service, whoever started it in this session, also after
+// ctx has ended.
+func (c *Conductor) Down(ctx context.Context) error {
+	if c.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	return c.cluster.End(ctx)
+}
+
+// free is the fault of ports on which this machine does not let us listen.
+func free(ctx context.Context, ports []int) error {
+	var taken []error
+	for _, p := range ports {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", ":"+strconv.Itoa(p))
+		if err == nil {
+			err = listener.Close()
+		}
+		if err != nil {
+			taken = append(taken, err)
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	return &fault.Fault{Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...),
+		Fix: "end what listens there, such as the cluster of another deployment; ports below 1024 may need root; local.ports in the configuration chooses others"}
+}
+
+// published runs up, which publishes ports on this machine until ctx ends, and
+// calls ready once each of them takes connections.
+func published(ctx context.Context, ports []int, up func(context.Context) error, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for _, p := range ports {
+			for !answers(ctx, p) {
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+		ready()
+	}()
+	err := up(ctx)
+	cancel()
+	<-told
+	return err
+}
+
+// answers tells whether a port of this machine takes connections.
+func answers(ctx context.Context, port int) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	return err == nil && conn.Close() == nil
+}

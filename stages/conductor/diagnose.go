@@ -1,0 +1,105 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// diagnosis is the stage of the step that looks for the cause of a failure.
+const diagnosis = "diagnosis"
+
+// A diagnosis takes twenty seconds at most; the rest is for its container.
+const (
+	diagnosisStep  = 30 * time.Second
+	diagnosisLimit = time.Minute
+)
+
+// diagnose looks in the cluster for the cause of the failures of a run, whose
+// results these are, while the cluster runs. It takes a minute at most. It is
+// nil without an error when none of the steps needs a cluster. An error says why
+// there is no diagnosis; it is never about the failures.
+func (c *Conductor) diagnose(ctx context.Context, failed []pipeline.Result) (*contract.Diagnosis, error) {
+	in := c.diagnosisInput(failed)
+	if len(in.Failed) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, diagnosisLimit)
+	defer cancel()
+	var out contract.Diagnosis
+	if _, err := c.exec(ctx, step{stage: diagnosis, name: "collect", timeout: diagnosisStep}, in, &out); err != nil {
+		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
+	}
+	return &out, nil
+}
+
+// note puts what a diagnosis found into the record of its run: as the cause of the
+// failed step when there is only one, else as that of the run. That there is no
+// diagnosis is a warning.
+func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, err error) {
+	switch {
+	case err != nil:
+		record.Warnings = append(record.Warnings, report.Warning{Summary: "there is no diagnosis: " + err.Error()})
+		return
+	case d == nil || !d.Known:
+		return
+	}
+	var text strings.Builder
+	_ = d.Text(&text) // a Builder takes everything
+	found := report.Diagnosis{Summary: d.Cause, Details: strings.Split(strings.TrimSpace(text.String()), "\n")[1:]}
+	for _, f := range d.Findings {
+		if f.Sentence == d.Cause {
+			found.App = f.App
+		}
+	}
+	if len(failed) == 1 {
+		found.Step = failed[0].String()
+	}
+	record.Diagnosis = append(record.Diagnosis, found)
+}
+
+// diagnosisInput is what the step gets: the failed steps of those that reach for
+// the cluster.
+func (c *Conductor) diagnosisInput(failed []pipeline.Result) contract.DiagnosisInput {
+	in := contract.DiagnosisInput{Common: c.common(), Failed: []contract.FailedStep{}, Namespaces: []string{}}
+	for _, r := range failed {
+		if r.Status != pipeline.Failed || slices.Contains(withoutCluster(), r.String()) {
+			continue
+		}
+		s := contract.FailedStep{Stage: r.Stage, Step: r.Name}
+		if r.Err != nil {
+			s.Error = r.Err.Error()
+		}
+		if f, ok := errors.AsType[*fault.Fault](r.Err); ok {
+			s.Code = f.Code
+		}
+		in.Failed = append(in.Failed, s)
+	}
+	if c.opts.Release != nil {
+		for _, n := range c.opts.Release.Namespaces {
+			in.Namespaces = append(in.Namespaces, n.Name)
+		}
+	}
+	if c.cluster != nil {
+		in.Health = fmt.Sprintf("http://cluster:%d/readyz", containers.HealthPort)
+	}
+	return in
+}
+
+// withoutCluster are the steps that fail without a cluster: before there is one,
+// when it is gone, or when it cannot be started.
+func withoutCluster() []string {
+	return []string{
+		"infrastructure/preflight", "infrastructure/terraform", "infrastructure/node",
+		"infrastructure/node-remove", "infrastructure/terraform-destroy", "infrastructure/inventory",
+	}
+}

@@ -1,0 +1,93 @@
+package conductor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+// engine is a Dagger engine that runs nothing: it keeps what it is asked, gives
+// every object an id, and answers the rest from a table.
+type engine struct {
+	answers map[string]any // by what the question holds
+	exit    int            // code of every command
+
+	mu    sync.Mutex
+	asked []string
+}
+
+// conducted is a conductor on an engine that has these answers.
+func conducted(t *testing.T, answers map[string]any) (*Conductor, *engine) {
+	t.Helper()
+	e := &engine{answers: answers}
+	client, err := dagger.Connect(t.Context(), dagger.WithConn(e))
+	require.NoError(t, err)
+	images := &containers.Images{Toolchain: client.Container(), Node: client.Container()}
+	return New(Options{Client: client, Config: config.Default(), Provider: local.Provider{}, Images: images}), e
+}
+
+func (e *engine) Host() string { return "engine.invalid" }
+func (e *engine) Close() error { return nil }
+
+// Do answers a query, whose selection is a chain: a{b{c}}.
+func (e *engine) Do(req *http.Request) (*http.Response, error) {
+	var body struct{ Query string }
+	if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+		return nil, err
+	}
+	names := regexp.MustCompile(`"(?:[^"\\]|\\.)*"`).ReplaceAllString(body.Query, "")
+	names = regexp.MustCompile(`\([^()]*\)`).ReplaceAllString(names, "")
+	path := regexp.MustCompile(`\w+`).FindAllString(names, -1)[1:] // after "query"
+	data, err := e.answer(req.Context(), body.Query, path[len(path)-1])
+	if err != nil {
+		return nil, err
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		data = map[string]any{path[i]: data}
+	}
+	text, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text))}, nil
+}
+
+func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = append(e.asked, query)
+	if leaf == "exitCode" {
+		return e.exit, ctx.Err()
+	}
+	for part, answer := range e.answers {
+		if strings.Contains(query, part) {
+			return answer, ctx.Err()
+		}
+	}
+	switch leaf {
+	case "id", "sync", "start", "stop":
+		return fmt.Sprintf("id-%d", len(e.asked)), ctx.Err()
+	}
+	return "", fmt.Errorf("the test has no answer for %s", query)
+}
+
+// all is everything that the engine was asked.
+func (e *engine) all() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return strings.Join(e.asked, "\n")
+}

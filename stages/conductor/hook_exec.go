@@ -1,0 +1,142 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"dagger.io/dagger"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// checkHooks finds what the hooks of a workflow need and do not have, before
+// anything starts: secrets first, then images. An optional hook may lack it.
+func (c *Conductor) checkHooks(ctx context.Context, hooks []config.Hook) error {
+	var errs []error
+	images := map[string]string{} // to the first hook in it
+	for _, h := range hooks {
+		if h.Optional {
+			continue
+		}
+		if h.Image != "" && images[h.Image] == "" {
+			images[h.Image] = h.Name
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.Secrets)) {
+			if _, err := c.secret(h.Secrets[name]); err != nil {
+				errs = append(errs, &fault.Fault{
+					Code: codeHookSecret, Class: fault.Usage, Op: fmt.Sprintf("find the secret %s of the hook %s", name, h.Name), Err: err,
+					Fix: "put it where the configuration says (hooks: secrets), then run the same command again",
+				})
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return askImages(ctx, images, c.deployment.CheckHookImage)
+}
+
+// askImages asks for images, each by its reference with the name of a hook that
+// needs it, and reports every one that cannot be had.
+func askImages(ctx context.Context, images map[string]string, ask func(ctx context.Context, ref string) error) error {
+	refs := slices.Sorted(maps.Keys(images))
+	errs := make([]error, len(refs))
+	var group errgroup.Group
+	group.SetLimit(4)
+	for i, ref := range refs {
+		group.Go(func() error {
+			if err := ask(ctx, ref); ctx.Err() != nil {
+				errs[i] = err
+			} else if err != nil {
+				errs[i] = &fault.Fault{
+					Code: codeHookImage, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s of the hook %s", ref, images[ref]), Err: err,
+					Fix: "name an image that the engine can pull, with the credentials of docker login; without image, the hook runs in the toolchain",
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the problems are in their slice
+	return errors.Join(errs...)
+}
+
+// secret is what the configuration refers to.
+func (c *Conductor) secret(ref config.SecretRef) (*dagger.Secret, error) {
+	if c.opts.Secret == nil {
+		return nil, fmt.Errorf("%s is not readable here", ref)
+	}
+	return c.opts.Secret(ref)
+}
+
+// hookExec is the execution of a hook, which gets env from Slipway, without a
+// cluster.
+func (c *Conductor) hookExec(h config.Hook, env map[string]string) (containers.Hook, error) {
+	e := containers.Hook{
+		Image: h.Image, Args: h.Command(), Timeout: time.Duration(h.Timeout),
+		Env: map[string]string{}, Secrets: map[string]*dagger.Secret{},
+	}
+	maps.Copy(e.Env, env)
+	maps.Copy(e.Env, h.Env)
+	var err error
+	for name, ref := range h.Secrets {
+		if e.Secrets[name], err = c.secret(ref); err != nil {
+			return e, fmt.Errorf("find the secret %s: %w", name, err)
+		}
+	}
+	return e, nil
+}
+
+// execHook runs a hook in its container.
+func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+	e, err := c.hookExec(h, env)
+	if err != nil {
+		return containers.HookOutcome{}, err
+	}
+	if c.reachable(on) {
+		if c.cluster != nil {
+			e.Cluster = c.cluster.Service()
+		}
+		if e.Kubeconfig, err = c.hookKubeconfig(ctx); err != nil {
+			return containers.HookOutcome{}, err
+		}
+		_, plain := h.Env["KUBECONFIG"]
+		_, secret := h.Secrets["KUBECONFIG"]
+		if e.Kubeconfig != nil && !plain && !secret {
+			e.Env["KUBECONFIG"] = containers.HookKubeconfig
+		}
+	}
+	return c.deployment.Hook(ctx, e)
+}
+
+// reachable tells whether a hook on a step, or with a zero key on the workflow,
+// gets access to the cluster: as its step does, or while the cluster is there.
+func (c *Conductor) reachable(on pipeline.Key) bool {
+	if on == (pipeline.Key{}) {
+		return c.cluster == nil || c.cluster.Running()
+	}
+	return c.online[on]
+}
+
+// hookKubeconfig is the administrator's access to the cluster; nil where there is
+// none yet.
+func (c *Conductor) hookKubeconfig(ctx context.Context) (*dagger.Secret, error) {
+	const at = "/slipway/kubeconfig"
+	done, err := c.deployment.Exec(ctx, containers.Exec{
+		Args: []string{"slipway", "state", "kubeconfig", at}, Result: at,
+	})
+	if err == nil {
+		err = ended([]string{"slipway", "state", "kubeconfig"}, done)
+	}
+	if err != nil || done.Result == nil {
+		return nil, err
+	}
+	return c.opts.Client.SetSecret("slipway-kubeconfig-"+c.opts.Config.Global.Name, string(done.Result)), nil
+}

@@ -1,0 +1,167 @@
+package conductor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// configFileVariable names, to a hook around configuring, the file with the
+// configuration.
+const configFileVariable = "SLIPWAY_CONFIG_FILE"
+
+// Configuring is one time that a deployment is configured, as the hooks around it
+// are told of it. There is no run's record of it.
+type Configuring struct {
+	Run     string    // its id, see report.NewID; the same before and after
+	Started time.Time // when it began
+	// File is the text of the configuration: the one that was written, and as long
+	// as none was, the one that there is.
+	File []byte
+}
+
+// checkConfigure finds what the hooks around configuring need and do not have:
+// secrets and images.
+func (c *Conductor) checkConfigure(ctx context.Context) error {
+	return c.checkHooks(ctx, c.opts.Config.HooksOf(config.Configure))
+}
+
+// BeforeConfigure runs the hooks before configuring, in the order of the file,
+// once none of those around it lacks what it needs. It works on the configuration
+// that there is, and needs no provider, cluster, state or lock.
+//
+// After an error nothing may be asked or written, and AfterConfigure is not
+// called: when it is that of a hook or of an interruption, those after it that run
+// always have run. Options.Stop lets the hook that runs finish.
+func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
+	return c.beforeConfigure(ctx, c.configureRunner(on), on)
+}
+
+// AfterConfigure runs the hooks after configuring, in the order of the file: all
+// of them when outcome is nil, which means that on.File was written, else those
+// that run always. A fault of class fault.Cancelled says that the user gave up.
+// It works on the configuration in on.File. It returns outcome, joined by the
+// errors of the hooks.
+func (c *Conductor) AfterConfigure(ctx context.Context, on Configuring, outcome error) error {
+	return c.afterConfigure(ctx, c.configureRunner(on), on, outcome)
+}
+
+// configureRunner runs hooks that read a configuration and reach no deployment.
+func (c *Conductor) configureRunner(on Configuring) *hookRunner {
+	return &hookRunner{
+		run: on.Run, deployment: c.opts.Config.Global.Name, workflow: config.Configure, observe: oneAtATime(c.opts.Observe),
+		exec: func(ctx context.Context, h config.Hook, _ pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+			env[configFileVariable] = containers.HookConfig
+			e, err := c.hookExec(h, env)
+			if err != nil {
+				return containers.HookOutcome{}, err
+			}
+			e.Files = map[string]string{containers.HookConfig: string(on.File)}
+			return c.deployment.Hook(ctx, e)
+		},
+	}
+}
+
+func (c *Conductor) beforeConfigure(ctx context.Context, r *hookRunner, on Configuring) error {
+	if err := c.checkConfigure(ctx); err != nil {
+		return err
+	}
+	if err := c.runBefore(ctx, r); err != nil {
+		return c.afterConfigure(ctx, r, on, err)
+	}
+	return nil
+}
+
+// runBefore runs the hooks before configuring, up to the first error.
+func (c *Conductor) runBefore(ctx context.Context, r *hookRunner) error {
+	for _, hook := range r.bind(c.opts.Config.HooksOf(config.Configure)) {
+		if hook.Before == nil {
+			continue
+		}
+		if err := c.stopped(ctx); err != nil {
+			return err
+		}
+		if err := hook.Before(ctx, pipeline.Key{}); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return c.stopped(ctx)
+}
+
+// stopped is the fault of configuring that was interrupted before it asked
+// anything; nil otherwise.
+func (c *Conductor) stopped(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	select {
+	case <-c.opts.Stop:
+		cause = cmp.Or(cause, pipeline.ErrStopped)
+	default:
+	}
+	if _, coded := errors.AsType[*fault.Fault](cause); cause == nil || coded {
+		return cause
+	}
+	return &fault.Fault{
+		Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: cause,
+		Fix: "run the same command again: nothing was asked or written",
+	}
+}
+
+func (c *Conductor) afterConfigure(ctx context.Context, r *hookRunner, on Configuring, outcome error) error {
+	hooks := c.opts.Config.HooksOf(config.Configure)
+	whole := pipeline.Result{Status: pipeline.Succeeded, Err: outcome, Started: on.Started, Finished: time.Now()}
+	if outcome != nil {
+		whole.Status = pipeline.Failed
+	}
+	last, release := context.WithTimeout(context.WithoutCancel(ctx), hookPatience(hooks))
+	defer release()
+	var errs []error
+	for _, hook := range r.bind(hooks) {
+		if hook.After == nil {
+			continue
+		}
+		if err := hook.After(last, whole); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 {
+		return outcome
+	}
+	return errors.Join(append([]error{outcome}, errs...)...)
+}
+
+// recorded tells whether there is a run's record, in which the output of hooks is
+// kept.
+func (r *hookRunner) recorded() bool { return r.workflow != config.Configure }
+
+// configured is what a hook around configuring that failed leaves.
+func configured(h config.Hook, on pipeline.Result) string {
+	_, before := h.Place()
+	switch {
+	case before:
+		return "nothing was asked or written"
+	case on.Err != nil:
+		return "nothing was written"
+	}
+	return "the configuration that was written stays"
+}
+
+// outputLines is how many lines of a hook's output its error has where no record
+// keeps them.
+const outputLines = 20
+
+// withOutput is err, which has the last line of an output, with those before it.
+func withOutput(err error, output string) error {
+	lines := lastLines(output, outputLines)
+	if len(lines) < 2 {
+		return err
+	}
+	return fmt.Errorf("%w\n  its output ends with:\n    %s", err, strings.Join(lines, "\n    "))
+}

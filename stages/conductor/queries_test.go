@@ -1,0 +1,147 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
+	c := conductor(local.Provider{})
+	for what, s := range map[string]*contract.Stored{
+		"nothing":    {},
+		"no cluster": {Record: &report.Run{ID: "r1"}},
+		"no run":     {Cluster: true},
+	} {
+		_, err := c.statusOf(s)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.ErrorContains(t, err, "show the status: deployment "+c.opts.Config.Global.Name+" is not installed")
+	}
+	status, err := c.statusOf(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
+	require.NoError(t, err)
+	require.Equal(t, "r1", status.Run)
+	require.Equal(t, "install", status.Workflow)
+}
+
+// TestADeploymentThatIsNotThereIsNotStarted: a name that was mistyped must make
+// neither a node nor its volume.
+func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
+	for what, ask := range map[string]func(*Conductor) error{
+		"cluster":         func(c *Conductor) error { return c.Up(t.Context(), nil) },
+		"cluster's id":    func(c *Conductor) error { _, err := c.ClusterID(t.Context()); return err },
+		"toolchain":       func(c *Conductor) error { _, err := c.Shell(t.Context(), []string{"true"}); return err },
+		"toolchain's id":  func(c *Conductor) error { _, err := c.ToolchainID(t.Context()); return err },
+		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
+		"status":          func(c *Conductor) error { _, err := c.Status(t.Context()); return err },
+		"toolchain only":  func(c *Conductor) error { c.cluster = nil; _, err := c.ToolchainID(t.Context()); return err },
+		"after a destroy": func(c *Conductor) error { return c.Up(t.Context(), nil) },
+	} {
+		state := `{"cluster":false}`
+		if what == "after a destroy" {
+			state = `{"cluster":false,"record":{"version":1,"id":"r1"}}`
+		}
+		c, e := conducted(t, map[string]any{`"state","show"`: state})
+		err := ask(c)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.NotContains(t, e.all(), "slipway-node-", what)
+		require.NotContains(t, e.all(), "asService", what)
+	}
+
+	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
+	err := other.Up(t.Context(), nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
+	require.NotContains(t, asked.all(), "slipway-node-", "a second one is not made")
+
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, readiness: ""})
+	_, err = c.ToolchainID(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, e.all(), "slipway-node-", "one that is there runs")
+}
+
+func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
+	c := conductor(elsewhere{local.Provider{}})
+	for _, ask := range []func() error{
+		func() error { return c.Up(t.Context(), nil) },
+		func() error { _, err := c.ClusterID(t.Context()); return err },
+	} {
+		err := ask()
+		require.ErrorIs(t, err, &fault.Fault{Code: codeNoCluster})
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+	}
+}
+
+// TestPodsThatDoNotComeBackAreNamed runs the script with a curl that answers as
+// the node does.
+func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
+	const head = "slipway: infrastructure/node: not every pod is back after two minutes; last seen: "
+	for what, c := range map[string]struct{ curl, says string }{
+		"back":      {"exit 0", ""},
+		"not back":  {`printf '{\n  "ready": false,\n  "parts": {\n    "api": {\n      "state": "ready",\n      "detail": "it answers"\n    },\n    "pods": {\n      "state": "waiting",\n      "detail": "not ready: web/site-0"\n    }\n  }\n}\n'; test "$1" = -sS`, head + "not ready: web/site-0\n"},
+		"no answer": {"echo 'curl: (7) Failed to connect' >&2; exit 7", head + "curl: (7) Failed to connect\n"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bin := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte("#!/bin/sh\n"+c.curl+"\n"), 0o755))
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", awaitPods)
+			cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+			said, err := cmd.CombinedOutput()
+			require.NoError(t, err)
+			require.Equal(t, c.says, string(said))
+		})
+	}
+}
+
+func TestARecordThatIsNotKept(t *testing.T) {
+	c := conductor(local.Provider{})
+	require.NoError(t, c.notKept(nil))
+	for class, err := range map[fault.Class]error{
+		fault.Step:      errors.New("exit status 4: no space left on device"),
+		fault.Timeout:   fmt.Errorf("exec: %w", errKeepTime),
+		fault.Cancelled: context.Canceled,
+	} {
+		got := c.notKept(err)
+		require.ErrorIs(t, got, &fault.Fault{Code: codeNotKept})
+		require.Equal(t, class, fault.ClassOf(got))
+		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.opts.Config.Global.Name+": "+err.Error())
+	}
+	require.ErrorContains(t, c.notKept(errKeepTime), "did not end within 2m0s")
+	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}
+	require.ErrorIs(t, c.notKept(lost), lost)
+	require.NotErrorIs(t, c.notKept(lost), &fault.Fault{Code: codeNotKept})
+}
+
+func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
+	var out strings.Builder
+	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
+	require.NoError(t, s.Text(&out))
+	require.NotContains(t, out.String(), "another engine")
+	s.Elsewhere = true
+	require.NoError(t, s.Text(&out))
+	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
+}
+
+// TestARecordIsKeptWithCommandsForItsDeployment: what a report tells people to
+// type works on the deployment that it is about.
+func TestARecordIsKeptWithCommandsForItsDeployment(t *testing.T) {
+	c, e := conducted(t, map[string]any{"{exitCode}": 0, "{contents}": "{}"})
+	c.opts.Hint = func(s string) string { return s + " --name dev" }
+	record := &report.Run{ID: "r1", Commands: []string{"slipway cluster"}}
+	require.NoError(t, c.keep(t.Context(), record, nil, nil))
+	require.Contains(t, e.all(), "slipway cluster --name dev")
+	require.Equal(t, []string{"slipway cluster --name dev"}, record.Commands, "the summary says the same")
+}

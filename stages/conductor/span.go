@@ -1,0 +1,48 @@
+package conductor
+
+import (
+	"context"
+
+	"dagger.io/dagger/telemetry"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// tracer is the name under which the steps' spans are emitted.
+const tracer = "github.com/slipway-sh/slipway/stages/conductor"
+
+// inSpan begins the span of a step, which is the step's row in Dagger's display:
+// what the step asks of the engine with the returned context belongs to it. The
+// span is emitted by whatever emits the span of ctx; without one, it is nothing.
+// It ends with the returned function.
+func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contract.Status, error)) {
+	own, span := trace.SpanFromContext(ctx).TracerProvider().Tracer(tracer).Start(ctx, key.String(),
+		telemetry.Reveal(), // in the display of dagger call the step is four calls deep
+		trace.WithAttributes(attribute.String("slipway.stage", key.Stage), attribute.String("slipway.step", key.Name)))
+	return own, func(status contract.Status, err error) {
+		defer span.End()
+		switch {
+		case err == nil:
+			span.SetStatus(codes.Ok, "")
+			span.SetAttributes(attribute.Bool(telemetry.CachedAttr, status == contract.Reused))
+		case ctx.Err() != nil:
+			span.SetAttributes(attribute.Bool(telemetry.CanceledAttr, true))
+		default:
+			span.SetStatus(codes.Error, err.Error())
+		}
+	}
+}
+
+// spanned is what a step runs that has no container of its own, in its span.
+func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) (struct{}, error) {
+	return func(ctx context.Context) (struct{}, error) {
+		ctx, end := inSpan(ctx, key)
+		err := run(ctx)
+		end(contract.Succeeded, err)
+		return struct{}{}, err
+	}
+}

@@ -1,0 +1,76 @@
+package conductor
+
+import (
+	"context"
+	"fmt"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// State says where the deployment's state is: in its state volume, which is the
+// zero value, or in a bucket.
+type State struct {
+	// URL is that of the bucket, with all keys below the deployment's name.
+	URL string
+	// Credentials are those for the bucket, by the variables that the provider
+	// documents.
+	Credentials map[string]*dagger.Secret
+	// Key encrypts the deployment's secrets in the bucket. Nil: where the cluster is
+	// a service of Slipway one is made, and kept in the state volume.
+	Key *dagger.Secret
+}
+
+// credentialsFile is where a container finds credentials that are a file.
+const credentialsFile = "/slipway/credentials.json"
+
+// filed tells whether a variable of credentials names a file that holds them.
+func filed(variable string) bool { return variable == "GOOGLE_APPLICATION_CREDENTIALS" }
+
+// access is what the deployment's containers get to reach its state.
+func (s State) access(opts Options) containers.Access {
+	if s.URL == "" {
+		return containers.Access{}
+	}
+	a := containers.Access{
+		Env:     map[string]string{contract.StateURLVariable: s.URL},
+		Secrets: map[string]*dagger.Secret{}, Files: map[string]*dagger.Secret{},
+	}
+	for name, secret := range s.Credentials {
+		if filed(name) {
+			a.Env[name], a.Files[credentialsFile] = credentialsFile, secret
+			continue
+		}
+		a.Secrets[name] = secret
+	}
+	if s.Key != nil {
+		a.Files[contract.StateKeyFile] = s.Key
+	} else if _, ok := opts.Provider.(providers.ClusterServer); ok {
+		a.Env[contract.StateMakeKeyVariable] = "1"
+	}
+	return a
+}
+
+// tell runs a command of Slipway's in a container with the deployment's state. Its
+// error is the fault that the command told.
+func (c *Conductor) tell(ctx context.Context, args ...string) error {
+	done, err := c.deployment.Exec(ctx, containers.Exec{Args: args})
+	if err != nil {
+		return err
+	}
+	return ended(args, done)
+}
+
+// ended is the error of a command of Slipway's that did not end well.
+func ended(args []string, done containers.Outcome) error {
+	if done.ExitCode == 0 {
+		return nil
+	}
+	if f := containers.ToldFault(done.Stderr); f != nil {
+		return f
+	}
+	return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, containers.Complaint(done.Stderr))
+}

@@ -1,0 +1,129 @@
+package contract
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// DiagnosisInput is what diagnosis/collect looks for the cause of.
+type DiagnosisInput struct {
+	Common Common       `json:"common"`
+	Failed []FailedStep `json:"failed"` // in the order of the run's graph
+	// Namespaces are those that may hold the cause, beside those of Kubernetes
+	// and of the apps; the more likely first. Empty: all.
+	Namespaces []string `json:"namespaces"`
+	// Health is the URL at which the cluster's node says how it is, for when the
+	// API does not answer; empty: there is none.
+	Health string `json:"health,omitempty"`
+}
+
+// FailedStep is a step of a run that failed.
+type FailedStep struct {
+	Stage string     `json:"stage"`
+	Step  string     `json:"step"`
+	Code  fault.Code `json:"code,omitempty"`
+	Error string     `json:"error"`
+}
+
+// String is "orchestrator/sync".
+func (s FailedStep) String() string { return s.Stage + "/" + s.Step }
+
+// Diagnosis is what the cluster says about a failure. Its lists have limits:
+// whatever the cluster's size, it is some ten thousand characters.
+type Diagnosis struct {
+	// Cause is one sentence: "app web: image docker.io/x:1 not found, pod web-0,
+	// since 14:02 UTC".
+	Cause string `json:"cause"`
+	// Known tells that Cause is about something that went wrong. Otherwise it is
+	// about what may only be slow, or says that nothing was found.
+	Known    bool      `json:"known"`
+	At       time.Time `json:"at"`
+	Findings []Finding `json:"findings"` // all that is not well, the cause first
+	Apps     []App     `json:"apps"`     // that are not Synced and Healthy, with their causes
+	Events   []Event   `json:"events"`   // warnings about what Findings name, newest first
+	// Gaps are what could not be looked at, with the reason: "events: forbidden".
+	Gaps []string `json:"gaps"`
+}
+
+// Finding is one thing that is not well in the cluster.
+type Finding struct {
+	Kind     string    `json:"kind"`            // "image", "crash", "unschedulable", …: see package diagnosis
+	App      string    `json:"app,omitempty"`   // the Application that it is of
+	Object   string    `json:"object"`          // "pod apps/web-0"
+	Sentence string    `json:"sentence"`        // in the form of Diagnosis.Cause
+	Since    time.Time `json:"since,omitzero"`  // zero: not known
+	Failed   bool      `json:"failed"`          // went wrong, rather than is slow
+	Count    int       `json:"count,omitempty"` // of objects that are the same; 0 is one
+	// Log are the last lines of the container that failed, of its last run but one
+	// if it has been started again.
+	Log []string `json:"log,omitempty"`
+}
+
+// Event is a warning of Kubernetes, told once however often it was given.
+type Event struct {
+	Object  string    `json:"object"` // "pod apps/web-0"
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	Count   int       `json:"count"`
+	Last    time.Time `json:"last"`
+}
+
+// Text writes the diagnosis for a terminal or a file.
+func (d *Diagnosis) Text(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("cause: %s", d.Cause)
+	if len(d.Findings) > 0 {
+		p.line("\nfindings:")
+	}
+	for _, f := range d.Findings {
+		more := ""
+		if f.Count > 1 {
+			more = fmt.Sprintf(" (%d of them)", f.Count)
+		}
+		p.line("  %s: %s%s", f.Kind, f.Sentence, more)
+		for _, l := range f.Log {
+			p.line("    | %s", l)
+		}
+	}
+	if len(d.Apps) > 0 {
+		p.line("\napps:")
+	}
+	for _, a := range d.Apps {
+		p.line("  %s: sync %s, health %s: %s", a.Name, unknown(a.Sync), unknown(a.Health), a.Cause)
+	}
+	if len(d.Events) > 0 {
+		p.line("\nwarnings, newest first:")
+	}
+	for _, e := range d.Events {
+		p.line("  %s %s %s (%d): %s", e.Last.UTC().Format("15:04:05"), e.Object, e.Reason, e.Count, e.Message)
+	}
+	if len(d.Gaps) > 0 {
+		p.line("\nnot looked at:")
+	}
+	for _, g := range d.Gaps {
+		p.line("  %s", g)
+	}
+	return p.err
+}
+
+func unknown(s string) string {
+	if s == "" {
+		return "not known"
+	}
+	return s
+}
+
+// printer writes lines until one cannot be written.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}

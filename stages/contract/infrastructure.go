@@ -1,0 +1,112 @@
+package contract
+
+import "github.com/slipway-sh/slipway/providers"
+
+// TerraformDir is where a step finds the provider's Terraform root, read-only.
+const TerraformDir = "/slipway/terraform"
+
+// PreflightInput is what infrastructure/preflight looks at.
+type PreflightInput struct {
+	Common       Common                 `json:"common"`
+	Requirements providers.Requirements `json:"requirements"`
+	// Tools maps a tool of the toolchain ("terraform", "helm", "kubectl") to the
+	// version it must have exactly, without a leading v.
+	Tools map[string]string `json:"tools"`
+}
+
+// Preflight is what infrastructure/preflight saw.
+type Preflight struct {
+	MemoryBytes int64             `json:"memoryBytes"` // total, limited by the container's cgroup
+	DiskBytes   int64             `json:"diskBytes"`   // free on the state volume
+	CPUs        int               `json:"cpus"`
+	Tools       map[string]string `json:"tools"` // tool → version, without a leading v
+}
+
+// TerraformInput is what infrastructure/terraform and
+// infrastructure/terraform-destroy work on. The root is in TerraformDir.
+type TerraformInput struct {
+	Common Common         `json:"common"`
+	Vars   map[string]any `json:"vars"` // the root's variables; no secret
+}
+
+// TerraformDestroyed is what infrastructure/terraform-destroy left.
+type TerraformDestroyed struct {
+	Resources int   `json:"resources"` // in the state: always 0
+	Serial    int64 `json:"serial"`    // of the state; 0 when there is no state
+	Changed   bool  `json:"changed"`   // false: there was nothing to destroy
+}
+
+// ClusterInput is what infrastructure/cluster, local-addons, storage and
+// loadbalancer work on.
+type ClusterInput struct {
+	Common         Common         `json:"common"`
+	Infrastructure Infrastructure `json:"infrastructure"`
+}
+
+// Addons is what infrastructure/local-addons applied.
+type Addons struct {
+	Applied   int `json:"applied"`   // objects in the manifests
+	Changed   int `json:"changed"`   // of them created or changed
+	Workloads int `json:"workloads"` // rollouts that completed
+}
+
+// StorageCheck is what infrastructure/storage verified by use.
+type StorageCheck struct {
+	Class       string `json:"class"`       // the default StorageClass
+	Provisioner string `json:"provisioner"` // its provisioner
+}
+
+// LoadBalancerCheck is what infrastructure/loadbalancer verified by use.
+type LoadBalancerCheck struct {
+	Address string `json:"address"` // host:port that answered
+}
+
+// RemoveInput is what infrastructure/platform-remove takes away.
+type RemoveInput struct {
+	Common Common `json:"common"`
+	// SkipUnreachable ends the step with success when the API does not answer:
+	// for a cluster that is thrown away afterwards.
+	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
+}
+
+// Removed is what infrastructure/platform-remove took away.
+type Removed struct {
+	Applications []string `json:"applications"` // namespace/name
+	Namespaces   []string `json:"namespaces"`
+	Volumes      []string `json:"volumes"` // PersistentVolumes
+	Cluster      []string `json:"cluster"` // other cluster-scoped objects, kind/name
+	// Stripped are the finalizers that did not go by themselves:
+	// "kind namespace/name: finalizer".
+	Stripped []string `json:"stripped"`
+	// Unreachable tells why nothing could be looked at; empty otherwise.
+	Unreachable string `json:"unreachable,omitempty"`
+}
+
+// InventoryInput is what infrastructure/inventory looks for.
+type InventoryInput struct {
+	Common      Common `json:"common"`
+	MustBeEmpty bool   `json:"mustBeEmpty"` // fail when anything is left
+	// SkipUnreachable ends the step with success when the API does not answer.
+	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
+	// Gone says that the cluster was removed as a whole: it is not asked.
+	Gone bool `json:"gone,omitempty"`
+}
+
+// Inventory is what there is in the cluster beside the cluster itself. Names are
+// namespace/name where the kind has a namespace.
+type Inventory struct {
+	Namespaces             []string `json:"namespaces"` // without default and kube-*
+	Applications           []string `json:"applications"`
+	PersistentVolumes      []string `json:"persistentVolumes"`
+	PersistentVolumeClaims []string `json:"persistentVolumeClaims"`
+	LoadBalancers          []string `json:"loadBalancers"` // Services of type LoadBalancer
+	HelmReleases           []string `json:"helmReleases"`
+	TerraformResources     []string `json:"terraformResources"` // addresses in the Terraform state
+	Unreachable            string   `json:"unreachable,omitempty"`
+}
+
+// Empty tells whether nothing is left.
+func (i Inventory) Empty() bool {
+	return len(i.Namespaces)+len(i.Applications)+len(i.PersistentVolumes)+len(i.PersistentVolumeClaims)+
+		len(i.LoadBalancers)+len(i.HelmReleases)+len(i.TerraformResources) == 0
+}

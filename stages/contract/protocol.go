@@ -1,0 +1,120 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+)
+
+// Paths inside a step's container.
+const (
+	StateDir       = "/slipway/state"    // the deployment's state volume
+	PlatformDir    = "/slipway/platform" // the platform release, read-only
+	BundleDir      = "/slipway/bundle"   // the bundle's manifests, read-only
+	ToolsDir       = "/usr/local/bin"    // the pinned tools
+	RequestFile    = "/slipway/request.json"
+	ResultFile     = "/slipway/result.json"
+	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate
+	GivenDir       = "/slipway/given"                 // secrets of the configuration, by name
+	StateKeyFile   = "/slipway/state.key"             // key of the deployment's secrets, where one is given
+	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600
+)
+
+// Variables of a container's environment that say where the deployment's state is.
+const (
+	// StateURLVariable is the URL of its bucket; empty where it is in StateDir.
+	StateURLVariable = "SLIPWAY_STATE_URL"
+	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
+	// is made and kept in StateDir.
+	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
+)
+
+// Request is what the conductor hands to `slipway step`.
+type Request struct {
+	Run     string          `json:"run"`     // id of the run
+	Stage   string          `json:"stage"`   // "infrastructure"
+	Step    string          `json:"step"`    // "terraform"
+	Timeout Duration        `json:"timeout"` // of the whole step
+	Input   json.RawMessage `json:"input"`
+
+	Deployment string          `json:"deployment"`
+	Digests    journal.Digests `json:"digests"` // hex sha256 each; an earlier result counts for the same only
+	// Locked tells that the run holds the deployment's lock: the step fails when it
+	// does not any more.
+	Locked bool `json:"locked,omitempty"`
+	// Cluster tells that the step reaches for the cluster.
+	Cluster bool `json:"cluster,omitempty"`
+	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
+	// with CodeNotVerified.
+	VerifyOnly bool `json:"verifyOnly,omitempty"`
+	// Count asks for Result.Known.
+	Count bool `json:"count,omitempty"`
+}
+
+// ID is "stage/step".
+func (r Request) ID() string { return r.Stage + "/" + r.Step }
+
+// CodeNotVerified: a step that the selection leaves out has no earlier result
+// that holds.
+// Remedy: `slipway install --from STEP`, or without a selection.
+const CodeNotVerified fault.Code = "STP-008"
+
+// Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.
+type Result struct {
+	Status   Status          `json:"status"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Fault    *fault.Fault    `json:"fault,omitempty"`
+	Started  time.Time       `json:"started"`
+	Finished time.Time       `json:"finished"`
+	// Attempt is the number of the attempt in its run, counted from 1; 0 when the
+	// step was not tried.
+	Attempt int `json:"attempt,omitempty"`
+	// Known is how many steps of the deployment have succeeded before with the
+	// same tools.
+	Known int `json:"known,omitempty"`
+}
+
+// Status is how a step ended.
+type Status = pipeline.Status
+
+// The statuses that a step reports of itself.
+const (
+	Succeeded = pipeline.Succeeded
+	Reused    = pipeline.Reused // an earlier result still holds
+	Failed    = pipeline.Failed
+)
+
+// Duration is a time.Duration that is written as "1m30s".
+type Duration time.Duration
+
+// MarshalText writes d as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// Decode decodes the output of step id into out, or returns its fault.
+func (r Result) Decode(id string, out any) error {
+	if r.Fault != nil {
+		return r.Fault
+	}
+	if err := json.Unmarshal(r.Output, out); err != nil {
+		return fmt.Errorf("decode the output of %s: %w", id, err)
+	}
+	return nil
+}
+
+// Volatile is an input of which a part may change from run to run without making
+// an earlier result invalid, such as the address of a load balancer.
+type Volatile interface {
+	// Lasting is the input without that part.
+	Lasting() any
+}

@@ -1,0 +1,64 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// RuntimeState is what a deployment's steps found out: state.yaml. It holds no
+// secret.
+type RuntimeState struct {
+	Version        int             `json:"version"` // 1
+	Deployment     string          `json:"deployment"`
+	Provider       string          `json:"provider"`
+	Platform       string          `json:"platform"` // version of the release
+	Run            string          `json:"run"`      // that wrote this
+	Infrastructure *Infrastructure `json:"infrastructure,omitempty"`
+	Revision       string          `json:"revision,omitempty"` // commit of the GitOps tree
+	Access         *Access         `json:"access,omitempty"`
+}
+
+// Kept is what `slipway state keep` writes into the deployment's state.
+type Kept struct {
+	Run     string            `json:"run"`
+	Files   map[string]string `json:"files"`             // of the run's directory, by name
+	Runtime string            `json:"runtime,omitempty"` // state.yaml; empty: left as it is
+}
+
+// Stored is what `slipway state show` tells: what the deployment's state knows.
+type Stored struct {
+	Record  *report.Run   `json:"record,omitempty"` // of the last run
+	Runtime *RuntimeState `json:"runtime,omitempty"`
+	Cluster bool          `json:"cluster"` // there are credentials of a cluster
+	Here    bool          `json:"here"`    // and they are in the state volume
+}
+
+// RunSummary is a run in a list.
+type RunSummary struct {
+	ID       string         `json:"id"`
+	Workflow string         `json:"workflow"`
+	Outcome  report.Outcome `json:"outcome"`
+	Exit     fault.Class    `json:"exit"` // 0 too when it has not ended
+	Started  time.Time      `json:"started,omitzero"`
+	Seconds  float64        `json:"seconds"` // 0 when it has not ended
+}
+
+// Summarise is a run's line in a list.
+func Summarise(id string, record *report.Run) RunSummary {
+	return RunSummary{
+		ID: id, Workflow: record.Workflow, Outcome: record.Outcome, Exit: record.Exit,
+		Started: record.Started, Seconds: record.Elapsed().Seconds(),
+	}
+}
+
+// RunDetail is a run with every attempt at its steps, in the order in which they
+// started.
+type RunDetail struct {
+	ID       string            `json:"id"`
+	Record   *report.Run       `json:"record,omitempty"` // none when it was killed early
+	Attempts []journal.Attempt `json:"attempts"`
+	Problems []string          `json:"problems,omitempty"` // records that cannot be used, and why
+}

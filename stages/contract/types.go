@@ -1,0 +1,128 @@
+// Package contract is what the conductor and the steps agree on: the protocol of a
+// step's container, and the inputs and outputs of the steps. They cross from the conductor to a step's
+// container and back as JSON, so every field has a tag and a zero value that
+// means "not there". No secret travels in them: secrets are Kubernetes Secrets
+// or files of the state store, named here by reference.
+package contract
+
+// Common is what every step of a deployment gets.
+type Common struct {
+	Deployment string            `json:"deployment"` // the deployment's name, [a-z0-9-]
+	Provider   string            `json:"provider"`   // "local", …
+	Domain     string            `json:"domain"`     // parent domain: the platform's hosts are <app>.<domain>
+	AdminEmail string            `json:"adminEmail"`
+	Scale      string            `json:"scale"`    // scale profile: "small", …
+	Images     map[string]string `json:"images"`   // image name ("gitea") → reference by digest
+	Platform   string            `json:"platform"` // version of the platform release
+	Disabled   []string          `json:"disabled"` // components the user has switched off
+	Proxy      Proxy             `json:"proxy,omitzero"`
+}
+
+// Proxy holds the deployment's outgoing proxies.
+type Proxy struct {
+	HTTP    string `json:"http,omitempty"`
+	HTTPS   string `json:"https,omitempty"`
+	NoProxy string `json:"noProxy,omitempty"`
+}
+
+// Infrastructure is what every provider's Terraform root outputs: the same six
+// for all providers.
+type Infrastructure struct {
+	ClusterName  string       `json:"clusterName"`
+	APIEndpoint  string       `json:"apiEndpoint"` // https://host:port as the steps reach it
+	StorageClass string       `json:"storageClass"`
+	LoadBalancer LoadBalancer `json:"loadBalancer"`
+	ObjectStore  ObjectStore  `json:"objectStore"`
+	Database     Database     `json:"database"`
+	// TerraformSerial is the serial of the Terraform state after the apply.
+	TerraformSerial int64 `json:"terraformSerial"`
+}
+
+// LoadBalancer tells how a Service of type LoadBalancer is reached.
+type LoadBalancer struct {
+	Kind string `json:"kind"` // "node" (the node's own address), "nodeport", "cloud"
+}
+
+// ObjectStore is where the platform keeps objects.
+type ObjectStore struct {
+	Kind string `json:"kind"` // "none" or "s3", "azblob", …
+	URL  string `json:"url,omitempty"`
+}
+
+// Database is where the platform keeps rows.
+type Database struct {
+	Kind string `json:"kind"` // "in-cluster" or "managed"
+	Host string `json:"host,omitempty"`
+	Port int    `json:"port,omitempty"` // TCP port
+}
+
+// Cluster is what the cluster step saw once the API answered.
+type Cluster struct {
+	Version string   `json:"version"` // of the API server, "v1.35.4"
+	Nodes   []string `json:"nodes"`   // names of the Ready nodes
+}
+
+// TLS is where the platform's certificate comes from.
+type TLS struct {
+	Issuer   string `json:"issuer"`   // "given" or "self-signed"
+	NotAfter string `json:"notAfter"` // RFC 3339
+	SHA256   string `json:"sha256"`   // fingerprint of the serving certificate, hex
+	// GitHost is the host under which Argo CD reaches the git server: a name in
+	// the cluster if the certificate is for it, else gitea.<domain>.
+	GitHost string `json:"gitHost"`
+}
+
+// Gitea is how the git server is reached.
+type Gitea struct {
+	URL        string `json:"url"`        // as a user sees it: https://gitea.<domain>
+	ClusterURL string `json:"clusterURL"` // as Argo CD sees it
+	Repository string `json:"repository"` // "slipway/platform"
+	// Address is host:port of its load balancer as a step reaches it.
+	Address string `json:"address"`
+}
+
+// Publication is the GitOps tree as it was pushed.
+type Publication struct {
+	Revision string `json:"revision"` // commit SHA of the branch main
+	Changed  bool   `json:"changed"`  // false: the branch held this tree already
+}
+
+// AppsInput asks the orchestrator to bring the apps to a revision.
+type AppsInput struct {
+	Common   Common   `json:"common"`
+	Gitea    Gitea    `json:"gitea"`
+	Revision string   `json:"revision"`
+	Apps     []string `json:"apps"`     // the expected set of Applications, without the root
+	Deadline int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
+}
+
+// Lasting leaves out the address, which a restarted cluster changes.
+func (in AppsInput) Lasting() any { in.Gitea.Address = ""; return in }
+
+// App is one Argo CD Application as it was last seen.
+type App struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Wave      int    `json:"wave"`
+	Sync      string `json:"sync"`     // "Synced", "OutOfSync", "Unknown"
+	Health    string `json:"health"`   // "Healthy", "Progressing", "Degraded", "Missing", …
+	Revision  string `json:"revision"` // commit SHA it is synced to
+	Cause     string `json:"cause,omitempty"`
+}
+
+// Apps is the state of all Applications.
+type Apps struct {
+	Apps []App `json:"apps"`
+}
+
+// Access tells a user how to reach the platform.
+type Access struct {
+	URLs     []Link   `json:"urls"`
+	Commands []string `json:"commands"` // how to log in and look around
+}
+
+// Link is one address of the platform.
+type Link struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
