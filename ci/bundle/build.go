@@ -223,7 +223,7 @@ func checkPins(source string, l *lock.Lock) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range append(files, filepath.Join(source, "ci/bundle/node/go.sum")) {
+	for _, name := range append(files, filepath.Join(source, "containers/node/go.sum")) {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return fmt.Errorf("compare the lock with the modules: %w", err)
@@ -235,7 +235,7 @@ func checkPins(source string, l *lock.Lock) error {
 	for _, m := range l.Modules() {
 		line := m.Path + " " + m.Version + " " + m.Sum + "\n"
 		if !slices.Contains(pinned, line) {
-			problems = append(problems, fmt.Errorf("no go.sum below ci/bundle has: %s", strings.TrimSpace(line)))
+			problems = append(problems, fmt.Errorf("no go.sum of the tools and the node has: %s", strings.TrimSpace(line)))
 		}
 	}
 	if len(problems) == 0 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -216,22 +215,4 @@ func TestUsage(t *testing.T) {
 	require.Equal(t, 3, run(t.Context(), []string{"verify", t.TempDir()}, io.Discard, &said))
 	require.Contains(t, said.String(), "BUN-001")
 	require.Contains(t, said.String(), "make bundle")
-}
-
-// TestPauseEndsWhenTold builds the program and sends it SIGTERM.
-func TestPauseEndsWhenTold(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "pause")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./pause")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	said, err := build.CombinedOutput()
-	require.NoError(t, err, string(said))
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	require.NoError(t, cmd.Start())
-	cancel()
-	// A signal before the handler is there ends the program as well, by itself.
-	if err := cmd.Wait(); !errors.Is(err, context.Canceled) {
-		require.ErrorContains(t, err, "signal: interrupt")
-	}
 }

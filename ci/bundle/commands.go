@@ -38,7 +38,7 @@ const giteaRoot = "usr/share/gitea"
 // out.
 func commands(ctx context.Context, source string, l *lock.Lock, without []string) ([]gotool.Command, error) {
 	tools := filepath.Join(source, "ci/bundle/tools")
-	node := filepath.Join(source, "ci/bundle/node")
+	node := filepath.Join(source, "containers/node")
 	version := map[string]string{}
 	for _, t := range l.Tools {
 		version[t.Name] = t.Version
@@ -92,7 +92,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 		},
 		{Name: guestbook, Module: filepath.Join(source, "examples/platform/apps/guestbook"), Package: ".", LDFlags: strip},
 		{
-			Name: pause, Module: filepath.Join(source, "ci/bundle"), Package: "./pause", LDFlags: strip,
+			Name: pause, Module: node, Package: "./pause", LDFlags: strip,
 			Sources: func(path string) bool { return strings.HasPrefix(path, "pause/") },
 		},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// nodeHealth is what a node of Slipway says of itself: see ci/bundle/node.
+// nodeHealth is what a node of Slipway says of itself: see containers/node.
 type nodeHealth struct {
 	Ready      *bool               `json:"ready"`
 	Parts      map[string]nodePart `json:"parts"`

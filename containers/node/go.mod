@@ -1,6 +1,6 @@
 // Pins Kubernetes: kubectl of the toolchain and, in one program, the components
 // of the local cluster's node.
-module github.com/slipway-sh/slipway/ci/bundle/node
+module github.com/slipway-sh/slipway/containers/node
 
 go 1.26.0
 
