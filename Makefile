@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 
-ENGINE := go run -C ci/engine .
-BUNDLE := go run -C ci/bundle .
+ENGINE := go run -C ci/dev/engine .
+BUNDLE := go run -C ci/dev/bundle .
 # The bundle that this checkout built last: other checkouts share the store.
 OWN_BUNDLE := sed -n 's/^BUNDLE=//p' .env
 # The environment in which dagger finds the engine.
@@ -13,7 +13,7 @@ WITH_ENGINE := eval "$$($(ENGINE) env)";
 
 # The modules with code of ours, as folder:packages. The Dagger module itself
 # compiles only together with what Dagger generates.
-MODULES := .:... ci:origin/... ci/build:... ci/bundle:... containers/node:... ci/e2e:... ci/engine:... ci/s3:... ci/s3/server:... \
+MODULES := .:... ci:origin/... ci/dev:... ci/e2e:... ci/s3:... ci/s3/server:... containers/node:... \
 	examples/platform/apps/guestbook:...
 
 .PHONY: help
@@ -32,9 +32,8 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	go vet ./...
 	go test -race -shuffle=on ./...
 	go test -C ci -race ./origin
-	go test -C ci/build -race ./...
-	go test -C ci/engine ./...
-	go test -C ci/bundle ./...
+	go test -C ci/dev -race ./build/...
+	go test -C ci/dev ./engine ./bundle/...
 	go test -C containers/node ./...
 	go test -C examples/platform/apps/guestbook ./...
 	go vet -C ci/e2e ./...
@@ -69,11 +68,11 @@ bundle: ## Build the bundle that a run uses in place of registries
 
 .PHONY: browser
 browser: ## Install Chromium, which opens the report in the tests
-	@command -v chromium google-chrome >/dev/null || go run -C ci/build ./need chromium=chromium
+	@command -v chromium google-chrome >/dev/null || go run -C ci/dev ./build/need chromium=chromium
 
 .PHONY: terminal
 terminal: ## Install tmux, in which the form is filled in by the tests
-	@command -v tmux >/dev/null || go run -C ci/build ./need tmux=tmux
+	@command -v tmux >/dev/null || go run -C ci/dev ./build/need tmux=tmux
 
 .PHONY: bench
 bench: engine bundle bench-graph ## Compare installs with a plain shell script, side by side
@@ -90,7 +89,7 @@ chaos: engine bundle ## Interrupt 30 real installs at random moments and compare
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down
 	@mkdir -p bin
-	go build -C ci/lint -trimpath -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	go build -C ci/dev/lint -trimpath -o ../../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@failed=; for module in $(MODULES); do \
 		echo "golangci-lint in $${module%:*}"; \
 		(cd "$${module%:*}" && "$(CURDIR)/bin/golangci-lint" run "./$${module#*:}") || failed=1; \

@@ -56,5 +56,5 @@ const (
 	codeUncoded fault.Code = "RUN-003"
 )
 
-// codeNoEngine is what ci/engine, a module of its own, says when there is none.
+// codeNoEngine is what ci/dev/engine, a module of its own, says when there is none.
 const codeNoEngine fault.Code = "ENG-008"

@@ -26,7 +26,7 @@ func carriers() map[string]carrier {
 	return map[string]carrier{
 		faultDir:          {name: "Fault"},
 		"ci/origin":       {name: "Refusal"},
-		"ci/build/remedy": {name: "Error", class: "preflight"},
+		"ci/dev/build/remedy": {name: "Error", class: "preflight"},
 	}
 }
 

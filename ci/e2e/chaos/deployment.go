@@ -80,7 +80,7 @@ func (d *deployment) report(ctx context.Context, dir string) (record, error) {
 
 // engine is the pid of the Dagger engine that `make engine` started.
 func (d *deployment) engine(ctx context.Context) (int, error) {
-	out, err := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/engine"), ".", "status").Output()
+	out, err := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/dev/engine"), ".", "status").Output()
 	if err != nil {
 		return 0, fmt.Errorf("find the engine, which make engine starts: %w", err)
 	}
@@ -94,7 +94,7 @@ func (d *deployment) engine(ctx context.Context) (int, error) {
 
 // startEngine starts it again.
 func (d *deployment) startEngine(ctx context.Context, log io.Writer) error {
-	cmd := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/engine"), ".", "start")
+	cmd := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/dev/engine"), ".", "start")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("start the engine again: %w", err)

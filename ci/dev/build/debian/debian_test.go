@@ -1,0 +1,169 @@
+package debian
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+func TestParseList(t *testing.T) {
+	require.Equal(t, []Source{
+		{URI: "http://mirror.example/debian", Suite: "bookworm", Components: []string{"main", "contrib"}},
+		{URI: "https://mirror.example/security", Suite: "bookworm-security", Components: []string{"main"}, SignedBy: "/usr/share/keyrings/Debian.gpg"},
+	}, ParseList(`
+# deb http://old.example/debian buster main
+deb http://mirror.example/debian/ bookworm main contrib # a comment
+deb-src http://mirror.example/debian bookworm main
+deb [arch=amd64 signed-by=/usr/share/keyrings/Debian.gpg] https://mirror.example/security bookworm-security main
+deb [unclosed http://x bookworm main
+deb http://flat.example/ ./
+`))
+}
+
+func TestParseDeb822(t *testing.T) {
+	require.Equal(t, []Source{
+		{URI: "http://mirror.example/debian", Suite: "bookworm", Components: []string{"main"}, SignedBy: "/k.gpg"},
+		{URI: "http://mirror.example/debian", Suite: "bookworm-updates", Components: []string{"main"}, SignedBy: "/k.gpg"},
+		{URI: "http://two.example/debian", Suite: "bookworm", Components: []string{"main", "contrib"}},
+	}, ParseDeb822(`# a comment
+Types: deb deb-src
+# between the fields
+URIs: http://mirror.example/debian/
+Suites: bookworm
+  bookworm-updates
+Components: main
+Signed-By: /k.gpg
+
+Types: deb
+URIs: http://off.example/debian
+Suites: bookworm
+Components: main
+Enabled: no
+
+Types: deb-src
+URIs: http://source.example/debian
+Suites: bookworm
+Components: main
+
+
+types: deb
+uris: http://two.example/debian
+suites: bookworm
+components: main contrib
+signed-by:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mDMEY865UxYJKwYBBAHaRw8BAQdAd7Z0srwuhlB6JKFkcf4HU4SSS
+ -----END PGP PUBLIC KEY BLOCK-----
+`))
+}
+
+// host writes the files of a machine and gives its root.
+func host(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	return root
+}
+
+const osRelease = "ID=debian\nVERSION_CODENAME=bookworm\n"
+
+func TestHostTakesTheReleasesOwnSuites(t *testing.T) {
+	rel, err := Host(host(t, map[string]string{
+		"etc/os-release":                       osRelease,
+		"etc/apt/sources.list":                 "deb http://mirror.example/debian bookworm main\ndeb http://mirror.example/debian bookworm-backports main\n",
+		"etc/apt/sources.list.d/s.sources":     "Types: deb\nURIs: http://mirror.example/security\nSuites: bookworm-security\nComponents: main\n",
+		"etc/apt/sources.list.d/vendor.list":   "deb https://vendor.example/apt vendor-bookworm main\n",
+		"etc/apt/sources.list.d/other.sources": "Types: deb\nURIs: https://other.example\nSuites: nodistro\nComponents: main\n",
+		"etc/apt/sources.list.d/old.list.save": "deb http://saved.example/debian bookworm main\n",
+	}))
+	require.NoError(t, err)
+	require.Equal(t, "bookworm", rel.Codename)
+	var lines []string
+	for _, s := range rel.Sources {
+		lines = append(lines, s.Line())
+	}
+	require.Equal(t, []string{
+		"deb http://mirror.example/debian bookworm main",
+		"deb http://mirror.example/security bookworm-security main",
+	}, lines)
+}
+
+func TestHostRefusesWhatIsNoDebian(t *testing.T) {
+	_, err := Host(host(t, map[string]string{"etc/os-release": "ID=ubuntu\nVERSION_CODENAME=noble\n"}))
+	require.ErrorContains(t, err, `ID="ubuntu"`)
+	_, err = Host(host(t, map[string]string{"etc/os-release": osRelease}))
+	require.ErrorContains(t, err, "no mirror for Debian bookworm")
+}
+
+func TestRootKey(t *testing.T) {
+	rel := Release{Codename: "bookworm", Sources: []Source{{URI: "http://a.example", Suite: "bookworm", Components: []string{"main"}}}}
+	base := Root{Name: "r", Packages: []string{"git", "runc"}, Release: rel}
+	require.Equal(t, base.Key(), Root{Name: "r", Packages: []string{"runc", "git"}, Release: rel}.Key(), "order of packages")
+	moved := rel
+	moved.Sources = []Source{{URI: "http://b.example", Suite: "bookworm", Components: []string{"main"}}}
+	require.Equal(t, base.Key(), Root{Name: "r", Packages: base.Packages, Release: moved}.Key(), "another mirror")
+	require.NotEqual(t, base.Key(), Root{Name: "r", Packages: []string{"git"}, Release: rel}.Key())
+	require.NotEqual(t, base.Key(), Root{Name: "r", Packages: base.Packages, Release: Release{Codename: "trixie"}}.Key())
+}
+
+func TestRootArguments(t *testing.T) {
+	args := Root{Packages: []string{"runc", "git"}, Release: Release{Codename: "bookworm"}}.arguments("/out.tar", "-", "/t.sh")
+	require.Contains(t, args, "--variant=minbase")
+	require.Contains(t, args, "--include=git,runc")
+	require.Contains(t, args, `--customize-hook=sh /t.sh "$1"`)
+	require.Equal(t, []string{"bookworm", "/out.tar", "-"}, args[len(args)-3:])
+}
+
+func TestParseStatus(t *testing.T) {
+	got, err := parseStatus(strings.NewReader("Package: git\nStatus: install ok installed\nVersion: 1:2.39.5-0\n\nPackage: runc\nVersion: 1.1.5\n"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"git": "1:2.39.5-0", "runc": "1.1.5"}, got)
+}
+
+func TestNeed(t *testing.T) {
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "there"), []byte("#!/bin/sh\n"), 0o755))
+	t.Setenv("PATH", bin)
+	require.NoError(t, Need(t.Context(), nil, Tool{"there", "there"}))
+	err := Need(t.Context(), nil, Tool{"there", "there"}, Tool{"mmdebstrap", "mmdebstrap"}, Tool{"mkfs", "e2fsprogs"})
+	var fault *remedy.Error
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, "ENG-001", fault.Code)
+	require.Contains(t, fault.Fix, "mmdebstrap, e2fsprogs")
+	require.NotContains(t, fault.Fix, "there,")
+}
+
+// TestRootIsReproducible builds a root twice from the machine's mirror. It
+// takes a minute, root and a network, so it must be asked for.
+func TestRootIsReproducible(t *testing.T) {
+	if os.Getenv("SLIPWAY_TEST_DEBIAN") == "" {
+		t.Skip("set SLIPWAY_TEST_DEBIAN=1 to build two Debian roots")
+	}
+	rel, err := Host("/")
+	require.NoError(t, err)
+	var sums []string
+	for range 2 {
+		dir := t.TempDir()
+		require.NoError(t, Root{Name: "r", Packages: []string{"ca-certificates"}, Release: rel}.Make(t.Context(), dir))
+		b, err := os.ReadFile(filepath.Join(dir, TarFile))
+		require.NoError(t, err)
+		sum := sha256.Sum256(b)
+		sums = append(sums, hex.EncodeToString(sum[:]))
+		versions, err := os.ReadFile(filepath.Join(dir, PackagesFile))
+		require.NoError(t, err)
+		require.Contains(t, string(versions), "ca-certificates ")
+	}
+	require.Equal(t, sums[0], sums[1])
+}

@@ -1,0 +1,84 @@
+package debian
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+// CodePackages: Debian packages are missing on this machine.
+// Remedy: install the packages that the error lists.
+const CodePackages = "ENG-001"
+
+// Tool is a command that building needs, and the package that has it.
+type Tool struct{ Command, Package string }
+
+// Need makes sure that the tools are on PATH. Those that are not, it installs
+// with apt-get, telling say which. Without root or apt-get it answers a
+// remedy.Error that names the command to run.
+func Need(ctx context.Context, say func(text string), tools ...Tool) error {
+	missing := Missing(tools...)
+	if len(missing) == 0 {
+		return nil
+	}
+	install := "apt-get install -y --no-install-recommends " + strings.Join(missing, " ")
+	op := "prepare this machine for building"
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return &remedy.Error{Code: CodePackages, Op: op,
+			Fix: "use a Debian machine, or install these by other means: " + strings.Join(missing, ", "),
+			Err: fmt.Errorf("missing packages: %s; there is no apt-get", strings.Join(missing, ", "))}
+	}
+	if os.Geteuid() != 0 {
+		return &remedy.Error{Code: CodePackages, Op: op,
+			Fix: "run: sudo " + install,
+			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
+	}
+	if say != nil {
+		say("installing " + strings.Join(missing, ", "))
+	}
+	err := apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+	if err == nil {
+		return nil
+	}
+	// The package lists may be old or absent. Lists of others' mirrors may well
+	// not answer: the second install decides.
+	updateErr := apt(ctx, "update")
+	if err := apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...); err != nil {
+		return &remedy.Error{Code: CodePackages, Op: op, Fix: "run: apt-get update && " + install,
+			Err: errors.Join(err, updateErr)}
+	}
+	return nil
+}
+
+// Missing lists the packages of the tools that are not on PATH.
+func Missing(tools ...Tool) []string {
+	var missing []string
+	for _, t := range tools {
+		if _, err := exec.LookPath(t.Command); err != nil {
+			missing = append(missing, t.Package)
+		}
+	}
+	return missing
+}
+
+func apt(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, lastLines(said.String(), 10))
+	}
+	return nil
+}
+
+func lastLines(text string, n int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}

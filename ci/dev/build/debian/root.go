@@ -1,0 +1,181 @@
+// Package debian builds root file systems out of the Debian packages of the
+// mirror that this machine is configured with, and asks for the host packages
+// that building needs.
+package debian
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+// The files of a built root, in its folder.
+const (
+	TarFile      = "root.tar"     // the file system, entries as "./etc/…"
+	PackagesFile = "packages.txt" // one "name version" per line, sorted
+)
+
+// Epoch is the time of every file of a root, in seconds since 1970.
+const Epoch = 1767225600 // 2026-01-01
+
+// Root is a Debian root file system: minbase and Packages. Built twice from
+// the same state of the mirror, its tar has the same bytes; it holds no host
+// name, no machine id, no logs, no package lists and no apt sources.
+type Root struct {
+	Name     string   // of the store's entry
+	Packages []string // beyond minbase
+	Release  Release  // from Host
+}
+
+// Build gives the folder with the root's files, and whether the store had it.
+// A root is kept for as long as the wanted packages and the release stay the
+// same: newer versions on the mirror do not rebuild it.
+func (r Root) Build(ctx context.Context, st *store.Store) (dir string, hit bool, err error) {
+	return st.Do(ctx, r.Key(), func(ctx context.Context, dir string) error { return r.Make(ctx, dir) })
+}
+
+// Key is the digest of what is asked for, not of what the mirror answers.
+func (r Root) Key() store.Key {
+	return store.NewInputs(r.Name).
+		String("recipe", strings.Join(r.arguments("", "", "script"), "\n")).
+		String("tidy", tidy).
+		String("codename", r.Release.Codename).
+		String("architecture", runtime.GOARCH).
+		Key()
+}
+
+// tidy runs with the new root as $1, after the packages are in. What is made
+// at installation and differs from one time or machine to the next goes.
+const tidy = `set -eu
+cd "$1"
+rm -rf var/cache/* var/log/* var/lib/apt/lists/* tmp/* run/*
+rm -f etc/machine-id var/lib/dbus/machine-id etc/hostname etc/resolv.conf etc/.pwd.lock
+rm -f etc/passwd- etc/group- etc/shadow- etc/gshadow- var/lib/dpkg/*-old var/lib/systemd/random-seed
+rm -f etc/apt/sources.list etc/apt/sources.list.d/* etc/apt/apt.conf.d/99mmdebstrap
+rm -rf etc/ssh/ssh_host_*
+mkdir -p var/cache/apt/archives/partial var/lib/apt/lists/partial var/log/apt
+`
+
+// arguments is mmdebstrap's command line for the tar file out; script is the
+// file that tidy was written to.
+func (r Root) arguments(out, list, script string) []string {
+	packages := slices.Sorted(slices.Values(r.Packages))
+	args := []string{
+		"--variant=minbase",
+		"--format=tar",
+		"--aptopt=Acquire::Languages \"none\"",
+		"--aptopt=APT::Install-Recommends \"false\"",
+		"--aptopt=Acquire::Retries \"5\"",
+		"--dpkgopt=path-exclude=/usr/share/man/*",
+		"--dpkgopt=path-exclude=/usr/share/info/*",
+		"--dpkgopt=path-exclude=/usr/share/locale/*",
+		"--dpkgopt=path-exclude=/usr/share/doc/*",
+		"--dpkgopt=path-include=/usr/share/doc/*/copyright",
+		"--customize-hook=sh " + script + " \"$1\"",
+	}
+	if len(packages) > 0 {
+		args = append(args, "--include="+strings.Join(packages, ","))
+	}
+	return append(args, r.Release.Codename, out, list)
+}
+
+// Make builds the root into dir, without the store.
+func (r Root) Make(ctx context.Context, dir string) error {
+	script, err := os.CreateTemp("", "slipway-root-*.sh")
+	if err != nil {
+		return fmt.Errorf("build the Debian root %s: %w", r.Name, err)
+	}
+	defer func() { _ = os.Remove(script.Name()) }()
+	_, err = script.WriteString(tidy)
+	if err := errors.Join(err, script.Close()); err != nil {
+		return fmt.Errorf("build the Debian root %s: %w", r.Name, err)
+	}
+	var list strings.Builder
+	for _, s := range r.Release.Sources {
+		fmt.Fprintln(&list, s.Line())
+	}
+	out := filepath.Join(dir, TarFile)
+	cmd := exec.CommandContext(ctx, "mmdebstrap", r.arguments(out, "-", script.Name())...)
+	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.Itoa(Epoch), "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
+	cmd.Stdin = strings.NewReader(list.String())
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	// A cancelled mmdebstrap clears its folder and its mounts by itself, once the
+	// programs that it runs have ended: so they are told as well.
+	cmd.SysProcAttr = isolated()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
+		}
+		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, lastLines(said.String(), 30))
+	}
+	versions, err := Versions(out)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(&text, "%s %s\n", name, versions[name])
+	}
+	if err := os.WriteFile(filepath.Join(dir, PackagesFile), []byte(text.String()), 0o644); err != nil {
+		return fmt.Errorf("record the packages of %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// Versions reads package names and their versions out of a root's tar.
+func Versions(tarPath string) (map[string]string, error) {
+	f, err := os.Open(tarPath)
+	if err != nil {
+		return nil, fmt.Errorf("read the packages of a root: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	for tr := tar.NewReader(f); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return nil, fmt.Errorf("read the packages of a root: %s holds no dpkg status", tarPath)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the packages of a root: %s: %w", tarPath, err)
+		}
+		if path.Clean("/"+h.Name) == "/var/lib/dpkg/status" {
+			return parseStatus(tr)
+		}
+	}
+}
+
+func parseStatus(r io.Reader) (map[string]string, error) {
+	versions := map[string]string{}
+	var name string
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		if v, ok := strings.CutPrefix(sc.Text(), "Package: "); ok {
+			name = v
+		}
+		if v, ok := strings.CutPrefix(sc.Text(), "Version: "); ok {
+			versions[name] = v
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("read dpkg status: %w", err)
+	}
+	return versions, nil
+}

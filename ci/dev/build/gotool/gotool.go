@@ -1,0 +1,205 @@
+// Package gotool builds Go commands out of tools modules: small modules whose
+// go.mod pins a command and everything below it. A build depends on nothing but
+// the module proxy and the Go toolchain, and its result is kept in the store.
+package gotool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+// Command is a Go command to build.
+type Command struct {
+	Name    string   // of the binary and of the store's entry
+	Module  string   // folder of the tools module
+	Package string   // import path, or "." for the module's own command
+	CGO     bool     // link with C; needs a C compiler
+	Tags    []string // build tags
+	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
+	GOOS    string   // empty means the host's
+	GOARCH  string   // empty means the host's
+
+	// Sources tells which files below Module the build depends on, by their
+	// slash paths. Nil takes go.mod, go.sum and every Go file that is no test,
+	// and whatever is not Go, for it may be embedded; folders that begin with a
+	// dot are never looked at.
+	Sources func(path string) bool
+}
+
+// Build gives the path of the built command, and whether the store had it.
+func (c Command) Build(ctx context.Context, st *store.Store) (path string, hit bool, err error) {
+	key, err := c.Key(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	dir, hit, err := st.Do(ctx, key, func(ctx context.Context, dir string) error {
+		return c.Compile(ctx, filepath.Join(dir, c.Name))
+	})
+	if err != nil {
+		return "", false, err
+	}
+	return filepath.Join(dir, c.Name), hit, nil
+}
+
+// Key is the digest of all that the binary depends on: the module's files and
+// those of the local modules that replace others, the flags, and the versions
+// of the Go toolchain and, with CGO, of the C compiler.
+func (c Command) Key(ctx context.Context) (store.Key, error) {
+	env, err := c.toolchain(ctx)
+	if err != nil {
+		return store.Key{}, err
+	}
+	in := store.NewInputs(c.Name).
+		String("package", c.Package).
+		Strings("arguments", c.arguments(c.Name)).
+		Strings("environment", c.environment()).
+		String("go", env.GOVERSION).
+		String("target", env.GOOS+"/"+env.GOARCH+" "+env.GOAMD64+env.GOARM64)
+	if c.CGO {
+		version, err := exec.CommandContext(ctx, env.CC, "--version").Output()
+		if err != nil {
+			return store.Key{}, fmt.Errorf("ask the C compiler %s for its version: %w", env.CC, err)
+		}
+		first, _, _ := strings.Cut(string(version), "\n")
+		in.String("cc", first)
+	}
+	keep := c.Sources
+	if keep == nil {
+		keep = func(path string) bool { return !strings.HasSuffix(path, "_test.go") }
+	}
+	if err := in.Tree("module", c.Module, keep); err != nil {
+		return store.Key{}, err
+	}
+	replaced, err := c.replaced(ctx)
+	if err != nil {
+		return store.Key{}, err
+	}
+	for _, dir := range replaced {
+		if err := in.Tree("replace "+dir, filepath.Join(c.Module, dir), keep); err != nil {
+			return store.Key{}, err
+		}
+	}
+	return in.Key(), nil
+}
+
+// Compile builds the command to the file out, without the store.
+func (c Command) Compile(ctx context.Context, out string) error {
+	cmd := exec.CommandContext(ctx, "go", c.arguments(out)...)
+	cmd.Dir = c.Module
+	cmd.Env = append(os.Environ(), c.environment()...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return fmt.Errorf("build %s: %w", c.Name, cause)
+		}
+		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, tail(said.String(), 40))
+	}
+	return nil
+}
+
+// arguments is the command line of go, without "go".
+func (c Command) arguments(out string) []string {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly"}
+	if len(c.Tags) > 0 {
+		args = append(args, "-tags", strings.Join(c.Tags, ","))
+	}
+	if len(c.LDFlags) > 0 {
+		args = append(args, "-ldflags", quoteFlags(c.LDFlags))
+	}
+	return append(args, "-o", out, c.Package)
+}
+
+// environment is what is set for go beyond what the caller's environment says.
+func (c Command) environment() []string {
+	cgo := "CGO_ENABLED=0"
+	if c.CGO {
+		cgo = "CGO_ENABLED=1"
+	}
+	env := []string{cgo, "GOFLAGS=", "GOWORK=off"}
+	if c.GOOS != "" {
+		env = append(env, "GOOS="+c.GOOS)
+	}
+	if c.GOARCH != "" {
+		env = append(env, "GOARCH="+c.GOARCH)
+	}
+	return env
+}
+
+// quoteFlags joins flags the way that go splits them again.
+func quoteFlags(flags []string) string {
+	quoted := make([]string, len(flags))
+	for i, f := range flags {
+		quoted[i] = f
+		if strings.ContainsAny(f, " \t\n\"'") {
+			quoted[i] = "'" + f + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+type toolchain struct{ GOVERSION, GOOS, GOARCH, GOAMD64, GOARM64, CC string }
+
+func (c Command) toolchain(ctx context.Context) (toolchain, error) {
+	var env toolchain
+	cmd := exec.CommandContext(ctx, "go", "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CC")
+	cmd.Dir = c.Module
+	cmd.Env = append(os.Environ(), c.environment()...)
+	out, err := cmd.Output()
+	if err != nil {
+		return env, fmt.Errorf("ask go for its version: %w", withStderr(err))
+	}
+	if err := json.Unmarshal(out, &env); err != nil {
+		return env, fmt.Errorf("read go env: %w", err)
+	}
+	return env, nil
+}
+
+// replaced lists the local modules outside Module that its go.mod puts in place
+// of others.
+func (c Command) replaced(ctx context.Context) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
+	cmd.Dir = c.Module
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, withStderr(err))
+	}
+	var mod struct {
+		Replace []struct {
+			New struct{ Path, Version string }
+		}
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, err)
+	}
+	var dirs []string
+	for _, r := range mod.Replace {
+		if p := filepath.ToSlash(filepath.Clean(r.New.Path)); r.New.Version == "" && strings.HasPrefix(p, "..") {
+			dirs = append(dirs, p)
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs), nil
+}
+
+func withStderr(err error) error {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok && len(e.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(e.Stderr))
+	}
+	return err
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/oci"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/containers/bundle"
+)
+
+// part is a file of the bundle and how it comes to be.
+type part struct {
+	bundle.File
+	source string // a file of the store or of a module
+	mode   os.FileMode
+	images []oci.Named // of an archive
+}
+
+// content lists the files and images of the bundle, without sums.
+func (b *builder) content(ctx context.Context, without []string) ([]part, []bundle.Image, error) {
+	var parts []part
+	for _, t := range b.lock.Tools {
+		parts = append(parts, part{source: b.built[t.Name], mode: 0o755, File: bundle.File{
+			Path: "bin/" + t.Name, Name: t.Name, Kind: bundle.Tool, Version: t.Version, Origin: t.Modules[0].Origin(),
+		}})
+	}
+	if !slices.Contains(without, slipway) {
+		parts = append(parts, part{source: b.built[slipway], mode: 0o755, File: bundle.File{
+			Path: "bin/" + slipway, Name: slipway, Kind: bundle.Tool, Version: "source", Origin: "source:.",
+		}})
+	}
+	made, err := b.images(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	archives := map[string]*part{}
+	for _, archive := range []string{"toolchain", "node", "workloads"} {
+		archives[archive] = &part{mode: 0o644, File: bundle.File{
+			Path: "images/" + archive + ".tar", Name: archive, Kind: bundle.Images, Origin: "images", Version: b.lock.Suite,
+		}}
+	}
+	var images []bundle.Image
+	for _, i := range b.lock.Images {
+		named := oci.Named{Ref: bundle.Host + "/" + i.Name + ":" + i.Version, Image: made[i.Name]}
+		digest, err := named.Image.Digest()
+		if err != nil {
+			return nil, nil, fmt.Errorf("image %s: %w", i.Name, err)
+		}
+		images = append(images, bundle.Image{Name: i.Name, Ref: named.Ref, Digest: digest.String()})
+		archive := archives["workloads"]
+		if !i.Workload {
+			archive = archives[i.Name]
+			archive.Version = i.Version
+		}
+		archive.images = append(archive.images, named)
+	}
+	for _, name := range sortedNames(archives) {
+		parts = append(parts, *archives[name])
+	}
+	for _, m := range b.lock.Manifests {
+		dir, err := moduleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools", m.Name), m.Modules[0].Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		parts = append(parts, part{source: filepath.Join(dir, m.File), mode: 0o644, File: bundle.File{
+			Path: "manifests/" + m.Name + "/" + filepath.Base(m.File), Name: m.Name, Kind: bundle.Manifest,
+			Version: m.Version, Origin: m.Modules[0].Origin() + "#" + m.File, SHA256: m.SHA256,
+		}})
+	}
+	return parts, images, nil
+}
+
+// indexKey is the digest of all that the index depends on: programs and layers
+// by what they are stored under, images by their digests.
+func (b *builder) indexKey(parts []part, images []bundle.Image) store.Key {
+	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch)
+	for _, p := range parts {
+		source, err := filepath.Rel(b.store.Path(), p.source)
+		if err != nil || p.Kind != bundle.Tool {
+			source = ""
+		}
+		in.Strings("file", []string{p.Path, p.Version, p.Origin, p.SHA256, source})
+	}
+	for _, i := range images {
+		in.Strings("image", []string{i.Name, i.Ref, i.Digest})
+	}
+	return in.Key()
+}
+
+// place makes the bundle ready below the store and gives its folder: named by
+// the digest of its index, with a link "current" beside it. What is there and
+// intact is kept.
+func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir string, hit bool, err error) {
+	root := filepath.Join(b.store.Path(), "bundle")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", false, err
+	}
+	guard, err := b.store.Lock(ctx, store.Key{Name: "bundle"})
+	if err != nil {
+		return "", false, err
+	}
+	defer guard.Release()
+	key := b.indexKey(parts, images)
+	fresh := ""
+	memo, known, err := b.store.Do(ctx, key, func(ctx context.Context, memo string) error {
+		var index bundle.Index
+		if fresh, index, err = b.assemble(ctx, root, parts, images); err != nil {
+			return err
+		}
+		data, err := index.Marshal()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(memo, bundle.IndexFile), data, 0o644)
+	})
+	if fresh != "" {
+		defer func() { _ = os.RemoveAll(fresh) }()
+	}
+	if err != nil {
+		return "", false, err
+	}
+	expected, err := bundle.Read(memo)
+	if err != nil {
+		return "", false, err
+	}
+	digest, err := expected.Digest()
+	if err != nil {
+		return "", false, err
+	}
+	dir = filepath.Join(root, digest[len("sha256:"):])
+	if bundle.Verify(ctx, dir) == nil {
+		return dir, known, point(root, dir)
+	}
+	if err := ctx.Err(); err != nil {
+		return "", false, context.Cause(ctx)
+	}
+	if fresh == "" {
+		var index bundle.Index
+		if fresh, index, err = b.assemble(ctx, root, parts, images); err != nil {
+			return "", false, err
+		}
+		defer func() { _ = os.RemoveAll(fresh) }()
+		if again, err := index.Digest(); err != nil || again != digest {
+			return "", false, errors.Join(err, fmt.Errorf("the bundle came out as %s, before it was %s: the store at %s is damaged, remove it", again, digest, b.store.Path()))
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", false, err
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return "", false, err
+	}
+	return dir, false, point(root, dir)
+}
+
+// keptFor is how long a bundle that nobody built again stays below the store:
+// other checkouts name theirs in their .env. The newest stays in any case. What
+// differs between two is some hundred megabytes.
+const keptFor = 7 * 24 * time.Hour
+
+// point makes the link "current" name dir, in one step, and removes the bundles
+// that nobody has built for a week.
+func point(root, dir string) error {
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		return err
+	}
+	link := filepath.Join(root, ".current")
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(filepath.Base(dir), link); err != nil {
+		return err
+	}
+	if err := os.Rename(link, filepath.Join(root, "current")); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	var bundles []fs.FileInfo
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if info.IsDir() && !strings.HasPrefix(info.Name(), ".") {
+			bundles = append(bundles, info)
+		}
+	}
+	slices.SortFunc(bundles, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, old := range bundles[min(1, len(bundles)):] {
+		if now.Sub(old.ModTime()) < keptFor {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(root, old.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assemble writes a whole bundle into a new folder below root.
+func (b *builder) assemble(ctx context.Context, root string, parts []part, images []bundle.Image) (string, bundle.Index, error) {
+	dir, err := os.MkdirTemp(root, ".building-*")
+	if err != nil {
+		return "", bundle.Index{}, err
+	}
+	index := bundle.Index{Version: bundle.Format, Platform: "linux/" + b.arch, Images: images}
+	for _, p := range parts {
+		f, err := p.write(ctx, dir)
+		if err != nil {
+			return "", index, errors.Join(fmt.Errorf("write %s: %w", p.Path, err), os.RemoveAll(dir))
+		}
+		index.Files = append(index.Files, f)
+	}
+	data, err := index.Marshal()
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644), os.Chmod(dir, 0o755))
+	}
+	if err != nil {
+		return "", index, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, index, nil
+}
+
+// write puts the part into dir and measures it.
+func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
+	name := filepath.Join(dir, p.Path)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return p.File, err
+	}
+	var err error
+	if p.images != nil {
+		err = oci.WriteArchive(name, p.images)
+	} else {
+		err = copyFile(name, p.source, p.mode)
+	}
+	if err != nil {
+		return p.File, err
+	}
+	sum, err := bundle.Sum(ctx, name)
+	if err != nil {
+		return p.File, err
+	}
+	if p.SHA256 != "" && p.SHA256 != sum {
+		return p.File, fmt.Errorf("its sha256 is %s, the lock says %s", sum, p.SHA256)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return p.File, err
+	}
+	f := p.File
+	f.SHA256, f.Size = sum, info.Size()
+	return f, nil
+}
+
+func copyFile(to, from string, mode os.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(mode), out.Close())
+}
+
+// copyBundle copies a bundle to a folder that does not exist or is empty.
+func copyBundle(dir, to string) error {
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	if there, err := os.ReadDir(to); err != nil || len(there) > 0 {
+		return errors.Join(err, fmt.Errorf("%s is not empty", to))
+	}
+	names := []string{bundle.IndexFile}
+	for _, f := range b.Files {
+		names = append(names, f.Path)
+	}
+	for _, name := range names {
+		info, err := os.Stat(b.Path(name))
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+			return err
+		}
+		if err := copyFile(filepath.Join(to, name), b.Path(name), info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+// The codes of the build's errors, beside those of package debian.
+const (
+	// codeRoot: a bundle can be built only as root on Linux.
+	// Remedy: `sudo make bundle`
+	codeRoot = "BUN-010"
+	// codeSuite: this machine's Debian is not that of the lock.
+	// Remedy: build on the Debian release that the error names and pass the
+	// result with `--bundle`.
+	codeSuite = "BUN-011"
+	// codeBuild: a part of the bundle could not be built.
+	// Remedy: read the log that the error names, then `make bundle` again.
+	codeBuild = "BUN-012"
+	// codePins: the modules do not pin what the lock says.
+	// Remedy: make `lock.yaml` and the `go.mod` files say the same.
+	codePins = "BUN-013"
+)
+
+// builder builds the parts of one bundle.
+type builder struct {
+	source string // the repository's root
+	arch   string
+	lock   *lock.Lock
+	store  *store.Store
+	report *progress.Reporter
+
+	built  map[string]string // program by command name
+	layers map[string]*rootfs.Layer
+}
+
+// parts builds commands and Debian layers: two lanes side by side, each part
+// after the other within its lane, for a Go build uses every core by itself. The
+// first failure stops the other lane.
+func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
+	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var failed [2]error
+	lane := func(i int, run func(context.Context) error) {
+		wg.Go(func() {
+			if failed[i] = run(ctx); failed[i] != nil {
+				cancel(failed[i])
+			}
+		})
+	}
+	lane(0, func(ctx context.Context) error { return b.programs(ctx, commands) })
+	lane(1, func(ctx context.Context) error { return b.debian(ctx, release) })
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause // the first failure; the other lane only stopped
+	}
+	return errors.Join(failed[:]...)
+}
+
+// programs builds the Go commands.
+func (b *builder) programs(ctx context.Context, commands []gotool.Command) error {
+	for _, c := range commands {
+		task := b.report.Start(c.Name, "building")
+		path, hit, err := c.Build(ctx, b.store)
+		if err != nil {
+			task.Fail()
+			return b.failure(ctx, c.Name, err)
+		}
+		b.built[c.Name] = path
+		task.Done(outcome(hit))
+	}
+	return nil
+}
+
+// debian builds the Debian layers.
+func (b *builder) debian(ctx context.Context, release debian.Release) error {
+	cache, err := os.MkdirTemp("", "slipway-bundle-apt-*")
+	if err != nil {
+		return fmt.Errorf("make a folder for packages: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(cache) }()
+	layers := &rootfs.Builder{Store: b.store, Release: release, Cache: cache}
+	one := func(name string, build func() (*rootfs.Layer, error)) error {
+		task := b.report.Start("Debian layer "+name, "installing packages")
+		layer, err := build()
+		if err != nil {
+			task.Fail()
+			return b.failure(ctx, "debian-"+name, err)
+		}
+		b.layers[name] = layer
+		task.Done(outcome(layer.Reused()))
+		return nil
+	}
+	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, perl) }); err != nil {
+		return err
+	}
+	for _, a := range b.additions() {
+		if err := one(a.Name, func() (*rootfs.Layer, error) { return layers.Add(ctx, b.layers[a.on], a.Addition) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// images makes every image of the lock, by its short name.
+func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
+	defined, err := b.definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	images := map[string]v1.Image{}
+	for _, i := range b.lock.Images {
+		d, ok := defined[i.Name]
+		if !ok {
+			return nil, fmt.Errorf("the lock lists the image %s, which nothing builds", i.Name)
+		}
+		if images[i.Name], err = b.image(ctx, i.Name, d); err != nil {
+			return nil, err
+		}
+	}
+	return images, nil
+}
+
+func outcome(hit bool) string {
+	if hit {
+		return "unchanged"
+	}
+	return "built"
+}
+
+// failure writes what was said while a part was built into a log and names it.
+func (b *builder) failure(ctx context.Context, part string, err error) error {
+	if _, ok := errors.AsType[*remedy.Error](err); ok {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	log := filepath.Join(b.store.Path(), "logs", "bundle-"+part+".log")
+	if logErr := errors.Join(os.MkdirAll(filepath.Dir(log), 0o755), os.WriteFile(log, []byte(err.Error()+"\n"), 0o644)); logErr != nil {
+		return errors.Join(err, logErr)
+	}
+	return &remedy.Error{
+		Code: codeBuild, Op: "build the bundle's " + part, Fix: "read " + log + ", then run: make bundle",
+		Err: errors.New(tail(err.Error(), 15)),
+	}
+}
+
+func tail(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) <= n+1 {
+		return strings.Join(lines, "\n")
+	}
+	return lines[0] + "\n…\n" + strings.Join(lines[len(lines)-n:], "\n")
+}
+
+// prepare checks that this machine can build, and asks for the packages that
+// building needs.
+func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Release, error) {
+	if err := mayBuild(runtime.GOOS, os.Geteuid()); err != nil {
+		return debian.Release{}, err
+	}
+	if err := debian.Need(ctx, say,
+		debian.Tool{Command: "mmdebstrap", Package: "mmdebstrap"},
+		debian.Tool{Command: "gcc", Package: "build-essential"}, // with the headers of libc
+		debian.Tool{Command: "unshare", Package: "util-linux"},
+	); err != nil {
+		return debian.Release{}, err
+	}
+	release, err := debian.Host("/")
+	if err != nil {
+		return debian.Release{}, err
+	}
+	return release, sameSuite(release, l)
+}
+
+// mayBuild tells whether a user of a system can build a bundle.
+func mayBuild(system string, user int) error {
+	if system == "linux" && user == 0 {
+		return nil
+	}
+	return &remedy.Error{
+		Code: codeRoot, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
+		Err: errors.New("image layers hold files of several users, and an overlay mount catches what packages change: both need root"),
+	}
+}
+
+// sameSuite tells whether packages of a release are those of the lock.
+func sameSuite(release debian.Release, l *lock.Lock) error {
+	if release.Codename == l.Suite {
+		return nil
+	}
+	return &remedy.Error{
+		Code: codeSuite, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
+		Err: fmt.Errorf("this machine's packages are for %s, the lock says %s", release.Codename, l.Suite),
+	}
+}
+
+// checkPins compares the module versions and sums of the lock with go.mod and
+// go.sum of the modules that the commands are built in.
+func checkPins(source string, l *lock.Lock) error {
+	var sums strings.Builder
+	files, err := filepath.Glob(filepath.Join(source, "ci/dev/bundle/tools/*/go.sum"))
+	if err != nil {
+		return err
+	}
+	for _, name := range append(files, filepath.Join(source, "containers/node/go.sum")) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("compare the lock with the modules: %w", err)
+		}
+		sums.Write(data)
+	}
+	pinned := slices.Collect(strings.Lines(sums.String()))
+	var problems []error
+	for _, m := range l.Modules() {
+		line := m.Path + " " + m.Version + " " + m.Sum + "\n"
+		if !slices.Contains(pinned, line) {
+			problems = append(problems, fmt.Errorf("no go.sum of the tools and the node has: %s", strings.TrimSpace(line)))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &remedy.Error{
+		Code: codePins, Op: "compare the lock with the modules",
+		Fix: "make containers/lock/lock.yaml and the module's go.mod say the same", Err: errors.Join(problems...),
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/ci/dev/build/oci"
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+// sample has a builder on an empty store, and the parts of a small bundle.
+func sample(t *testing.T) (*builder, []part, []bundle.Image) {
+	t.Helper()
+	st, err := store.Open(t.TempDir())
+	require.NoError(t, err)
+	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, progress.Options{})}
+	tool := filepath.Join(st.Path(), "objects", "helm")
+	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
+	layer, err := oci.WriteLayer(t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
+	require.NoError(t, err)
+	image, err := oci.NewImage(oci.Config{Arch: "amd64"}, layer)
+	require.NoError(t, err)
+	digest, err := image.Digest()
+	require.NoError(t, err)
+	ref := bundle.Host + "/pause:1"
+	return b, []part{
+		{source: tool, mode: 0o755, File: bundle.File{Path: "bin/helm", Name: "helm", Kind: bundle.Tool, Version: "1", Origin: "source"}},
+		{images: []oci.Named{{Ref: ref, Image: image}}, mode: 0o644, File: bundle.File{
+			Path: bundle.WorkloadArchive, Name: "workloads", Kind: bundle.Images, Version: "1", Origin: "images",
+		}},
+	}, []bundle.Image{{Name: "pause", Ref: ref, Digest: digest.String()}}
+}
+
+func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
+	b, parts, images := sample(t)
+	dir, hit, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.False(t, hit)
+	require.NoError(t, bundle.Verify(t.Context(), dir))
+	current := filepath.Join(b.store.Path(), "bundle", "current")
+	target, err := filepath.EvalSymlinks(current)
+	require.NoError(t, err)
+	require.Equal(t, dir, target)
+	read, err := bundle.Read(dir)
+	require.NoError(t, err)
+	digest, err := read.Digest()
+	require.NoError(t, err)
+	require.Equal(t, strings.TrimPrefix(digest, "sha256:"), filepath.Base(dir))
+
+	again, hit, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.True(t, hit)
+	require.Equal(t, dir, again)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
+	repaired, hit, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.False(t, hit)
+	require.Equal(t, dir, repaired)
+	require.NoError(t, bundle.Verify(t.Context(), dir))
+
+	left, err := filepath.Glob(filepath.Join(b.store.Path(), "bundle", ".building-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestOnlyTheNewestBundlesStay(t *testing.T) {
+	b, parts, images := sample(t)
+	last := ""
+	week := time.Now().Add(-keptFor - time.Hour)
+	for range 5 {
+		parts[0].Version += "1"
+		dir, _, err := b.place(t.Context(), parts, images)
+		require.NoError(t, err)
+		last = dir
+		require.NoError(t, os.Chtimes(dir, week, week))
+	}
+	entries, err := os.ReadDir(filepath.Dir(last))
+	require.NoError(t, err)
+	require.Len(t, entries, 1+1) // and "current"
+	require.DirExists(t, last)
+}
+
+func TestAFileThatIsNotWhatTheLockSaysStopsTheBuild(t *testing.T) {
+	b, parts, images := sample(t)
+	parts[0].SHA256 = strings.Repeat("0", 64)
+	_, _, err := b.place(t.Context(), parts, images)
+	require.ErrorContains(t, err, "write bin/helm: its sha256 is")
+	_, err = os.Lstat(filepath.Join(b.store.Path(), "bundle", "current"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestABundleIsCopiedToAnEmptyFolderOnly(t *testing.T) {
+	b, parts, images := sample(t)
+	dir, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	to := filepath.Join(t.TempDir(), "out")
+	require.NoError(t, copyBundle(dir, to))
+	require.NoError(t, bundle.Verify(t.Context(), to))
+	info, err := os.Stat(filepath.Join(to, "bin/helm"))
+	require.NoError(t, err)
+	require.EqualValues(t, 0o755, info.Mode().Perm())
+	require.ErrorContains(t, copyBundle(dir, to), "is not empty")
+
+	var said bytes.Buffer
+	require.NoError(t, compare(dir, to, &said))
+	require.Contains(t, said.String(), "alike: 3")
+	parts[0].Version = "2"
+	require.NoError(t, os.WriteFile(parts[0].source, []byte("other"), 0o755))
+	other, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.ErrorContains(t, compare(dir, other, io.Discard), "bin/helm: first")
+}
+
+func TestTheLockAndTheModulesAgree(t *testing.T) {
+	l, err := lock.Load()
+	require.NoError(t, err)
+	source, err := sourceRoot()
+	require.NoError(t, err)
+	require.NoError(t, checkPins(source, l))
+
+	l.Tools[0].Modules[0].Version = "v0.0.1"
+	err = checkPins(source, l)
+	e, ok := errors.AsType[*remedy.Error](err)
+	require.True(t, ok)
+	require.Equal(t, codePins, e.Code)
+	require.ErrorContains(t, err, l.Tools[0].Modules[0].Path+" v0.0.1")
+}
+
+func TestEveryImageOfTheLockHasALayerOfItsPackages(t *testing.T) {
+	l, err := lock.Load()
+	require.NoError(t, err)
+	b := &builder{lock: l}
+	layers := map[string]addition{}
+	for _, a := range b.additions() {
+		layers[a.Name] = a
+	}
+	for image, layer := range map[string]string{
+		"toolchain": "git", "gitea": "git", "argocd": "argocd", "node": "node", "postgresql": "postgresql",
+		"redis": "redis", "busybox": "busybox",
+	} {
+		locked, ok := l.Image(image)
+		require.True(t, ok)
+		var have []string
+		for at := layer; at != "base"; at = layers[at].on {
+			have = append(have, layers[at].Packages...)
+		}
+		require.Subset(t, have, locked.Debian, image)
+	}
+}
+
+func TestAFailedBuildNamesItsLog(t *testing.T) {
+	b, _, _ := sample(t)
+	err := b.failure(t.Context(), "gitea", errors.New("build gitea: exit status 1\n"+strings.Repeat("noise\n", 50)+"cc: not found"))
+	e, ok := errors.AsType[*remedy.Error](err)
+	require.True(t, ok)
+	require.Equal(t, codeBuild, e.Code)
+	log := filepath.Join(b.store.Path(), "logs", "bundle-gitea.log")
+	require.Contains(t, e.Fix, log)
+	require.ErrorContains(t, err, "cc: not found")
+	require.Less(t, strings.Count(err.Error(), "noise"), 20)
+	text, readErr := os.ReadFile(log)
+	require.NoError(t, readErr)
+	require.Equal(t, 50, strings.Count(string(text), "noise"))
+}
+
+func TestWhoMayBuildABundle(t *testing.T) {
+	require.NoError(t, mayBuild("linux", 0))
+	for _, err := range []error{mayBuild("darwin", 0), mayBuild("linux", 1000)} {
+		e, ok := errors.AsType[*remedy.Error](err)
+		require.True(t, ok)
+		require.Equal(t, codeRoot, e.Code)
+		require.Contains(t, e.Fix, "sudo make bundle")
+	}
+}
+
+func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
+	l := &lock.Lock{Suite: "bookworm"}
+	require.NoError(t, sameSuite(debian.Release{Codename: "bookworm"}, l))
+	err := sameSuite(debian.Release{Codename: "trixie"}, l)
+	e, ok := errors.AsType[*remedy.Error](err)
+	require.True(t, ok)
+	require.Equal(t, codeSuite, e.Code)
+	require.ErrorContains(t, err, "this machine's packages are for trixie, the lock says bookworm")
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"bake"}, {"build", "extra"}, {"build", "--nope"}, {"build", "--without", "node"}} {
+		var said bytes.Buffer
+		require.Equal(t, 2, run(t.Context(), args, io.Discard, &said), args)
+		require.Contains(t, said.String(), "usage:")
+	}
+	var help bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"build", "--help"}, &help, io.Discard))
+	require.Contains(t, help.String(), "reproduce")
+
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	require.Equal(t, 7, run(stopped, []string{"verify", t.TempDir()}, io.Discard, io.Discard))
+	var said bytes.Buffer
+	require.Equal(t, 3, run(t.Context(), []string{"verify", t.TempDir()}, io.Discard, &said))
+	require.Contains(t, said.String(), "BUN-001")
+	require.Contains(t, said.String(), "make bundle")
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+// The names of the Go commands that the bundle consists of.
+const (
+	terraform   = "terraform"
+	helm        = "helm"
+	kubectl     = "kubectl"
+	slipway     = "slipway"
+	slipwayNode = "slipway-node"
+	argocd      = "argocd"
+	coredns     = "coredns"
+	gitea       = "gitea"
+	localPath   = "local-path-provisioner"
+	guestbook   = "guestbook"
+	pause       = "pause"
+)
+
+// giteaRoot is where Gitea finds its templates, texts and assets in its image.
+const giteaRoot = "usr/share/gitea"
+
+// commands lists the Go commands in the order in which they are built. source is
+// the repository's root; versions come from the lock; without names what is left
+// out.
+func commands(ctx context.Context, source string, l *lock.Lock, without []string) ([]gotool.Command, error) {
+	tools := filepath.Join(source, "ci/dev/bundle/tools")
+	node := filepath.Join(source, "containers/node")
+	version := map[string]string{}
+	for _, t := range l.Tools {
+		version[t.Name] = t.Version
+	}
+	for _, i := range l.Images {
+		version[i.Name] = i.Version
+	}
+	strip := []string{"-s", "-w"}
+	set := func(variables ...string) []string {
+		flags := strip
+		for _, v := range variables {
+			flags = append(flags[:len(flags):len(flags)], "-X", v)
+		}
+		return flags
+	}
+	kubernetes := func(version string) []string {
+		numbers := strings.Split(version, ".")
+		var variables []string
+		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+			variables = append(variables, pkg+".gitVersion=v"+version, pkg+".gitMajor="+numbers[0], pkg+".gitMinor="+numbers[1])
+		}
+		return set(variables...)
+	}
+	all := []gotool.Command{
+		{
+			Name: terraform, Module: filepath.Join(tools, terraform), Package: "github.com/hashicorp/terraform",
+			LDFlags: set("github.com/hashicorp/terraform/version.dev=no"),
+		},
+		{
+			Name: kubectl, Module: node, Package: "k8s.io/kubernetes/cmd/kubectl",
+			LDFlags: kubernetes(version[kubectl]), Sources: pins,
+		},
+		{Name: slipwayNode, Module: node, Package: ".", LDFlags: kubernetes(version["node"])},
+		{
+			Name: gitea, Module: filepath.Join(tools, gitea), Package: "code.gitea.io/gitea", CGO: true,
+			Tags:    []string{"sqlite", "sqlite_unlock_notify"},
+			LDFlags: set("main.Version="+version[gitea], "code.gitea.io/gitea/modules/setting.StaticRootPath=/"+giteaRoot),
+		},
+		{
+			Name: argocd, Module: filepath.Join(tools, argocd), Package: "github.com/argoproj/argo-cd/v3/cmd",
+			LDFlags: set("github.com/argoproj/argo-cd/v3/common.version=" + version[argocd]),
+		},
+		{Name: coredns, Module: filepath.Join(tools, coredns), Package: "github.com/coredns/coredns", LDFlags: strip},
+		{
+			Name: helm, Module: filepath.Join(tools, helm), Package: "helm.sh/helm/v3/cmd/helm",
+			LDFlags: set("helm.sh/helm/v3/internal/version.version=v" + version[helm]),
+		},
+		{
+			Name: localPath, Module: filepath.Join(tools, localPath), Package: "github.com/rancher/local-path-provisioner",
+			LDFlags: set("main.VERSION=v" + version[localPath]),
+		},
+		{Name: guestbook, Module: filepath.Join(source, "examples/platform/apps/guestbook"), Package: ".", LDFlags: strip},
+		{
+			Name: pause, Module: node, Package: "./pause", LDFlags: strip,
+			Sources: func(path string) bool { return strings.HasPrefix(path, "pause/") },
+		},
+	}
+	if !slices.Contains(without, slipway) {
+		own, err := sourcesOfSlipway(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, gotool.Command{Name: slipway, Module: source, Package: ".", LDFlags: strip, Sources: own})
+	}
+	return slices.DeleteFunc(all, func(c gotool.Command) bool { return slices.Contains(without, c.Name) }), nil
+}
+
+// pins are the files of a module that decide what a command outside it is built
+// from.
+func pins(path string) bool { return path == "go.mod" || path == "go.sum" }
+
+// sourcesOfSlipway tells the files that the program slipway is compiled from:
+// its packages' Go files and what they embed.
+func sourcesOfSlipway(ctx context.Context, source string) (func(path string) bool, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", ".")
+	cmd.Dir = source
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the sources of slipway: %w\n%s", err, strings.TrimSpace(stderr.String()))
+	}
+	files := map[string]bool{"go.mod": true, "go.sum": true}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var p struct {
+			Dir                 string
+			GoFiles, EmbedFiles []string
+			Module              *struct{ Main bool }
+		}
+		if err := decoder.Decode(&p); err != nil {
+			return nil, fmt.Errorf("list the sources of slipway: %w", err)
+		}
+		if p.Module == nil || !p.Module.Main {
+			continue
+		}
+		dir, err := filepath.Rel(source, p.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("list the sources of slipway: %w", err)
+		}
+		for _, name := range append(p.GoFiles, p.EmbedFiles...) {
+			files[filepath.ToSlash(filepath.Join(dir, name))] = true
+		}
+	}
+	return func(path string) bool { return files[path] }, nil
+}
+
+// moduleDir is where the Go module cache has the module that a tools module
+// pins, fetched if need be.
+func moduleDir(ctx context.Context, tools, module string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
+	cmd.Dir = tools
+	cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	out, err := cmd.Output()
+	var found struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &found); found.Error != "" {
+		err = errors.New(found.Error)
+	} else {
+		err = errors.Join(err, jsonErr)
+	}
+	if err != nil {
+		return "", fmt.Errorf("fetch the module %s: %w", module, err)
+	}
+	return found.Dir, nil
+}

@@ -1,0 +1,318 @@
+// Command bundle builds the bundle out of Go modules and Debian packages, keeps
+// it outside the checkout, and checks it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+const usage = `usage: go run -C ci/dev/bundle . <command>
+
+  build [--out DIR] [--without NAME,…]
+                build what has changed and print the bundle's folder: DIR, else
+                <cache>/bundle/<digest>, which <cache>/bundle/current links to
+  path          print the folder of the bundle that was built last
+  verify [DIR]  compare every file with the index, and the versions with the lock
+  list [DIR]    show what the bundle holds
+  reproduce     build everything once more in an empty store and compare it, file
+                by file and image by image, with what build made
+
+<cache> is $SLIPWAY_CACHE, else $XDG_CACHE_HOME/slipway, else ~/.cache/slipway.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := command(ctx, args, stdout)
+	switch {
+	case err == nil:
+		return int(fault.OK)
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return int(fault.OK)
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "error: %v\n%s", err, usage)
+		return int(fault.Usage)
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "stopped:", err)
+		return int(fault.Cancelled)
+	}
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		err = &remedy.Error{Code: string(f.Code), Op: f.Op, Fix: f.Fix, Err: f.Err}
+		remedy.Print(stderr, err)
+		return int(f.Class)
+	}
+	remedy.Print(stderr, err)
+	return int(fault.Preflight)
+}
+
+var errUsage = errors.New("wrong usage")
+
+func command(ctx context.Context, args []string, stdout io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%w: a command is required", errUsage)
+	}
+	name, args := args[0], args[1:]
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	out := flags.String("out", "", "")
+	without := flags.String("without", "", "")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	switch name {
+	case "build":
+		if flags.NArg() > 0 {
+			return fmt.Errorf("%w: build takes no argument %q", errUsage, flags.Arg(0))
+		}
+		dir, err := build(ctx, *out, strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }))
+		if err == nil {
+			fmt.Fprintln(stdout, dir)
+		}
+		return err
+	case "path", "verify", "list":
+		dir := flags.Arg(0)
+		if dir == "" {
+			root, err := store.Root()
+			if err != nil {
+				return err
+			}
+			dir = filepath.Join(root, "bundle", "current")
+		}
+		switch name {
+		case "list":
+			return list(dir, stdout)
+		case "verify":
+			return verify(ctx, dir, stdout)
+		}
+		b, err := bundle.Read(dir)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, b.Dir())
+		return nil
+	case "reproduce":
+		return reproduce(ctx, stdout)
+	case "help":
+		return flag.ErrHelp
+	}
+	return fmt.Errorf("%w: there is no command %q", errUsage, name)
+}
+
+// build makes the bundle and gives its folder.
+func build(ctx context.Context, out string, without []string) (string, error) {
+	st, err := store.Open("")
+	if err != nil {
+		return "", err
+	}
+	dir, err := buildIn(ctx, st, without)
+	if err != nil || out == "" {
+		return dir, err
+	}
+	if err := copyBundle(dir, out); err != nil {
+		return "", fmt.Errorf("copy the bundle: %w", err)
+	}
+	return filepath.Abs(out)
+}
+
+// buildIn makes the bundle in a store.
+func buildIn(ctx context.Context, st *store.Store, without []string) (string, error) {
+	source, err := sourceRoot()
+	if err != nil {
+		return "", err
+	}
+	l, err := lock.Load()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range without {
+		if name != slipway && !slices.ContainsFunc(l.Images, func(i lock.Image) bool { return i.Name == name && i.Workload }) {
+			return "", fmt.Errorf("%w: --without %s: only %s and workload images can be left out", errUsage, name, slipway)
+		}
+		l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool { return i.Name == name })
+	}
+	if err := checkPins(source, l); err != nil {
+		return "", err
+	}
+	release, err := prepare(ctx, l, func(text string) { fmt.Fprintln(os.Stderr, text) })
+	if err != nil {
+		return "", err
+	}
+	cmds, err := commands(ctx, source, l, without)
+	if err != nil {
+		return "", err
+	}
+	b := &builder{source: source, arch: runtime.GOARCH, lock: l, store: st}
+	// One more for the base of all layers, and one for what is made of the parts.
+	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
+	if err := b.parts(ctx, cmds, release); err != nil {
+		return "", err
+	}
+	dir, err := b.finish(ctx, without)
+	if err != nil {
+		return "", err
+	}
+	b.report.Finish("bundle")
+	return dir, nil
+}
+
+// finish makes the images and puts the bundle together.
+func (b *builder) finish(ctx context.Context, without []string) (string, error) {
+	task := b.report.Start("images and archives", "packing")
+	parts, images, err := b.content(ctx, without)
+	if err != nil {
+		task.Fail()
+		return "", b.failure(ctx, "images", err)
+	}
+	dir, hit, err := b.place(ctx, parts, images)
+	if err != nil {
+		task.Fail()
+		return "", b.failure(ctx, "archives", err)
+	}
+	task.Done(outcome(hit))
+	return dir, nil
+}
+
+// sourceRoot is the repository's root: the nearest folder upwards that holds
+// the lock.
+func sourceRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "containers/lock/lock.yaml")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("find Slipway's source: %s is not inside it; run: go run -C ci/dev/bundle . build", dir)
+		}
+	}
+}
+
+func verify(ctx context.Context, dir string, stdout io.Writer) error {
+	if err := bundle.Verify(ctx, dir); err != nil {
+		return err
+	}
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return err
+	}
+	l, err := lock.Load()
+	if err != nil {
+		return err
+	}
+	if err := l.Verify(b); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: %d files and %d images are as the index and the lock say\n", dir, len(b.Files), len(b.Index.Images))
+	return nil
+}
+
+// reproduce builds the bundle and then, in an empty store, once more, and names
+// what differs. It takes as long as a build with Go's build cache filled, and as
+// much room as the store.
+func reproduce(ctx context.Context, stdout io.Writer) error {
+	st, err := store.Open("")
+	if err != nil {
+		return err
+	}
+	first, err := buildIn(ctx, st, nil)
+	if err != nil {
+		return err
+	}
+	empty, err := os.MkdirTemp(st.Path(), "reproduce-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(empty) }()
+	again, err := store.Open(empty)
+	if err != nil {
+		return err
+	}
+	second, err := buildIn(ctx, again, nil)
+	if err != nil {
+		return err
+	}
+	return compare(first, second, stdout)
+}
+
+// compare names the files and images that two bundles do not have alike.
+func compare(first, second string, stdout io.Writer) error {
+	a, err := bundle.Read(first)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Read(second)
+	if err != nil {
+		return err
+	}
+	sums := map[string][2]string{}
+	for i, x := range []*bundle.Bundle{a, b} {
+		for _, f := range x.Files {
+			pair := sums[f.Path]
+			pair[i] = f.SHA256
+			sums[f.Path] = pair
+		}
+		for _, image := range x.Index.Images {
+			pair := sums["image "+image.Name]
+			pair[i] = image.Digest
+			sums["image "+image.Name] = pair
+		}
+	}
+	var problems []error
+	for _, name := range sortedNames(sums) {
+		if pair := sums[name]; pair[0] != pair[1] {
+			problems = append(problems, fmt.Errorf("%s: first %q, then %q", name, pair[0], pair[1]))
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("two builds differ: %w", errors.Join(problems...))
+	}
+	fmt.Fprintf(stdout, "two builds are alike: %d files and images\n", len(sums))
+	return nil
+}
+
+func list(dir string, stdout io.Writer) error {
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "FILE\tVERSION\tMIB\tORIGIN\n")
+	for _, f := range b.Files {
+		fmt.Fprintf(table, "%s\t%s\t%.1f\t%s\n", f.Path, f.Version, float64(f.Size)/(1<<20), f.Origin)
+	}
+	fmt.Fprintf(table, "\nIMAGE\tNAME\tDIGEST\n")
+	for _, i := range b.Index.Images {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", i.Name, i.Ref, i.Digest)
+	}
+	return table.Flush()
+}

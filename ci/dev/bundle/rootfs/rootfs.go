@@ -1,0 +1,312 @@
+// Package rootfs builds the Debian layers of the bundle's images: a base, and
+// on it layers that each add some packages. A layer is what apt changed, caught
+// by an overlay mount that lives in a mount namespace of its own: a build that
+// is killed leaves nothing mounted.
+package rootfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/ci/dev/build/oci"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+// The content of a layer's folder beside the files of oci.OpenLayer.
+const (
+	filesDir  = "root"     // the layer's files: a whole root, or an overlay's upper folder
+	workDir   = ".work"    // the overlay's own
+	mergedDir = ".merged"  // where the overlay is mounted during the build
+	sayFile   = "apt.log"  // what apt said
+	stampFile = "versions" // "name version" lines of the packages that the layer sees
+)
+
+// Builder builds layers into a store. It is not safe for concurrent use: the
+// layers share apt's lists.
+type Builder struct {
+	Store   *store.Store
+	Release debian.Release
+	// Cache is a folder for apt's lists and packages, kept from layer to layer.
+	Cache string
+}
+
+// Layer is a layer in the store.
+type Layer struct {
+	*oci.Layer
+
+	dir   string
+	key   store.Key
+	lower *Layer
+	hit   bool
+}
+
+// Reused says whether the store had the layer already.
+func (l *Layer) Reused() bool { return l.hit }
+
+// Key is what the layer is stored under.
+func (l *Layer) Key() store.Key { return l.key }
+
+// Stack is the layer on those below it, lowest first.
+func (l *Layer) Stack() []*Layer {
+	if l.lower == nil {
+		return []*Layer{l}
+	}
+	return append(l.lower.Stack(), l)
+}
+
+// File is where a file lies that this layer, not one below it, has.
+func (l *Layer) File(name string) string { return filepath.Join(l.dir, filesDir, name) }
+
+// Versions are those of the installed packages by name.
+func (l *Layer) Versions() (map[string]string, error) {
+	data, err := os.ReadFile(filepath.Join(l.dir, stampFile))
+	if err != nil {
+		return nil, fmt.Errorf("read package versions: %w", err)
+	}
+	versions := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		if name, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			versions[name] = version
+		}
+	}
+	return versions, nil
+}
+
+// Base builds Debian's minimum without documentation and without what trim leaves
+// out of the layer.
+func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
+	root := debian.Root{Name: "bundle-root", Release: b.Release}
+	key := store.NewInputs("bundle-base").
+		String("root", root.Key().Digest).
+		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
+		Strings("trim", trim).Strings("skip", skipped()).
+		Key()
+	dir, hit, err := b.Store.Do(ctx, key, func(ctx context.Context, dir string) error {
+		built, _, err := root.Build(ctx, b.Store)
+		if err != nil {
+			return err
+		}
+		files := filepath.Join(dir, filesDir)
+		if err := os.Mkdir(files, 0o755); err != nil {
+			return err
+		}
+		unpack := exec.CommandContext(ctx, "tar", "--extract", "--preserve-permissions", "--numeric-owner",
+			"--file", filepath.Join(built, debian.TarFile), "--directory", files)
+		if said, err := unpack.CombinedOutput(); err != nil {
+			return fmt.Errorf("unpack the Debian base: %w\n%s", err, said)
+		}
+		versions, err := os.ReadFile(filepath.Join(built, debian.PackagesFile))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644); err != nil {
+			return err
+		}
+		_, err = oci.WriteLayer(dir, []oci.Tree{{Root: files, Skip: skip(trim)}}, nil)
+		return err
+	})
+	return open(dir, key, nil, hit, err)
+}
+
+// Addition is what a layer adds to the one below it.
+type Addition struct {
+	Name     string   // of the layer
+	Packages []string // Debian packages
+	Before   string   // shell script that runs in the new root before apt does
+	After    string   // shell script that runs in it after apt has
+	// Trim leaves files out of the layer that the packages bring: paths and
+	// path.Match patterns without leading slash, each with all that is below.
+	Trim []string
+}
+
+// Add builds a layer on lower.
+func (b *Builder) Add(ctx context.Context, lower *Layer, a Addition) (*Layer, error) {
+	packages := slices.Sorted(slices.Values(a.Packages))
+	key := store.NewInputs("bundle-layer-"+a.Name).
+		String("lower", lower.key.Digest).
+		Strings("packages", packages).
+		String("before", a.Before).String("after", a.After).
+		String("script", script).
+		Strings("trim", a.Trim).Strings("skip", skipped()).
+		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
+		Key()
+	dir, hit, err := b.Store.Do(ctx, key, func(ctx context.Context, dir string) error {
+		if err := b.install(ctx, dir, lower, a, packages); err != nil {
+			return fmt.Errorf("build the layer %s: %w", a.Name, err)
+		}
+		_, err := oci.WriteLayer(dir, []oci.Tree{{
+			Root: filepath.Join(dir, filesDir), Overlay: true, Skip: skip(a.Trim),
+		}}, nil)
+		return err
+	})
+	return open(dir, key, lower, hit, err)
+}
+
+func open(dir string, key store.Key, lower *Layer, hit bool, err error) (*Layer, error) {
+	if err != nil {
+		return nil, err
+	}
+	layer, err := oci.OpenLayer(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Layer{Layer: layer, dir: dir, key: key, lower: lower, hit: hit}, nil
+}
+
+// script runs as the first process of its own mount and process namespaces.
+const script = `set -eu
+files=$1 lowers=$2 work=$3 merged=$4 cache=$5 before=$6 after=$7
+shift 7
+mount -t overlay overlay -o "lowerdir=$lowers,upperdir=$files,workdir=$work,redirect_dir=off,metacopy=off,index=off" "$merged"
+mount -t proc proc "$merged/proc"
+mount --rbind /dev "$merged/dev"
+for dir in tmp run var/log var/cache; do mount -t tmpfs tmpfs "$merged/$dir"; done
+chmod 1777 "$merged/tmp"
+mkdir -p "$merged/var/cache/debconf" "$merged/var/cache/apt" "$merged/var/log/apt" "$merged/run/keyrings" \
+	"$merged/var/lib/apt/lists" "$cache/lists/partial" "$cache/apt/archives/partial"
+mount --bind "$cache/lists" "$merged/var/lib/apt/lists"
+mount --bind "$cache/apt" "$merged/var/cache/apt"
+for key in "$cache/keyrings/"*; do
+	[ ! -e "$key" ] || cp "$key" "$merged/run/keyrings/"
+done
+cp /etc/resolv.conf "$merged/etc/resolv.conf"
+cp "$cache/sources.list" "$merged/etc/apt/sources.list.d/slipway.list"
+printf '#!/bin/sh\nexit 101\n' > "$merged/usr/sbin/policy-rc.d"
+chmod 755 "$merged/usr/sbin/policy-rc.d"
+apt() {
+	chroot "$merged" apt-get -q -o APT::Sandbox::User=root -o APT::Install-Recommends=false \
+		-o Acquire::Languages=none -o Acquire::Retries=5 -o Dpkg::Use-Pty=0 "$@"
+}
+if [ ! -e "$cache/updated" ]; then
+	apt update
+	touch "$cache/updated"
+fi
+chroot "$merged" /bin/sh -euc "$before"
+[ $# -eq 0 ] || apt install -y --no-install-recommends "$@"
+chroot "$merged" /bin/sh -euc "$after"
+rm "$merged/usr/sbin/policy-rc.d" "$merged/etc/resolv.conf" "$merged/etc/apt/sources.list.d/slipway.list"
+chroot "$merged" dpkg-query -W -f '${Package} ${Version}\n' > "$cache/versions"
+`
+
+func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addition, packages []string) error {
+	for _, name := range []string{filesDir, workDir, mergedDir} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	var lowers []string
+	for _, l := range slices.Backward(lower.Stack()) {
+		lowers = append(lowers, filepath.Join(l.dir, filesDir))
+	}
+	args := []string{
+		"--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
+		"sh", "-c", script, "sh",
+		filepath.Join(dir, filesDir), strings.Join(lowers, ":"), filepath.Join(dir, workDir), filepath.Join(dir, mergedDir),
+		b.Cache, a.Before, a.After,
+	}
+	cmd := exec.CommandContext(ctx, "unshare", append(args, packages...)...)
+	cmd.Env = []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+		"LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(oci.Epoch, 10),
+	}
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err := cmd.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("apt-get install %s: %w\n%s", strings.Join(packages, " "), err, said.String())
+	}
+	versions, err := os.ReadFile(filepath.Join(b.Cache, "versions"))
+	if err != nil {
+		return err
+	}
+	// The overlay's own folder has mode 0 and no use any more.
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644),
+		os.WriteFile(filepath.Join(dir, sayFile), said.Bytes(), 0o644),
+		os.RemoveAll(filepath.Join(dir, workDir)),
+		os.Remove(filepath.Join(dir, mergedDir)),
+	)
+}
+
+// prepare writes apt's sources for use in the new root, with the keyrings that
+// they name.
+func (b *Builder) prepare() error {
+	keyrings := filepath.Join(b.Cache, "keyrings")
+	if err := os.MkdirAll(keyrings, 0o755); err != nil {
+		return err
+	}
+	var list strings.Builder
+	for _, source := range b.Release.Sources {
+		if source.SignedBy != "" {
+			key, err := os.ReadFile(source.SignedBy)
+			if err != nil {
+				return fmt.Errorf("read the keyring of a Debian mirror: %w", err)
+			}
+			name := filepath.Base(source.SignedBy)
+			if err := os.WriteFile(filepath.Join(keyrings, name), key, 0o644); err != nil {
+				return err
+			}
+			source.SignedBy = "/run/keyrings/" + name
+		}
+		fmt.Fprintln(&list, source.Line())
+	}
+	return os.WriteFile(filepath.Join(b.Cache, "sources.list"), []byte(list.String()), 0o644)
+}
+
+// skipped is never part of a layer: what differs from one build to the next,
+// and what no container needs.
+func skipped() []string {
+	return []string{
+		"dev/*", "proc/*", "sys/*", "run/*", "tmp/*", "var/cache/*", "var/log/*", "var/lib/apt/lists/*",
+		"etc/resolv.conf", "etc/hostname", "etc/machine-id", "etc/.pwd.lock", "etc/mtab",
+		"etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/subuid-", "etc/subgid-",
+		"var/lib/dpkg/*-old", "var/lib/dpkg/lock*", "var/lib/dpkg/triggers/Lock", "var/lib/systemd/random-seed",
+		"usr/share/man/*", "usr/share/info/*", "usr/share/locale/*", "usr/share/lintian", "usr/share/bug",
+		"usr/share/bash-completion", "usr/share/zsh", "usr/share/pixmaps", "usr/share/common-licenses/*.gz",
+	}
+}
+
+// skip answers for the paths of a layer.
+func skip(trim []string) func(string) bool {
+	patterns := slices.Concat(skipped(), trim)
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			match, err := path.Match(pattern, name)
+			return match && err == nil
+		})
+	}
+}
+
+// Lookup is where a file lies that this layer or one below it has, the highest
+// first.
+func (l *Layer) Lookup(name string) string {
+	for layer := l; layer.lower != nil; layer = layer.lower {
+		if _, err := os.Lstat(layer.File(name)); err == nil {
+			return layer.File(name)
+		}
+	}
+	return l.Stack()[0].File(name)
+}

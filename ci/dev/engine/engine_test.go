@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+// engine runs the program in an empty store, with no engine and no Docker
+// around unless the test puts one there.
+func engine(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	if os.Getenv("SLIPWAY_CACHE") == "" {
+		t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	}
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func alone(t *testing.T) {
+	t.Helper()
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	t.Setenv(envRunner, "")
+	t.Setenv("PATH", t.TempDir())
+}
+
+func TestNothingRuns(t *testing.T) {
+	alone(t)
+	code, _, stderr := engine(t, "stop")
+	require.Zero(t, code)
+	require.Contains(t, stderr, "none of ours runs")
+	code, stdout, _ := engine(t, "status")
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, "run make engine")
+	code, stdout, stderr = engine(t, "env")
+	require.Equal(t, 3, code, "the class of ENG-008")
+	require.Empty(t, stdout, "nothing that a shell would evaluate")
+	require.Contains(t, stderr, "ENG-008")
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"begin"}, {"stop", "now"}, {"start", "--unknown"}} {
+		code, _, stderr := engine(t, args...)
+		require.Equal(t, 2, code, "%v", args)
+		require.Contains(t, stderr, "usage: engine")
+	}
+	code, stdout, _ := engine(t, "help")
+	require.Zero(t, code)
+	require.Contains(t, stdout, "usage: engine")
+}
+
+// TestStopSparesOthers leaves a pid file that names a living process which is
+// not the engine, as after a restart of the machine.
+func TestStopSparesOthers(t *testing.T) {
+	alone(t)
+	other := exec.Command("/bin/sleep", "60")
+	require.NoError(t, other.Start())
+	defer func() {
+		require.NoError(t, other.Process.Kill())
+		_ = other.Wait()
+	}()
+	r, err := newRecord(proc, other.Process.Pid)
+	require.NoError(t, err)
+	r.Ticks-- // its pid belonged to another process
+	p := pathsOf(os.Getenv("SLIPWAY_CACHE"))
+	require.NoError(t, os.MkdirAll(p.dir, 0o755))
+	require.NoError(t, r.write(p.pid))
+	code, _, stderr := engine(t, "stop")
+	require.Zero(t, code)
+	require.Contains(t, stderr, "none of ours runs")
+	require.NoFileExists(t, p.pid)
+	_, err = proc.ticks(other.Process.Pid)
+	require.NoError(t, err, "the other process was ended")
+}
+
+func TestStartUsesAnEngineThatAnswers(t *testing.T) {
+	alone(t)
+	socket := filepath.Join(t.TempDir(), "e.sock")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	t.Setenv(envRunner, "unix://"+socket)
+	bin := t.TempDir()
+	script := "#!/bin/sh\necho 'dagger " + daggerVersion + " (image) linux/amd64'\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "dagger"), []byte(script), 0o755))
+	t.Setenv("PATH", bin)
+	checkout := fakeCheckout(t)
+
+	code, _, stderr := engine(t, "start")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "unix://"+socket+" answers; using it")
+	target, err := os.Readlink(filepath.Join(checkout, "bin/dagger"))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(bin, "dagger"), target)
+
+	code, stdout, stderr := engine(t, "env")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "export "+envRunner+"='unix://"+socket+"'\n")
+	require.Contains(t, stdout, "export "+envCLI+"='"+filepath.Join(checkout, "bin/dagger")+"'\n")
+	code, stdout, _ = engine(t, "status")
+	require.Zero(t, code)
+	require.Contains(t, stdout, "answers")
+
+	require.NoError(t, l.Close())
+	code, _, stderr = engine(t, "env")
+	require.Equal(t, 3, code, "preflight")
+	require.Contains(t, stderr, "unset "+envRunner)
+}
+
+func TestStartLeavesDockerToTheCLI(t *testing.T) {
+	alone(t)
+	bin := t.TempDir()
+	for name, script := range map[string]string{
+		"dagger": "echo 'dagger " + daggerVersion + " (image) linux/amd64'",
+		"docker": "echo 28.1.0",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	}
+	t.Setenv("PATH", bin)
+	checkout := fakeCheckout(t)
+	code, _, stderr := engine(t, "start")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "Docker answers")
+	require.FileExists(t, filepath.Join(checkout, "bin/dagger"))
+	code, stdout, stderr := engine(t, "env")
+	require.Zero(t, code, stderr)
+	require.NotContains(t, stdout, envRunner)
+}
+
+// fakeCheckout makes a repository with nothing in it the working folder.
+func fakeCheckout(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, daggerModule), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, daggerModule, "go.mod"), []byte("module x\n"), 0o644))
+	t.Chdir(filepath.Join(dir, "ci/dev/engine"))
+	return dir
+}
+
+func TestIsVersion(t *testing.T) {
+	require.True(t, isVersion("dagger v0.19.10 (docker-image://registry.example/engine:v0.19.10) linux/amd64\n"))
+	for _, text := range []string{"", "dagger v0.19.1 () linux/amd64", "dagger v0.19.101", "dagger v0.20.0 compatible with v0.19.10"} {
+		require.False(t, isVersion(text), text)
+	}
+}
+
+func TestPathsKeepTheSocketShort(t *testing.T) {
+	short := pathsOf("/srv/cache")
+	require.Equal(t, "/srv/cache/engine/run/engine.sock", short.socket)
+	require.Equal(t, "unix:///srv/cache/engine/run/engine.sock", short.host())
+	long := pathsOf("/srv/" + strings.Repeat("x", 120))
+	require.LessOrEqual(t, len(long.socket), maxSocket)
+	require.NotEqual(t, short.network, long.network, "two stores, two networks")
+	require.LessOrEqual(t, len(long.network+"0"), 15, "the name of a network interface")
+}
+
+func TestEnvLines(t *testing.T) {
+	require.Equal(t, []string{
+		`export _EXPERIMENTAL_DAGGER_RUNNER_HOST='unix:///it'\''s/e.sock'`,
+		`export _EXPERIMENTAL_DAGGER_CLI_BIN='/c/bin/dagger'`,
+		`export DO_NOT_TRACK=1`,
+		`export DAGGER_NO_NAG=1`,
+		`export PATH='/c/bin':"$PATH"`,
+	}, envLines("unix:///it's/e.sock", "/c/bin/dagger", "/c/bin", "/usr/bin:/bin"))
+	require.NotContains(t, strings.Join(envLines("", "/c/bin/dagger", "/c/bin", "/c/bin:/bin"), "\n"), "PATH")
+}
+
+func TestFreeCIDR(t *testing.T) {
+	addrs := func(cidrs ...string) []*net.IPNet {
+		var all []*net.IPNet
+		for _, c := range cidrs {
+			ip, n, err := net.ParseCIDR(c)
+			require.NoError(t, err)
+			all = append(all, &net.IPNet{IP: ip, Mask: n.Mask})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		taken []string
+		want  string
+	}{
+		{nil, "10.87.0.0/16"},
+		{[]string{"192.168.1.5/24", "fe80::1/64"}, "10.87.0.0/16"},
+		{[]string{"10.87.3.1/24"}, "10.88.0.0/16"},
+		{[]string{"10.80.0.1/12"}, "10.96.0.0/16"},
+	} {
+		got, err := freeCIDR(addrs(c.taken...))
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%v", c.taken)
+	}
+	_, err := freeCIDR(addrs("10.1.2.3/8"))
+	require.ErrorContains(t, err, "all taken")
+}
+
+// certificate makes an authority of its own.
+func certificate(t *testing.T, name string) []byte {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestHostCerts(t *testing.T) {
+	debian, old, company, bundled := certificate(t, "debian"), certificate(t, "old"), certificate(t, "company"), certificate(t, "bundled")
+	put := func(root, name string, parts ...[]byte) {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, bytes.Join(parts, nil), 0o644))
+	}
+	host, engineRoot := t.TempDir(), t.TempDir()
+	put(engineRoot, bundleFile, debian)
+	put(host, bundleFile, debian, old, company, bundled)
+	put(host, packagedCerts+"/mozilla/old.crt", old)
+	put(host, certsDir+"/sub/company.crt", company)
+	put(host, certsDir+"/README", []byte("text"))
+
+	certs, err := hostCerts(host, engineRoot)
+	require.NoError(t, err)
+	require.Len(t, certs, 2)
+	require.Equal(t, bundled, certs[0].PEM)
+	require.Regexp(t, `^bundle-[0-9a-f]{12}\.crt$`, certs[0].Name)
+	require.Equal(t, company, certs[1].PEM)
+	require.Regexp(t, `^local-[0-9a-f]{12}\.crt$`, certs[1].Name)
+
+	certs, err = hostCerts(t.TempDir(), engineRoot)
+	require.NoError(t, err)
+	require.Empty(t, certs, "a machine without certificates")
+}
+
+func TestBuildFaultNamesTheRemedy(t *testing.T) {
+	for text, fix := range map[string]string{
+		"go: example.com/x@v1.0.0: dial tcp: lookup proxy: no such host": "module proxy",
+		"write /x: no space left on device":                              "SLIPWAY_CACHE",
+		"main.go:1:1: syntax error":                                      "compiler's message",
+	} {
+		err := buildFault(&net.AddrError{Err: text})
+		var fault *remedy.Error
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, "ENG-003", fault.Code)
+		require.Contains(t, fault.Fix, fix)
+	}
+	require.NoError(t, buildFault(nil))
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+// coded fails the test unless err has the code, a remedy, and says all of it.
+func coded(t *testing.T, err error, code string, says ...string) {
+	t.Helper()
+	var fault *remedy.Error
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, code, fault.Code)
+	require.NotEmpty(t, fault.Fix)
+	for _, s := range says {
+		require.ErrorContains(t, err, s)
+	}
+}
+
+func TestAStoreThatCannotBeUsed(t *testing.T) {
+	alone(t)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	t.Setenv("SLIPWAY_CACHE", filepath.Join(file, "cache"))
+	code, _, stderr := engine(t, "status")
+	require.Equal(t, 3, code)
+	require.Contains(t, stderr, "ENG-002")
+	require.Contains(t, stderr, "SLIPWAY_CACHE")
+}
+
+func TestWhoMayRunAnEngine(t *testing.T) {
+	c := &control{paths: pathsOf("/srv/cache")}
+	require.NoError(t, c.mayRun("linux", 0))
+	coded(t, c.mayRun("darwin", 0), "ENG-005", "this is darwin")
+	coded(t, c.mayRun("linux", 1000), "ENG-005", "only root can run an engine")
+	c.paths.socket = "/" + strings.Repeat("x", maxSocket)
+	coded(t, c.mayRun("linux", 0), "ENG-002", "the path of the socket is longer")
+}
+
+func TestAMirrorThatCannotBeUsed(t *testing.T) {
+	require.NoError(t, aptFault(nil))
+	coded(t, aptFault(errors.New("Failed to fetch http://deb.example")), "ENG-004", "build a Debian root: Failed to fetch")
+}
+
+func TestStopOfARecordThatCannotBeRead(t *testing.T) {
+	alone(t)
+	p := pathsOf(os.Getenv("SLIPWAY_CACHE"))
+	require.NoError(t, os.MkdirAll(p.dir, 0o755))
+	require.NoError(t, os.WriteFile(p.pid, []byte("{"), 0o600))
+	code, _, stderr := engine(t, "stop")
+	require.Equal(t, 3, code)
+	require.Contains(t, stderr, "ENG-007")
+	require.Contains(t, stderr, p.pid)
+}
+
+// TestAnEngineOfAnotherVersion takes this process for the engine.
+func TestAnEngineOfAnotherVersion(t *testing.T) {
+	alone(t)
+	p := pathsOf(os.Getenv("SLIPWAY_CACHE"))
+	require.NoError(t, os.MkdirAll(p.runtime, 0o755))
+	r, err := newRecord(proc, os.Getpid())
+	require.NoError(t, err)
+	r.Version = "v0.1.0"
+	require.NoError(t, r.write(p.pid))
+	l, err := net.Listen("unix", p.socket)
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	code, _, stderr := engine(t, "start")
+	require.Equal(t, 3, code)
+	require.Contains(t, stderr, "ENG-009")
+	require.Contains(t, stderr, `version "v0.1.0", not `+daggerVersion)
+	require.Contains(t, stderr, "make engine-stop engine")
+}
+
+// TestAnEngineThatTakesTooLong: what was waited for, where, for how long, and
+// what was seen last.
+func TestAnEngineThatTakesTooLong(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "e.sock")
+	cli := filepath.Join(t.TempDir(), "dagger")
+	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho connecting\nexec /bin/sleep 60\n"), 0o755))
+	c := &control{paths: paths{socket: socket, log: filepath.Join(t.TempDir(), "log")}, patience: 300 * time.Millisecond}
+	require.NoError(t, os.WriteFile(c.paths.log, []byte("level=info msg=starting\n"), 0o600))
+
+	running := &process{ended: make(chan struct{})}
+	err := c.await(t.Context(), cli, running)
+	coded(t, err, "ENG-006", "wait for unix://"+socket, "no answer within 300ms", "last seen: dial unix "+socket+": connect: no such file", "msg=starting")
+
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	c.patience = 2 * time.Second
+	err = c.await(t.Context(), cli, running)
+	coded(t, err, "ENG-006", "ask the engine at unix://"+socket+" for its version: no answer within 2s; last seen:\nconnecting;")
+
+	gone := &process{ended: make(chan struct{}), err: errors.New("exit status 1")}
+	close(gone.ended)
+	require.NoError(t, l.Close())
+	coded(t, c.await(t.Context(), cli, gone), "ENG-006", "it ended at once: exit status 1", "msg=starting")
+}
+
+func TestTheStateOfAProcess(t *testing.T) {
+	cmd := exec.Command("/bin/sleep", "60")
+	require.NoError(t, cmd.Start())
+	require.Contains(t, "RSD", proc.state(cmd.Process.Pid))
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	require.Contains(t, proc.state(cmd.Process.Pid), "no such file")
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+// stopTimeout is how long an engine may take to end.
+const stopTimeout = 20 * time.Second
+
+// launch starts an engine made of parts and returns when it answers. The
+// engine is a session of its own: it lives on when the caller ends.
+func (c *control) launch(ctx context.Context, parts engineParts) error {
+	p := c.paths
+	for _, dir := range []string{p.state, p.runtime, p.mount} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("start the engine: %w", err)
+		}
+	}
+	if err := os.Remove(p.socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	text, err := c.setup(ctx, parts)
+	if err != nil {
+		return err
+	}
+	// The log of the run before is kept, for the case that it crashed.
+	if err := os.Rename(p.log, p.log+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("start the engine: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	// Not bound to ctx: it outlives this program.
+	cmd := exec.Command("/proc/self/exe", insideCommand)
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &unix.SysProcAttr{
+		Setsid:     true,
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+	}
+	engine, err := begin(cmd, text, func(pid int) error {
+		r, err := newRecord(proc, pid)
+		if err != nil {
+			return err
+		}
+		r.Version, r.Root, r.Network, r.CLI = daggerVersion, parts.id, p.network, parts.cli
+		return r.write(p.pid)
+	})
+	if err != nil {
+		// A record that was written is of a process that has ended: alive sees it.
+		return &remedy.Error{Code: codeStart, Op: "start the engine", Err: err,
+			Fix: "run as root with all capabilities (in a container: privileged) and with space left in " + p.dir + ", or start Docker; then run make engine again"}
+	}
+	if err := c.await(ctx, parts.cli, engine); err != nil {
+		if left := engine.kill(); left != nil {
+			return errors.Join(err, left) // on record: stop finds it
+		}
+		return errors.Join(err, removeIfThere(p.pid))
+	}
+	return nil
+}
+
+// await returns when the engine answers the CLI.
+func (c *control) await(ctx context.Context, cli string, engine *process) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, fmt.Errorf("no answer within %s", c.patience))
+	defer cancel()
+	fault := func(err error) error {
+		return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
+			Err: fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail())}
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	seen := errors.New("nothing yet")
+	for {
+		select {
+		case <-engine.ended:
+			return fault(fmt.Errorf("it ended at once: %w", errors.Join(engine.err, errors.New("nothing listens"))))
+		case <-ctx.Done():
+			return fault(fmt.Errorf("wait for %s: %w; last seen: %w", c.paths.host(), context.Cause(ctx), seen))
+		case <-tick.C:
+		}
+		err := dial(ctx, "unix", c.paths.socket)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) { // that is ctx's
+			seen = err
+		}
+	}
+	if err := coreVersion(ctx, cli, c.paths.host()); err != nil {
+		return fault(err)
+	}
+	return nil
+}
+
+func (c *control) logTail() string {
+	b, err := os.ReadFile(c.paths.log)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(b), 15)
+}
+
+// setup describes the engine to the process inside.
+func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) {
+	certs, err := hostCerts("/", parts.root)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := hostAddrs(c.paths.network + "0")
+	if err != nil {
+		return nil, err
+	}
+	cidr, err := freeCIDR(addrs)
+	if err != nil {
+		return nil, &remedy.Error{Code: codeStart, Op: "start the engine", Err: err, Fix: "free one of these networks, then run make engine again"}
+	}
+	host, err := readGo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := setup{
+		Root:    parts.root,
+		SDK:     parts.sdk,
+		Mount:   c.paths.mount,
+		State:   c.paths.state,
+		Runtime: c.paths.runtime,
+		Certs:   certs,
+		Network: c.paths.network,
+		CIDR:    cidr,
+		Args: []string{engineBin,
+			"--addr", "unix://" + filepath.Join(runDir, "engine.sock"),
+			"--allow-insecure-entitlement", "security.insecure",
+			"--network-name", c.paths.network,
+			"--network-cidr", cidr,
+		},
+		// Nothing of the caller's environment: no proxy and no credential gets
+		// into the engine, and so into its containers, by accident.
+		Env: []string{
+			"PATH=" + enginePath,
+			"HOME=/root",
+			"LC_ALL=C.UTF-8",
+			"DO_NOT_TRACK=1",
+			"DAGGER_GO_SDK_MANIFEST_DIGEST=" + parts.image,
+			"GOPROXY=" + host["GOPROXY"],
+			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=slipway",
+		},
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("describe the engine: %w", err)
+	}
+	return text, nil
+}

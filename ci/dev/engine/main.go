@@ -1,0 +1,125 @@
+// Command engine makes a Dagger engine reachable: the one that answers already,
+// or one that it builds from Go modules and Debian packages and runs, as root,
+// in a root file system and a process namespace of its own.
+//
+//	go run -C ci/dev/engine . start|stop|status|env
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+const usage = `usage: engine <command>
+
+commands:
+  start   make an engine reachable: use the one of _EXPERIMENTAL_DAGGER_RUNNER_HOST
+          or of Docker when it answers, else build one and run it (as root)
+          --own     build and run one even where another answers
+  stop    end the engine that start ran, and nothing else
+  status  say which engine answers; exit status 1 when none does
+  env     print the shell lines that lead clients to it: eval "$(engine env)"
+`
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == insideCommand {
+		os.Exit(inside())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program; its result is the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("engine", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage) }
+	own := flags.Bool("own", false, "")
+	command := ""
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	c, err := newControl(stdout, stderr)
+	if err != nil {
+		return complain(stderr, err)
+	}
+	switch command {
+	case "start":
+		err = c.start(ctx, *own)
+	case "stop":
+		err = c.stop(ctx)
+	case "status":
+		err = c.status(ctx)
+	case "env":
+		err = c.env(ctx)
+	case "help", "-h", "--help":
+		fmt.Fprint(stdout, usage)
+		return 0
+	default:
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errNone):
+		return 1 // status has said so
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "stopped:", err)
+		return 7
+	}
+	return complain(stderr, err)
+}
+
+// complain prints err and returns the exit status: that of class preflight for
+// whatever docs/errors.md lists, else 1.
+func complain(stderr io.Writer, err error) int {
+	remedy.Print(stderr, err)
+	if _, ok := errors.AsType[*remedy.Error](err); ok {
+		return 3
+	}
+	return 1
+}
+
+// control carries what the four commands share.
+type control struct {
+	stdout, stderr io.Writer
+	checkout       string // root of the repository
+	store          *store.Store
+	paths          paths
+	patience       time.Duration // how long an engine may take to answer after its start
+}
+
+func newControl(stdout, stderr io.Writer) (*control, error) {
+	checkout, err := findCheckout()
+	if err != nil {
+		return nil, err
+	}
+	st, err := store.Open("")
+	if err != nil {
+		return nil, &remedy.Error{Code: codeStore, Op: "find a place for builds", Err: err,
+			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}
+	}
+	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path()), patience: startTimeout}, nil
+}
+
+func (c *control) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }

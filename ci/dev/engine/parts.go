@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+// daggerModule is the tools module that pins Dagger, below the checkout.
+const daggerModule = "ci/dev/engine/dagger"
+
+// rootPackages is what the engine runs: containers, their network and names,
+// git sources. The Go SDK's image has the same root below it.
+func rootPackages() []string {
+	return []string{
+		"ca-certificates", "containernetworking-plugins", "dnsmasq-base", "git",
+		"iptables", "openssh-client", "runc",
+	}
+}
+
+// hostTools is what building needs beyond Go.
+func hostTools() []debian.Tool {
+	return []debian.Tool{
+		{Command: "mmdebstrap", Package: "mmdebstrap"},
+		{Command: "tar", Package: "tar"},
+	}
+}
+
+// tasks is how many numbered lines start shows when it builds an engine.
+const tasks = 10
+
+// engineParts is all that an engine is made of, as paths into the store.
+type engineParts struct {
+	cli   string
+	root  string // folder: the engine's root file system
+	id    string // digest that names the root
+	sdk   string // folder: OCI layout of the Go SDK's image
+	image string // digest of its manifest
+}
+
+// command is one of Dagger's commands.
+func (c *control) command(name string) gotool.Command {
+	version := "github.com/dagger/dagger/engine."
+	return gotool.Command{
+		Name:    "dagger-" + name,
+		Module:  filepath.Join(c.checkout, daggerModule),
+		Package: "github.com/dagger/dagger/cmd/" + name,
+		LDFlags: []string{"-s", "-w", "-X", version + "Version=" + daggerVersion, "-X", version + "Tag=" + daggerVersion},
+	}
+}
+
+// task runs one numbered piece of the build. While another process builds the
+// same thing, its line says so.
+func (c *control) task(ctx context.Context, p *progress.Reporter, name, doing string, do func(ctx context.Context) (hit bool, err error)) error {
+	t := p.Start(name, doing)
+	c.store.Waiting = func(_ store.Key, holder string) { t.Say("waiting for " + holder + ", which builds it") }
+	hit, err := do(ctx)
+	switch {
+	case err != nil:
+		t.Fail()
+		return err
+	case hit:
+		t.Done("unchanged")
+	default:
+		t.Done("built")
+	}
+	return nil
+}
+
+// compile builds one of Dagger's commands.
+func (c *control) compile(ctx context.Context, p *progress.Reporter, name string, path *string) error {
+	return c.task(ctx, p, "dagger "+name+" "+daggerVersion, "building", func(ctx context.Context) (bool, error) {
+		built, hit, err := c.command(name).Build(ctx, c.store)
+		*path = built
+		return hit, buildFault(err)
+	})
+}
+
+// buildFault names what to do about a failed build.
+func buildFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	fix := "see the compiler's message above; then run make engine again"
+	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "connection refused", "proxyconnect", "certificate"} {
+		if strings.Contains(err.Error(), sign) {
+			fix = "make the Go module proxy reachable (go env GOPROXY); then run make engine again"
+		}
+	}
+	if strings.Contains(err.Error(), "no space left on device") {
+		fix = "free disk space, or set SLIPWAY_CACHE to a folder on another disk; then run make engine again"
+	}
+	return &remedy.Error{Code: codeBuild, Op: "build the Dagger engine", Fix: fix, Err: err}
+}
+
+// buildEngine builds what is missing of an engine.
+func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engineParts, error) {
+	var parts engineParts
+	err := c.task(ctx, p, "host packages", "checking", func(ctx context.Context) (bool, error) {
+		return len(debian.Missing(hostTools()...)) == 0, debian.Need(ctx, func(text string) { c.say("%s", text) }, hostTools()...)
+	})
+	if err != nil {
+		return parts, err
+	}
+	release, err := debian.Host("/")
+	if err != nil {
+		return parts, &remedy.Error{Code: codeMirror, Op: "find the Debian mirror", Err: err,
+			Fix: "run on a Debian machine whose apt sources name a mirror of its own release, or start a Docker daemon and run make engine again"}
+	}
+	var engine, initd, dnsname, codegen string
+	for _, b := range []struct {
+		name string
+		path *string
+	}{{"engine", &engine}, {"dagger", &parts.cli}, {"init", &initd}, {"dnsname", &dnsname}, {"codegen", &codegen}} {
+		if err := c.compile(ctx, p, b.name, b.path); err != nil {
+			return parts, err
+		}
+	}
+	base := debian.Root{Name: "engine-debian", Packages: rootPackages(), Release: release}
+	var baseDir string
+	err = c.task(ctx, p, "Debian "+release.Codename+" root", "installing packages", func(ctx context.Context) (hit bool, err error) {
+		baseDir, hit, err = base.Build(ctx, c.store)
+		return hit, aptFault(err)
+	})
+	if err != nil {
+		return parts, err
+	}
+	root := rootBuild{base: base.Key(), tar: filepath.Join(baseDir, debian.TarFile), engine: engine, initd: initd, dnsname: dnsname}
+	err = c.task(ctx, p, "engine root", "putting together", func(ctx context.Context) (hit bool, err error) {
+		var key store.Key
+		parts.root, key, hit, err = root.build(ctx, c.store)
+		parts.id = key.Digest
+		return hit, buildFault(err)
+	})
+	if err != nil {
+		return parts, err
+	}
+	err = c.task(ctx, p, "Go SDK image", "packing", func(ctx context.Context) (hit bool, err error) {
+		image := sdkImage{base: base.Key(), tar: root.tar, codegen: codegen}
+		parts.sdk, parts.image, hit, err = image.build(ctx, c.store)
+		return hit, buildFault(err)
+	})
+	return parts, err
+}
+
+func aptFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &remedy.Error{Code: codeMirror, Op: "build a Debian root", Err: err,
+		Fix: "make the Debian mirror of this machine's apt sources reachable (apt-get update); then run make engine again"}
+}
+
+// buildCLI gives the path of a dagger CLI of the right version, building it
+// when PATH has none.
+func (c *control) buildCLI(ctx context.Context) (string, error) {
+	if path := cliOnPath(ctx); path != "" {
+		return path, nil
+	}
+	p := progress.ForStderr(1)
+	var path string
+	if err := c.compile(ctx, p, "dagger", &path); err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+// digestOf is the digest of a file in the store: its folder's name.
+func digestOf(path string) string { return filepath.Base(filepath.Dir(path)) }

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+// Places in the engine's root, as Dagger's distribution has them.
+const (
+	engineBin  = "/usr/local/bin/dagger-engine"
+	initBin    = "/usr/local/bin/dagger-init"
+	runcBin    = "/usr/local/bin/runc"
+	cniDir     = "/opt/cni/bin"
+	contentDir = "/usr/local/share/dagger/content"
+	certsDir   = "/usr/local/share/ca-certificates"
+	configFile = "/etc/dagger/engine.json"
+	stateDir   = "/var/lib/dagger"
+	runDir     = "/run/dagger"
+	enginePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+
+// dnsmasqScript stands before dnsmasq on the engine's PATH. dnsmasq alone would
+// take port 53 of every address of the machine; so it takes that of the
+// containers' network, when that comes up. Names of services, of whatever
+// network, are never asked for outside.
+const dnsmasqScript = `#!/bin/sh
+exec /usr/sbin/dnsmasq --bind-dynamic --local=/dagger.local/ "$@"
+`
+
+// engineConfig lets the engine collect what it can make again, but never a cache
+// volume: those hold the state of deployments. It does so at the end of a session
+// whether another one runs or not, and then snapshots of containers that run were
+// seen to vanish (docs/decisions/0006-engine-gc.md); so the limits are for the
+// emergency. Space that is reserved for others counts as free (statfs's f_bfree).
+const engineConfig = `{
+  "logLevel": "info",
+  "gc": {
+    "enabled": true,
+    "policies": [
+      {
+        "filters": ["type!=exec.cachemount"],
+        "reservedSpace": "5GB",
+        "maxUsedSpace": "40GB",
+        "minFreeSpace": "5GB"
+      }
+    ]
+  }
+}
+`
+
+// rootBuild makes the engine's root file system out of a Debian root and
+// Dagger's binaries.
+type rootBuild struct {
+	base                   store.Key // of the Debian root
+	tar                    string
+	engine, initd, dnsname string // binaries
+}
+
+func (b rootBuild) key() store.Key {
+	return store.NewInputs("engine-root").
+		String("recipe", "1").
+		String("debian", b.base.Digest).
+		String("engine", digestOf(b.engine)).
+		String("init", digestOf(b.initd)).
+		String("dnsname", digestOf(b.dnsname)).
+		String("config", engineConfig).
+		String("dnsmasq", dnsmasqScript).
+		Key()
+}
+
+func (b rootBuild) build(ctx context.Context, st *store.Store) (dir string, key store.Key, hit bool, err error) {
+	key = b.key()
+	dir, hit, err = st.Do(ctx, key, b.make)
+	return dir, key, hit, err
+}
+
+func (b rootBuild) make(ctx context.Context, dir string) error {
+	if err := unpack(ctx, b.tar, dir); err != nil {
+		return fmt.Errorf("unpack the Debian root: %w", err)
+	}
+	for at, from := range map[string]string{
+		engineBin:           b.engine,
+		initBin:             b.initd,
+		cniDir + "/dnsname": b.dnsname,
+	} {
+		if err := copyFile(from, filepath.Join(dir, at), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("/usr/sbin/runc", filepath.Join(dir, runcBin)); err != nil {
+		return err
+	}
+	plugins, err := os.ReadDir(filepath.Join(dir, "usr/lib/cni"))
+	if err != nil {
+		return fmt.Errorf("find the network plugins: %w", err)
+	}
+	for _, p := range plugins {
+		if err := os.Symlink("/usr/lib/cni/"+p.Name(), filepath.Join(dir, cniDir, p.Name())); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "usr/local/bin/dnsmasq"), []byte(dnsmasqScript), 0o755); err != nil {
+		return err
+	}
+	// Mount points, and files that are bound over.
+	for _, d := range []string{contentDir, certsDir, stateDir, runDir, filepath.Dir(configFile), "/.host", "/lib/modules"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, configFile), []byte(engineConfig), 0o644)
+}
+
+// unpack extracts a tar with owners and modes as they are in it.
+func unpack(ctx context.Context, tarFile, dir string) error {
+	cmd := exec.CommandContext(ctx, "tar", "--extract", "--preserve-permissions", "--same-owner",
+		"--numeric-owner", "--xattrs", "--xattrs-include=*", "--exclude=./dev/*", "--file", tarFile, "--directory", dir)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("tar: %w\n%s", err, lastLines(said.String(), 10))
+	}
+	return nil
+}
+
+func copyFile(from, to string, mode os.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		_ = out.Close()
+		return err
+	}
+	return out.Close()
+}

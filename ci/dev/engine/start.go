@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+const proc = procFS("/proc")
+
+// startTimeout is how long an engine may take to answer after its start.
+const startTimeout = 90 * time.Second
+
+// start makes an engine reachable; see usage.
+func (c *control) start(ctx context.Context, own bool) error {
+	if r, ok := c.running(ctx); ok {
+		return c.startedAlready(ctx, r)
+	}
+	host := os.Getenv(envRunner)
+	if host != "" && host != c.paths.host() && !own {
+		cli, err := c.buildCLI(ctx)
+		if err != nil {
+			return err
+		}
+		err = answers(ctx, host, cli)
+		if err == nil {
+			c.say("engine: %s answers; using it", host)
+			return c.linkCLI(cli)
+		}
+		c.say("engine: %s=%s does not answer (%v); looking for another", envRunner, host, err)
+	}
+	if !own && dockerAnswers(ctx) {
+		cli, err := c.buildCLI(ctx)
+		if err != nil {
+			return err
+		}
+		c.say("engine: Docker answers; the dagger CLI starts its engine %s there when it is first called", daggerVersion)
+		return c.linkCLI(cli)
+	}
+	if err := c.mayRun(runtime.GOOS, os.Geteuid()); err != nil {
+		return err
+	}
+	c.store.Waiting = func(_ store.Key, holder string) { c.say("engine: %s starts it already; waiting", holder) }
+	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if r, ok := c.running(ctx); ok {
+		return c.startedAlready(ctx, r)
+	}
+	p := progress.ForStderr(tasks)
+	parts, err := c.buildEngine(ctx, p)
+	if err != nil {
+		return err
+	}
+	t := p.Start("engine "+daggerVersion, "starting")
+	if err := c.launch(ctx, parts); err != nil {
+		t.Fail()
+		return err
+	}
+	t.Done("started")
+	p.Finish("engine " + daggerVersion + " answers at " + c.paths.host())
+	return c.linkCLI(parts.cli)
+}
+
+// mayRun refuses what cannot work for a user of a system, before anything is
+// built.
+func (c *control) mayRun(system string, user int) error {
+	op := "start an engine"
+	if system != "linux" {
+		return &remedy.Error{Code: codeRoot, Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + system),
+			Fix: "start Docker, then run make engine again"}
+	}
+	if user != 0 {
+		return &remedy.Error{Code: codeRoot, Op: op,
+			Err: errors.New("no engine and no Docker daemon answers, and only root can run an engine"),
+			Fix: "run make engine as root (sudo -E make engine), or start Docker, or set " + envRunner + " to an engine that answers"}
+	}
+	if len(c.paths.socket) > maxSocket {
+		return &remedy.Error{Code: codeStore, Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
+			Fix: "set SLIPWAY_CACHE to a folder with a shorter path"}
+	}
+	return nil
+}
+
+// running is the record of our own engine, when it runs and answers.
+func (c *control) running(ctx context.Context) (record, bool) {
+	r, ok, err := readRecord(c.paths.pid)
+	if err != nil || !ok || !r.alive(proc) {
+		return record{}, false
+	}
+	return r, dial(ctx, "unix", c.paths.socket) == nil
+}
+
+// startedAlready tells of the engine that runs.
+func (c *control) startedAlready(ctx context.Context, r record) error {
+	if r.Version != daggerVersion {
+		return &remedy.Error{Code: codeVersion, Op: "start an engine", Fix: "run: make engine-stop engine",
+			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
+	}
+	c.say("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
+	if _, err := os.Stat(r.CLI); err == nil {
+		return c.linkCLI(r.CLI)
+	}
+	cli, err := c.buildCLI(ctx)
+	if err != nil {
+		return err
+	}
+	return c.linkCLI(cli)
+}
+
+// cliLink is where a checkout has its dagger CLI.
+func (c *control) cliLink() string { return filepath.Join(c.checkout, "bin", "dagger") }
+
+func (c *control) linked() bool {
+	info, err := os.Stat(c.cliLink()) // follows the link
+	return err == nil && info.Mode().IsRegular()
+}
+
+// linkCLI makes bin/dagger of the checkout lead to cli.
+func (c *control) linkCLI(cli string) error {
+	link := c.cliLink()
+	if target, err := os.Readlink(link); err == nil && target == cli {
+		return nil
+	}
+	if cli == link {
+		return nil // it was found there, by PATH
+	}
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		return fmt.Errorf("link the dagger CLI: %w", err)
+	}
+	tmp := link + ".new"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("link the dagger CLI: %w", err)
+	}
+	if err := os.Symlink(cli, tmp); err != nil {
+		return fmt.Errorf("link the dagger CLI: %w", err)
+	}
+	if err := os.Rename(tmp, link); err != nil {
+		return fmt.Errorf("link the dagger CLI: %w", err)
+	}
+	return nil
+}

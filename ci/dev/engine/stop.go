@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
+)
+
+// stop ends our own engine, and nothing else.
+func (c *control) stop(ctx context.Context) error {
+	r, ok, err := readRecord(c.paths.pid)
+	if err != nil {
+		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
+			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
+	}
+	if !ok || !r.alive(proc) {
+		c.say("engine: none of ours runs")
+		return removeIfThere(c.paths.pid)
+	}
+	if os.Geteuid() != 0 {
+		return &remedy.Error{Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
+			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
+	}
+	c.store.Waiting = func(_ store.Key, holder string) { c.say("engine: %s is starting it; waiting", holder) }
+	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := c.end(ctx, r); err != nil {
+		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
+			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
+	}
+	if err := removeIfThere(c.paths.pid); err != nil {
+		return err
+	}
+	c.say("engine: process %d has ended", r.PID)
+	return nil
+}
+
+// status says which engine clients would reach.
+func (c *control) status(ctx context.Context) error {
+	if host := os.Getenv(envRunner); host != "" && host != c.paths.host() {
+		if err := answers(ctx, host, c.knownCLI(ctx)); err != nil {
+			fmt.Fprintf(c.stdout, "%s=%s does not answer: %v\n", envRunner, host, err)
+			return errNone
+		}
+		fmt.Fprintf(c.stdout, "%s answers\n", host)
+		return nil
+	}
+	if r, ok := c.running(ctx); ok {
+		fmt.Fprintf(c.stdout, "process %d answers at %s\nlog: %s\n", r.PID, c.paths.host(), c.paths.log)
+		return nil
+	}
+	if dockerAnswers(ctx) {
+		fmt.Fprintf(c.stdout, "Docker answers; the dagger CLI starts its engine there\n")
+		return nil
+	}
+	fmt.Fprintln(c.stdout, "no engine answers; run make engine")
+	return errNone
+}
+
+// knownCLI is a dagger CLI that is there already, or empty.
+func (c *control) knownCLI(ctx context.Context) string {
+	if c.linked() {
+		return c.cliLink()
+	}
+	return cliOnPath(ctx)
+}
+
+// env prints what a shell evaluates to reach engine and CLI.
+func (c *control) env(ctx context.Context) error {
+	host := os.Getenv(envRunner)
+	if host != "" && host != c.paths.host() {
+		if err := answers(ctx, host, c.knownCLI(ctx)); err != nil {
+			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
+				Fix: "run: unset " + envRunner + " && make engine"}
+		}
+	} else if _, ok := c.running(ctx); ok {
+		host = c.paths.host()
+	} else if host = ""; !dockerAnswers(ctx) {
+		return &remedy.Error{Code: codeNone, Op: "find an engine", Err: errors.New("none answers"), Fix: "run make engine"}
+	}
+	if !c.linked() {
+		return &remedy.Error{Code: codeNone, Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}
+	}
+	bin := strings.TrimSuffix(c.cliLink(), "/dagger")
+	for _, line := range envLines(host, c.cliLink(), bin, os.Getenv("PATH")) {
+		fmt.Fprintln(c.stdout, line)
+	}
+	return nil
+}
+
+// envLines is the exports; an empty host leaves the choice to the CLI.
+func envLines(host, cli, bin, path string) []string {
+	var lines []string
+	if host != "" {
+		lines = append(lines, "export "+envRunner+"="+quote(host))
+	}
+	lines = append(lines, "export "+envCLI+"="+quote(cli), "export DO_NOT_TRACK=1", "export DAGGER_NO_NAG=1")
+	if !strings.Contains(":"+path+":", ":"+bin+":") {
+		lines = append(lines, "export PATH="+quote(bin)+`:"$PATH"`)
+	}
+	return lines
+}
+
+// quote makes one word of a shell command of s.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,23 @@
+// What builds the offline engine and the bundle, and what they share.
+module github.com/slipway-sh/slipway/ci/dev
+
+go 1.26.0
+
+replace github.com/slipway-sh/slipway => ../..
+
+require (
+	github.com/google/go-containerregistry v0.22.1
+	github.com/klauspost/compress v1.20.3
+	github.com/slipway-sh/slipway v0.0.0-00010101000000-000000000000
+	github.com/stretchr/testify v1.12.1
+	golang.org/x/sys v0.47.0
+)
+
+require (
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
+	go.yaml.in/yaml/v2 v2.4.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
+)
