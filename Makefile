@@ -13,7 +13,7 @@ WITH_ENGINE := eval "$$($(ENGINE) env)";
 
 # The modules with code of ours, as folder:packages. The Dagger module itself
 # compiles only together with what Dagger generates.
-MODULES := .:... ci:origin/... ci/dev:... ci/e2e:... ci/s3:... ci/s3/server:... containers/node:... \
+MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
 	examples/platform/apps/guestbook:...
 
 .PHONY: help
@@ -36,13 +36,12 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	go test -C ci/dev ./engine ./bundle/...
 	go test -C containers/node ./...
 	go test -C examples/platform/apps/guestbook ./...
-	go vet -C ci/e2e ./...
-	go test -C ci/e2e ./bench ./chaos ./slipway
-	go test -C ci/s3 .
+	go vet -C ci/test ./...
+	go test -C ci/test ./bench ./chaos ./slipway ./s3
 
 .PHONY: e2e
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/e2e -count=1 -timeout 60m -parallel 2 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/test/e2e -count=1 -timeout 60m -parallel 2 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
@@ -76,7 +75,7 @@ terminal: ## Install tmux, in which the form is filled in by the tests
 
 .PHONY: bench
 bench: engine bundle bench-graph ## Compare installs with a plain shell script, side by side
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/e2e ./bench
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/test ./bench
 
 .PHONY: bench-graph
 bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
@@ -84,7 +83,7 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/e2e ./chaos $(CHAOS)
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/test ./chaos $(CHAOS)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down

@@ -83,7 +83,7 @@ func looksFor(p *folder, u use) bool {
 func within(folder, dir string) bool { return folder == dir || strings.HasPrefix(folder, dir+"/") }
 
 // endToEnd is the folder of the tests on a real engine.
-const endToEnd = "ci/e2e"
+const endToEnd = "ci/test/e2e"
 
 func add(list []string, s string) []string {
 	if slices.Contains(list, s) {

@@ -46,7 +46,7 @@ func reached(fsys fs.FS, e *entry) error {
 
 func TestWhatProvesThatACodeIsReached(t *testing.T) {
 	const raised = plain
-	unasserted := strings.Replace(plain, "// `slipway`", "// `slipway`\n// Tested: ci/e2e/x_test.go.", 1)
+	unasserted := strings.Replace(plain, "// `slipway`", "// `slipway`\n// Tested: ci/test/e2e/x_test.go.", 1)
 	for what, c := range map[string]struct{ code, file, test, says string }{
 		"a constant":      {raised, "plain/a_test.go", "func TestIt(t *testing.T) { require.Equal(t, CodeBad, code()) }", ""},
 		"a literal":       {raised, "plain/a_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, ""},
@@ -54,9 +54,9 @@ func TestWhatProvesThatACodeIsReached(t *testing.T) {
 		"a fault of ours": {raised, "plain/a_test.go", `import "github.com/slipway-sh/slipway/fault"` + "\nfunc TestIt(t *testing.T) { show(&fault.Fault{Code: CodeBad, Op: \"x\"}) }", "no test that always runs"},
 		"not that one":    {raised, "plain/a_test.go", `import "github.com/slipway-sh/slipway/fault"` + "\nfunc TestIt(t *testing.T) { require.NotErrorIs(t, do(), &fault.Fault{Code: CodeBad}) }", "no test that always runs"},
 		"a skipped test":  {raised, "plain/a_test.go", "func TestIt(t *testing.T) { real(t); require.Equal(t, CodeBad, code()) }\nfunc real(t *testing.T) { t.Skip() }", "no test that always runs"},
-		"end to end":      {raised, "ci/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, "no test that always runs"},
-		"said to be":      {unasserted, "ci/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, ""},
-		"said wrongly":    {unasserted, "ci/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "nothing") }`, "is no end-to-end test that names it"},
+		"end to end":      {raised, "ci/test/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, "no test that always runs"},
+		"said to be":      {unasserted, "ci/test/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, ""},
+		"said wrongly":    {unasserted, "ci/test/e2e/x_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "nothing") }`, "is no end-to-end test that names it"},
 		"without need":    {unasserted, "plain/a_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, "plain/a_test.go looks for it"},
 		"not raised":      {strings.Split(plain, "func")[0], "plain/a_test.go", `func TestIt(t *testing.T) { require.Contains(t, out, "CFG-001") }`, "nothing raises it"},
 	} {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-// TestRender writes the pages that the browser's test (ci/e2e) opens too.
+// TestRender writes the pages that the browser's test (ci/test/e2e) opens too.
 func TestRender(t *testing.T) {
 	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed()} {
 		t.Run(name, func(t *testing.T) {

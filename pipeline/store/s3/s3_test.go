@@ -33,7 +33,7 @@ func environment(t *testing.T) {
 }
 
 // answering opens a store on a server that answers every request alike. What a
-// real server does, ci/s3 tests.
+// real server does, ci/test/s3 tests.
 func answering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()
 	environment(t)

@@ -1,0 +1,201 @@
+// The bench compares Slipway with the plain shell script in install.sh: a cold
+// install and a second one, on one machine, one after the other, in one run.
+// docs/benchmarks.md says how it is measured. `make bench` runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// settings are the flags.
+type settings struct {
+	bundle  string
+	rounds  int
+	only    string
+	verbose bool
+}
+
+func parse(args []string, errw io.Writer) (settings, error) {
+	var s settings
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	set.SetOutput(errw)
+	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE)")
+	set.IntVar(&s.rounds, "rounds", 2, "how often everything is measured; the table shows medians")
+	set.StringVar(&s.only, "only", "", "measure only module, cli, resumed, kept or script")
+	set.BoolVar(&s.verbose, "verbose", false, "show what the installers print")
+	if err := set.Parse(args); err != nil {
+		return s, err
+	}
+	switch {
+	case set.NArg() > 0:
+		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	case s.rounds < 1:
+		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
+	case !slices.Contains([]string{"", "module", "cli", "resumed", "kept", "script"}, s.only):
+		return s, fmt.Errorf("there is nobody called %q: give module, cli, resumed, kept or script", s.only)
+	case s.bundle == "":
+		return s, errors.New("no bundle: give --bundle DIR, or run make bench")
+	}
+	var err error
+	s.bundle, err = filepath.Abs(s.bundle)
+	return s, err
+}
+
+// run is the whole program; it returns the exit code: 0 when everything that was
+// measured worked, whether targets were met or not.
+func run(args []string, out, errw io.Writer) int {
+	s, err := parse(args, errw)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(errw, "bench:", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := measure(ctx, s, out, errw); err != nil {
+		fmt.Fprintln(errw, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// installer is one of those that are compared.
+type installer interface {
+	// Install brings the platform up under a name, or makes sure that it is, in the
+	// way that is measured.
+	Install(ctx context.Context, name string, k kind) error
+	// Remove takes everything of that name away; nothing there is no error.
+	Remove(ctx context.Context, name string) error
+}
+
+// contestant is an installer with its place in the table.
+type contestant struct {
+	installer
+	title string
+	name  string // of the deployments that it makes
+	kinds []kind // what is measured, in this order
+}
+
+// cleanLimit bounds the removal of what a measurement made, which also happens
+// when the bench is interrupted.
+const cleanLimit = 5 * time.Minute
+
+func measure(ctx context.Context, s settings, out, errw io.Writer) error {
+	root, err := filepath.Abs(filepath.Join("..", "..")) // go run -C ci/test
+	if err != nil {
+		return fmt.Errorf("find the checkout: %w", err)
+	}
+	pins, err := readPins(s.bundle)
+	if err != nil {
+		return err
+	}
+	host, err := observe(ctx, pins)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, host)
+
+	log := io.Discard
+	if s.verbose {
+		log = errw
+	}
+	on := func(name string) slipway.Deployment {
+		return slipway.Deployment{Name: name, Bundle: s.bundle, Root: root}
+	}
+	module := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		return on(name).Module(ctx, command, args...)
+	}
+	cli := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		return on(name).CLI(ctx, command, args...)
+	}
+	gate, clean, err := brokenAtTheEnd()
+	if err != nil {
+		return err
+	}
+	defer clean()
+	contestants := []contestant{
+		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
+		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log}},
+		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate}}},
+		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}}},
+		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}},
+	}
+	if s.only != "" {
+		contestants = slices.DeleteFunc(contestants, func(c contestant) bool { return c.name != "bench-"+s.only })
+	}
+	// Removing what an earlier bench left also warms the engine: images are
+	// imported, the bundle is verified and the module is compiled, for all alike.
+	fmt.Fprintln(errw, "bench: warming the engine")
+	for _, c := range contestants {
+		if err := c.Remove(ctx, c.name); err != nil {
+			return fmt.Errorf("warm the engine: %w", err)
+		}
+	}
+	var all samples
+	err = rounds(ctx, contestants, s.rounds, &all, errw)
+	if all.empty() {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintln(out, "\nINCOMPLETE: not everything ran; these are the times until then")
+	}
+	fmt.Fprint(out, "\n", all.table(), "\n", all.verdict())
+	return err
+}
+
+// rounds measures all contestants n times.
+func rounds(ctx context.Context, contestants []contestant, n int, all *samples, errw io.Writer) error {
+	for round := range n {
+		for i := range contestants {
+			c := contestants[i]
+			if round%2 == 1 { // the other way round, so that nobody is always first
+				c = contestants[len(contestants)-1-i]
+			}
+			if err := c.measure(ctx, all, errw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure takes the times of one contestant in one round.
+func (c contestant) measure(ctx context.Context, all *samples, errw io.Writer) (err error) {
+	defer func() {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+		defer cancel()
+		if removal := c.Remove(clean, c.name); removal != nil {
+			err = errors.Join(err, fmt.Errorf("remove the deployment %s: %w", c.name, removal))
+		}
+	}()
+	for _, kind := range c.kinds {
+		start := time.Now()
+		if err := c.Install(ctx, c.name, kind); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("%s, %s install: %w", c.title, kind, err)
+		}
+		took := time.Since(start)
+		all.add(c.title, kind, took)
+		fmt.Fprintf(errw, "bench: %s, %s install: %.1f s\n", c.title, kind, took.Seconds())
+	}
+	return nil
+}

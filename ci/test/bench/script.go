@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// Where containers/ puts things in the node's and the toolchain's container; the
+// script's cluster is started as Slipway starts its own.
+const (
+	stateDir   = "/slipway/state"
+	nodeDir    = "/var/lib/slipway-node"
+	archive    = "/slipway/images/workloads.tar"
+	binDir     = "/usr/local/bin"
+	apiPort    = 6443
+	healthPort = 6444
+)
+
+// script is install.sh in the toolchain container, on a node of its own.
+type script struct {
+	root   string // the checkout
+	bundle string
+	pins   *pins
+	log    io.Writer
+}
+
+// session is one connection to the engine with what the script works on.
+type session struct {
+	client    *dagger.Client
+	toolchain *dagger.Container
+	node      *dagger.Container
+}
+
+// open connects to the engine. The time that it takes belongs to the install, as
+// it does for Slipway.
+func (s *script) open(ctx context.Context, name string) (*session, error) {
+	client, err := dagger.Connect(ctx, dagger.WithLogOutput(s.log))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the engine: %w", err)
+	}
+	bundle := client.Host().Directory(s.bundle)
+	state := client.CacheVolume("slipway-bench-state-" + name)
+	toolchain := client.Container().Import(bundle.File("images/toolchain.tar")).WithMountedCache(stateDir, state)
+	for tool := range s.pins.tools {
+		toolchain = toolchain.WithFile(binDir+"/"+tool, bundle.File("bin/"+tool), dagger.ContainerWithFileOpts{Permissions: 0o755})
+	}
+	host := client.Host()
+	for path, dir := range map[string]string{
+		"/bench":            "ci/test/bench",
+		"/slipway/platform": "examples/platform/1.0.0", "/slipway/terraform": "providers/local/terraform", "/slipway/addons": "providers/local/addons",
+	} {
+		toolchain = toolchain.WithDirectory(path, host.Directory(filepath.Join(s.root, dir)))
+	}
+	toolchain = toolchain.
+		WithDirectory("/slipway/manifests", bundle.Directory("manifests")).
+		WithNewFile("/bench/pins.env", s.pins.env())
+	node := client.Container().Import(bundle.File("images/node.tar")).
+		WithMountedCache(nodeDir, client.CacheVolume("slipway-bench-node-"+name)).
+		WithMountedCache(stateDir, state).
+		WithMountedTemp("/run").
+		WithMountedFile(archive, bundle.File("images/workloads.tar")).
+		WithExposedPort(apiPort).
+		WithExposedPort(healthPort)
+	return &session{client: client, toolchain: toolchain, node: node}, nil
+}
+
+// Install starts the node, runs the script and stops the node.
+func (s *script) Install(ctx context.Context, name string, k kind) (err error) {
+	on, err := s.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, on.client.Close()) }()
+	cluster := on.node.AsService(dagger.ContainerAsServiceOpts{
+		Args: []string{
+			binDir + "/slipway-node", "run", "--cluster-name", name, "--images", archive, "--pause-image", s.pins.images["pause"],
+		},
+		InsecureRootCapabilities: true,
+	})
+	if _, err := cluster.Start(ctx); err != nil {
+		return fmt.Errorf("start the node: %w", err)
+	}
+	ctr := on.toolchain.WithServiceBinding("cluster", cluster).WithEnvVariable("DEPLOYMENT", name)
+	if k == repeated {
+		ctr = ctr.WithEnvVariable("REPEAT_CHECKS", "1")
+	}
+	if err := s.exec(ctx, ctr, "sh", "/bench/install.sh"); err != nil {
+		return err
+	}
+	if _, err := cluster.Stop(ctx); err != nil {
+		return fmt.Errorf("stop the node: %w", err)
+	}
+	return nil
+}
+
+// Remove empties the volumes.
+func (s *script) Remove(ctx context.Context, name string) (err error) {
+	on, err := s.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, on.client.Close()) }()
+	if err := s.exec(ctx, on.toolchain, "find", stateDir, "-mindepth", "1", "-delete"); err != nil {
+		return err
+	}
+	_, err = fresh(on.node).WithExec([]string{binDir + "/slipway-node", "wipe", "--data", nodeDir},
+		dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).Sync(ctx)
+	if err != nil {
+		return fmt.Errorf("empty the node's volume: %w", err)
+	}
+	return nil
+}
+
+// exec runs a command that the engine does not take from its cache.
+func (s *script) exec(ctx context.Context, ctr *dagger.Container, args ...string) error {
+	done := fresh(ctr).WithExec(args, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
+	code, err := done.ExitCode(ctx)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", args, err)
+	}
+	out, err := done.Stdout(ctx)
+	if err != nil {
+		return fmt.Errorf("read the output of %s: %w", args, err)
+	}
+	fmt.Fprint(s.log, out)
+	if code == 0 {
+		return nil
+	}
+	errs, err := done.Stderr(ctx)
+	if err != nil {
+		return fmt.Errorf("read the output of %s: %w", args, err)
+	}
+	return fmt.Errorf("%s: exit status %d:\n%s", args, code, slipway.Tail(out+errs))
+}
+
+func fresh(ctr *dagger.Container) *dagger.Container { return ctr.WithEnvVariable("NONCE", rand.Text()) }

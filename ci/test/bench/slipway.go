@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// program is Slipway as its Dagger module or as its command line tool.
+type program struct {
+	command func(ctx context.Context, command, name string, args ...string) *exec.Cmd
+	log     io.Writer
+	broken  []string // what an install that is to fail is given
+}
+
+// stepFailed is the exit code of an install of which a step failed.
+const stepFailed = 4
+
+// brokenAtTheEnd is a configuration with which an install fails before its last
+// stage.
+func brokenAtTheEnd() (file string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a configuration: %w", err)
+	}
+	file = filepath.Join(dir, "slipway.yaml")
+	text := "apiVersion: slipway.sh/v1\nhooks: [{name: gate, before: postorchestrator/access, script: exit 3}]\n"
+	return file, func() { _ = os.RemoveAll(dir) }, os.WriteFile(file, []byte(text), 0o600)
+}
+
+// Install never repeats a check that Slipway remembers.
+func (p *program) Install(ctx context.Context, name string, k kind) error {
+	if k != failed {
+		return slipway.Run(p.command(ctx, "install", name), p.log)
+	}
+	err := slipway.Run(p.command(ctx, "install", name, p.broken...), p.log)
+	var exit *slipway.ExitError
+	switch {
+	case err == nil:
+		return errors.New("it was to fail, and did not")
+	case errors.As(err, &exit) && exit.Status == stepFailed:
+		return nil
+	}
+	return err
+}
+
+// Remove is `destroy`.
+func (p *program) Remove(ctx context.Context, name string) error {
+	return slipway.Run(p.command(ctx, "destroy", name), p.log)
+}

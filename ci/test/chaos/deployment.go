@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// deployment is what the rounds install and remove, with the bundle's own
+// command line tool.
+type deployment struct{ slipway.Deployment }
+
+// run runs a command to its end and appends what it prints to the file log.
+func (d *deployment) run(ctx context.Context, log, command string, args ...string) error {
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	fmt.Fprintf(f, "== slipway %s %s\n", command, strings.Join(args, " "))
+	err = slipway.Run(d.CLI(ctx, command, args...), f)
+	return errors.Join(err, f.Close())
+}
+
+// reference installs from nothing, undisturbed, and returns what there is then
+// and how long the install took.
+func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
+	// The first install of an engine also imports images: it is not the measure.
+	for range 2 {
+		if err := d.run(ctx, log, "destroy"); err != nil {
+			return nil, 0, err
+		}
+		began := time.Now()
+		if err := d.run(ctx, log, "install"); err != nil {
+			return nil, 0, err
+		}
+		if took := time.Since(began); took < time.Minute*2 {
+			f, err := d.facts(ctx)
+			return f, took, err
+		}
+	}
+	return nil, 0, errors.New("an install takes more than two minutes: the machine is too busy for this")
+}
+
+// record is the part of a run's record that is compared.
+type record struct {
+	ID    string `json:"id"`
+	Steps []struct {
+		Stage  string `json:"stage"`
+		Step   string `json:"step"`
+		Status string `json:"status"`
+	} `json:"steps"`
+}
+
+// report copies the last run's directory to dir and returns its record.
+func (d *deployment) report(ctx context.Context, dir string) (record, error) {
+	var r record
+	if _, err := slipway.Output(d.CLI(ctx, "report", "--output", dir)); err != nil {
+		return r, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return r, fmt.Errorf("read the run's record: %w", err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("decode the run's record: %w", err)
+	}
+	return r, nil
+}
+
+// engine is the pid of the Dagger engine that `make engine` started.
+func (d *deployment) engine(ctx context.Context) (int, error) {
+	out, err := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/dev/engine"), ".", "status").Output()
+	if err != nil {
+		return 0, fmt.Errorf("find the engine, which make engine starts: %w", err)
+	}
+	rest, ok := strings.CutPrefix(string(out), "process ")
+	pid, err := strconv.Atoi(strings.SplitN(rest, " ", 2)[0])
+	if !ok || err != nil {
+		return 0, fmt.Errorf("only an engine that make engine started can be disturbed; this one says: %s", bytes.TrimSpace(out))
+	}
+	return pid, nil
+}
+
+// startEngine starts it again.
+func (d *deployment) startEngine(ctx context.Context, log io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(d.Root, "ci/dev/engine"), ".", "start")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("start the engine again: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// The credentials of the S3 server of these tests.
+const (
+	s3ID     = "e2e-access-key-id"
+	s3Secret = "c4nary-e2e-secret-access-key"
+)
+
+// TestStateInABucket installs with the deployment's state in a bucket of a real S3
+// server, which runs on this machine and is reached by the steps through the
+// engine's bridge.
+func TestStateInABucket(t *testing.T) {
+	t.Parallel()
+	d := open(t, "e2e-bucket")
+	server := startS3(t)
+	key := ageKey(t)
+	config := write(t, fmt.Sprintf(configured+`
+state:
+  url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
+  key: file:%s
+  credentials: {AWS_ACCESS_KEY_ID: "env:E2E_ID", AWS_SECRET_ACCESS_KEY: "env:E2E_SECRET"}
+`, server.address, key))
+	cli := func(t *testing.T, secret, command string, args ...string) result {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), callLimit)
+		defer cancel()
+		cmd := d.CLI(ctx, command, append([]string{"--config", config}, args...)...)
+		cmd.Env = append(cmd.Env, "E2E_ID="+s3ID, "E2E_SECRET="+secret)
+		r := finish(t, cmd)
+		t.Logf("slipway %s: exit %d after %s", command, r.code, r.took.Round(time.Second))
+		require.NotContains(t, r.out+r.err, s3Secret)
+		return r
+	}
+	ok := func(t *testing.T, command string, args ...string) result {
+		t.Helper()
+		r := cli(t, s3Secret, command, args...)
+		require.Zero(t, r.code, slipway.Tail(r.err))
+		return r
+	}
+	ok(t, "destroy") // whatever an earlier run of the tests left on the engine
+
+	t.Run("one that refuses stops a run before anything starts", func(t *testing.T) {
+		r := cli(t, "an0ther-secret-access-key", "install")
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "STO-002")
+		require.NotContains(t, r.err, "infrastructure/terraform: running")
+	})
+
+	t.Run("install", func(t *testing.T) {
+		ok(t, "install")
+		below := "team/" + d.Name + "/"
+		keys := server.keys(t)
+		for _, want := range []string{
+			"journal/infrastructure.terraform.json", "state.yaml", "runs/latest", "terraform/terraform.tfstate", "secrets/kubeconfig.age",
+		} {
+			require.Contains(t, keys, below+want)
+		}
+		for _, want := range []string{`lock/\d+\.json`, `runs/[^/]+/report\.json`, `runs/[^/]+/steps/orchestrator\.sync/log\.txt`} {
+			re := regexp.MustCompile("^" + below + want + "$")
+			require.True(t, slices.ContainsFunc(keys, re.MatchString), want)
+		}
+		require.NotContains(t, keys, below+"secrets/kubeconfig")
+		require.NotContains(t, keys, below+"secrets/identity")
+		require.NotContains(t, keys, below+"terraform/terraform.tfstate.tflock")
+		for _, k := range keys {
+			require.NotContains(t, server.read(t, k), s3Secret, k)
+			require.NotContains(t, server.read(t, k), "client-key-data", k)
+		}
+	})
+
+	t.Run("again, nothing is done again", func(t *testing.T) {
+		r := ok(t, "install")
+		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
+		require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, r.out)
+	})
+
+	t.Run("the module sees it too", func(t *testing.T) {
+		credentials := filepath.Join(t.TempDir(), "aws.env")
+		require.NoError(t, os.WriteFile(credentials, []byte("AWS_ACCESS_KEY_ID="+s3ID+"\nAWS_SECRET_ACCESS_KEY="+s3Secret+"\n"), 0o600))
+		m := d
+		m.Flags = []string{"--state-key", "file:" + key, "--state-credentials", "file:" + credentials}
+		requireHealthy(t, m.status(t, "--config", config), apps...)
+		require.Len(t, regexp.MustCompile(`(?m)^\S+\s+install\s+succeeded\s`).FindAllString(m.ok(t, "runs", "--config", config).out, -1), 2)
+		dir := t.TempDir()
+		m.ok(t, "report", "--config", config, "export", "--path", dir)
+		require.FileExists(t, filepath.Join(dir, "report.html"))
+		require.FileExists(t, filepath.Join(dir, "steps/orchestrator.sync/log.txt"))
+		r := d.call(t, "status", "--config", config)
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "STO-007", "the configuration's references are not for the module")
+	})
+
+	t.Run("another key opens nothing", func(t *testing.T) {
+		r := cli(t, s3Secret, "install", "--state-key", ageKey(t))
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "SEC-001")
+	})
+
+	t.Run("destroy", func(t *testing.T) {
+		r := ok(t, "destroy")
+		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
+		for _, k := range server.keys(t) {
+			require.Regexp(t, `^team/`+d.Name+`/(lock|runs)/`, k)
+		}
+	})
+}
+
+// TestStateOfTwoMachines runs the tests of ci/test/s3 that need the bundle: two machines
+// that share a bucket, and Terraform's state in it.
+func TestStateOfTwoMachines(t *testing.T) {
+	t.Parallel()
+	d := open(t, "")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-C", filepath.Join(root(t), "ci/test/s3"), "-count=1", "-v", "-run", "Terraform|TwoMachines", ".")
+	cmd.Env = append(os.Environ(), "SLIPWAY_TERRAFORM="+filepath.Join(d.Bundle, "bin/terraform"))
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "--- PASS: TestTwoMachines")
+	require.Contains(t, string(out), "--- PASS: TestTerraform")
+}
+
+// s3Server is an S3 server of this machine, on the engine's bridge.
+type s3Server struct {
+	address string // host:port as steps reach it
+	dir     string // of its objects
+}
+
+// ageKey is a file with a new key.
+func ageKey(t *testing.T) string {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "key.txt")
+	require.NoError(t, os.WriteFile(file, []byte("# of the tests\n"+id.String()+"\n"), 0o600))
+	return file
+}
+
+// startS3 builds and starts the server of ci/test/s3, until the test ends.
+func startS3(t *testing.T) *s3Server {
+	t.Helper()
+	gateway := bridgeAddress(t)
+	dir := t.TempDir()
+	s, program := &s3Server{dir: filepath.Join(dir, "s3")}, filepath.Join(dir, "server")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join(root(t), "ci/test/s3/server"), "-o", program, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	l, err := net.Listen("tcp", net.JoinHostPort(gateway, "0"))
+	require.NoError(t, err)
+	s.address = l.Addr().String()
+	require.NoError(t, l.Close())
+	cmd := exec.Command(program, "--dir", s.dir, "--listen", s.address, "--bucket", "slipway")
+	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+s3ID, "AWS_SECRET_ACCESS_KEY="+s3Secret)
+	in, err := cmd.StdinPipe() // it ends with this process
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, in.Close())
+		require.NoError(t, cmd.Wait())
+	})
+	require.Eventually(t, func() bool {
+		r, err := http.Get("http://" + s.address + "/healthz")
+		return err == nil && r.Body.Close() == nil && r.StatusCode == http.StatusOK
+	}, time.Minute, 50*time.Millisecond)
+	return s
+}
+
+// objects is where the server keeps the bucket.
+func (s *s3Server) objects() string { return filepath.Join(s.dir, "objects", "slipway") }
+
+// keys are those of the bucket's objects.
+func (s *s3Server) keys(t *testing.T) []string {
+	t.Helper()
+	var keys []string
+	require.NoError(t, filepath.WalkDir(s.objects(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		key, err := filepath.Rel(s.objects(), path)
+		keys = append(keys, filepath.ToSlash(key))
+		return err
+	}))
+	return keys
+}
+
+func (s *s3Server) read(t *testing.T, key string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.objects(), filepath.FromSlash(key)))
+	require.NoError(t, err)
+	return string(text)
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// callLimit bounds one `dagger call`.
+const callLimit = 20 * time.Minute
+
+// result is how a `dagger call` ended.
+type result struct {
+	out, err string // standard output and error
+	code     int
+	took     time.Duration
+}
+
+// deployment is a deployment under test and what every call on it is given.
+type deployment struct {
+	slipway.Deployment
+	said *transcript // of every call but those that show secrets
+}
+
+// open skips the test unless engine and bundle are there.
+func open(t *testing.T, name string) deployment {
+	t.Helper()
+	if os.Getenv("SLIPWAY_E2E") == "" {
+		t.Skip("needs the engine and the bundle: run make e2e")
+	}
+	bundle := os.Getenv("SLIPWAY_BUNDLE")
+	require.NotEmpty(t, bundle, "SLIPWAY_BUNDLE is not set: run make e2e")
+	return deployment{slipway.Deployment{Name: name, Bundle: bundle, Root: root(t)}, &transcript{}}
+}
+
+// root is the checkout.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	return dir
+}
+
+// call runs `dagger call` to its end.
+func (d deployment) call(t *testing.T, function string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
+	defer cancel()
+	r := finish(t, d.Module(ctx, function, args...))
+	if function != "toolchain" && function != "kubeconfig" {
+		d.said.add(r.out + r.err)
+	}
+	t.Logf("dagger call %s %s (%s): exit %d after %s", function, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
+	return r
+}
+
+// finish runs a command to its end.
+func finish(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	start := time.Now()
+	err := cmd.Run()
+	r := result{out: out.String(), err: errs.String(), took: time.Since(start)}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		r.code = exit.ExitCode()
+	} else {
+		require.NoError(t, err, "start %s", cmd.Path)
+	}
+	return r
+}
+
+// ok is call that must succeed.
+func (d deployment) ok(t *testing.T, function string, args ...string) result {
+	t.Helper()
+	r := d.call(t, function, args...)
+	require.Zero(t, r.code, "dagger call %s failed:\n%s", function, slipway.Tail(r.err))
+	return r
+}
+
+// shell runs a script in the toolchain, connected to the cluster.
+func (d deployment) shell(t *testing.T, script string) string {
+	t.Helper()
+	return d.ok(t, "toolchain", "with-exec", "--args", list("sh", "-ceu", script), "stdout").out
+}
+
+// list encodes arguments for a flag that takes several.
+func list(args ...string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(args)
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// status is what `status --output json` prints.
+type status struct {
+	Deployment string `json:"deployment"`
+	Platform   string `json:"platform"`
+	Outcome    string `json:"outcome"`
+	Steps      []struct {
+		Stage  string `json:"stage"`
+		Step   string `json:"step"`
+		Status string `json:"status"`
+	} `json:"steps"`
+	Apps []struct {
+		Name     string `json:"name"`
+		Sync     string `json:"sync"`
+		Health   string `json:"health"`
+		Revision string `json:"revision"`
+	} `json:"apps"`
+}
+
+func (d deployment) status(t *testing.T, args ...string) status {
+	t.Helper()
+	var s status
+	r := d.ok(t, "status", append([]string{"--format", "json"}, args...)...)
+	require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
+	return s
+}
+
+// requireHealthy asserts that exactly these apps are Synced and Healthy at one
+// revision.
+func requireHealthy(t *testing.T, s status, apps ...string) {
+	t.Helper()
+	var names []string
+	for _, a := range s.Apps {
+		names = append(names, a.Name)
+		require.Equal(t, "Synced", a.Sync, a.Name)
+		require.Equal(t, "Healthy", a.Health, a.Name)
+		require.Regexp(t, "^[0-9a-f]{40}$", a.Revision, a.Name)
+		require.Equal(t, s.Apps[0].Revision, a.Revision, a.Name)
+	}
+	require.ElementsMatch(t, apps, names)
+}

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+const ctrlC = "\x03"
+
+// interrupts presses Ctrl-C in installs as a person at a terminal does, and returns
+// the spans of these runs. Each continues where the one before was.
+func interrupts(t *testing.T, d deployment) (spans *transcript) {
+	env, spans := collector(t)
+	install := func(t *testing.T) *terminal {
+		t.Helper()
+		cmd := d.CLI(t.Context(), "install")
+		cmd.Env = append(cmd.Env, env)
+		return onTerminal(t, cmd)
+	}
+
+	t.Run("Ctrl-C twice: it ends at once", func(t *testing.T) {
+		p := install(t)
+		p.until(t, `\ds  preorchestrator/argocd`) // it runs, for long
+		p.press(t, ctrlC)
+		p.until(t, "interrupt again to stop at once") // two signals at the same moment are one
+		p.press(t, ctrlC)
+		start := time.Now()
+		code, text := p.wait(t, time.Minute)
+		require.Less(t, p.at.Sub(start), 20*time.Second, "%s", text) // the rest of the install takes a minute
+		require.Equal(t, 7, code, slipway.Tail(text))
+		require.Contains(t, text, "error RUN-001")
+		require.Regexp(t, `steps interrupted: [1-9]`, text)
+		d.said.add(text)
+	})
+
+	t.Run("Ctrl-C once: what runs ends, and it says what is left", func(t *testing.T) {
+		p := install(t)
+		p.until(t, `\ds  preorchestrator/gitea`)
+		p.press(t, ctrlC)
+		p.until(t, "stopping after the steps that run now; interrupt again to stop at once")
+		code, text := p.wait(t, callLimit)
+		require.Equal(t, 7, code, slipway.Tail(text))
+		require.Contains(t, text, "error RUN-001")
+		require.Regexp(t, `steps interrupted: 0, not started: [1-9]`, text)
+		require.Contains(t, text, "what is finished is not repeated")
+		require.Regexp(t, `preorchestrator/gitea +succeeded`, text, "it was let finish")
+		require.Regexp(t, `orchestrator/sync +cancelled`, text)
+		d.said.add(text)
+	})
+	require.Contains(t, spans.String(), "preorchestrator/gitea", "the collector got the spans")
+	return spans
+}

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// pods prints what a cluster that went on has as it was: the container of each pod
+// that runs, and when it was started.
+const pods = `{range .items[*]}{.metadata.name}{"\t"}{.status.containerStatuses[0].state.running.startedAt}{"\n"}{end}`
+
+// TestKeptCluster follows an install whose cluster goes on between runs.
+func TestKeptCluster(t *testing.T) {
+	t.Parallel()
+	d := open(t, "e2e-kept")
+	run := func(t *testing.T, command string, args ...string) result {
+		t.Helper()
+		r := finish(t, d.CLI(t.Context(), command, args...))
+		t.Logf("slipway %s %s (%s): exit %d after %s", command, strings.Join(args, " "), d.Name, r.code, r.took.Round(100*time.Millisecond))
+		return r
+	}
+	ok := func(t *testing.T, command string, args ...string) result {
+		t.Helper()
+		r := run(t, command, args...)
+		require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
+		return r
+	}
+	ok(t, "cluster", "--stop") // whatever an earlier run of the tests left
+	ok(t, "destroy")
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
+
+	gate := write(t, configured+"hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
+	failed := run(t, "install", "--keep-cluster", "--config", gate)
+	require.Equal(t, 4, failed.code, slipway.Tail(failed.err))
+	require.Contains(t, failed.err, "run the hook gate before postorchestrator/access")
+	require.Contains(t, failed.out, "the cluster of deployment e2e-kept is ready: https://127.0.0.1:6443")
+	require.Contains(t, failed.out, "It runs in the background")
+
+	access := filepath.Join(t.TempDir(), "kubeconfig")
+	ok(t, "kubeconfig", "--server", "https://127.0.0.1:6443", "--output", access)
+	kubectl := func(t *testing.T, args ...string) string {
+		t.Helper()
+		r := finish(t, exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"), append([]string{"--kubeconfig", access}, args...)...))
+		require.Zero(t, r.code, r.err)
+		return r.out
+	}
+	running := func(t *testing.T) string {
+		t.Helper()
+		return kubectl(t, "get", "pods", "-A", "--field-selector", "status.phase=Running", "-o", "jsonpath="+pods)
+	}
+	before := running(t)
+	require.Contains(t, before, "gitea")
+
+	t.Run("an install joins it and continues", func(t *testing.T) {
+		r := ok(t, "install")
+		require.Regexp(t, `orchestrator/sync\s+reused`, r.out)
+		require.Regexp(t, `postorchestrator/access\s+succeeded`, r.out)
+		require.Equal(t, before, running(t), "a pod was started anew")
+		t.Logf("resume after a failure in the last stage: %.1f %% of the install that failed there", 100*r.took.Seconds()/failed.took.Seconds())
+	})
+
+	t.Run("what the engine's log says of a step is shown", func(t *testing.T) {
+		require.Contains(t, ok(t, "install").err, "16 of 16 earlier results hold")
+	})
+
+	t.Run("a changed platform is seen", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "platform")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
+		require.Regexp(t, `orchestrator/publish\s+reused`, ok(t, "install", "--platform", dir).out)
+		seed := filepath.Join(dir, "gitops/apps/database/files/seed.sql")
+		text, err := os.ReadFile(seed)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(seed, append(text, "-- changed\n"...), 0o600))
+		require.Regexp(t, `orchestrator/publish\s+succeeded`, ok(t, "install", "--platform", dir).out)
+	})
+
+	t.Run("what the configuration says of mail and of an app reaches the cluster", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "platform")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
+		release := filepath.Join(dir, "platform.yaml")
+		text, err := os.ReadFile(release)
+		require.NoError(t, err)
+		const mail = "\nsecrets:\n  - name: mail\n    namespace: platform\n    keys: [{key: password, generate: given, from: smtp.password}]\n"
+		require.NoError(t, os.WriteFile(release, []byte(strings.Replace(string(text), "\nsecrets:\n", mail, 1)), 0o600))
+		config := write(t, configured+`smtp: {host: mail.example.com, from: me@example.com, username: me, password: "env:E2E_SMTP"}
+platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
+`)
+		install := func(password string) result {
+			cmd := d.CLI(t.Context(), "install", "--platform", dir, "--config", config)
+			cmd.Env = append(cmd.Env, "E2E_SMTP="+password)
+			r := finish(t, cmd)
+			t.Logf("slipway install (%s): exit %d after %s", d.Name, r.code, r.took.Round(100*time.Millisecond))
+			require.NotContains(t, r.out+r.err, password)
+			return r
+		}
+		missing := run(t, "install", "--platform", dir, "--config", config)
+		require.Equal(t, 2, missing.code, slipway.Tail(missing.err))
+		require.Contains(t, missing.err, "CFG-007")
+		for _, password := range []string{"first-canary", "second-canary"} {
+			r := install(password)
+			require.Zero(t, r.code, slipway.Tail(r.err))
+			require.Regexp(t, `preorchestrator/secrets\s+succeeded`, r.out)
+			got, err := base64.StdEncoding.DecodeString(kubectl(t, "get", "secret", "-n", "platform", "mail", "-o", "jsonpath={.data.password}"))
+			require.NoError(t, err)
+			require.Equal(t, password, string(got))
+		}
+		require.Equal(t, "2", kubectl(t, "get", "deployment", "-n", "guestbook", "guestbook", "-o", "jsonpath={.spec.replicas}"))
+		require.Regexp(t, `preorchestrator/secrets\s+reused`, install("second-canary").out)
+		ok(t, "install") // as it was
+	})
+
+	t.Run("one with other ports is refused", func(t *testing.T) {
+		r := run(t, "install", "--config", write(t, configured+"local: {ports: [18081]}\n"))
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "CTR-007")
+		require.Contains(t, r.err, "slipway cluster --config")
+	})
+
+	slow := write(t, configured+"hooks: [{name: slow, before: postorchestrator/access, script: 'sleep 600'}]\n")
+	t.Run("one run at a time works on it, and a killed one takes it along", func(t *testing.T) {
+		cmd := d.CLI(t.Context(), "install", "--config", slow)
+		errs, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		until(t, errs, "postorchestrator/access: running")
+		other := run(t, "install", "--lock-timeout", "1s")
+		require.Equal(t, 6, other.code, slipway.Tail(other.err))
+		require.Contains(t, other.err, "LOK-001")
+		stop := run(t, "cluster", "--stop")
+		require.Equal(t, 6, stop.code, slipway.Tail(stop.err))
+		require.Contains(t, stop.err, "DEP-004")
+
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		require.Eventually(t, func() bool {
+			return strings.Contains(run(t, "cluster", "--stop").out, "does not run")
+		}, time.Minute, time.Second)
+	})
+
+	t.Run("a keeper that was killed is not missed", func(t *testing.T) {
+		r := ok(t, "cluster", "--background")
+		pid := regexp.MustCompile(`process (\d+)`).FindStringSubmatch(r.out)
+		require.NotNil(t, pid, r.out)
+		require.NoError(t, exec.CommandContext(t.Context(), "kill", "-KILL", pid[1]).Run())
+		r = ok(t, "install", "--keep-cluster")
+		require.Contains(t, r.out, "It runs in the background")
+	})
+
+	t.Run("destroy ends it", func(t *testing.T) {
+		r := ok(t, "destroy")
+		require.Contains(t, r.err, "nothing is left")
+		require.Contains(t, ok(t, "cluster", "--stop").out, "does not run")
+		require.Equal(t, 2, run(t, "cluster", "--background").code, "there is none any more")
+		require.Contains(t, ok(t, "cluster", "--stop").out, "does not run", "the process in the background ended")
+	})
+}

@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// apps are those of the reference platform.
+var apps = []string{"base", "database", "guestbook"}
+
+// snapshot prints what an install that changes nothing must leave alone: the
+// generation of every object that has one, the content of the Secrets, and the
+// specs of the Applications, whose generation counts status updates too.
+const snapshot = `
+for kind in namespaces deployments.apps statefulsets.apps daemonsets.apps jobs.batch services \
+  persistentvolumeclaims storageclasses customresourcedefinitions appprojects.argoproj.io networkpolicies; do
+  kubectl get "$kind" -A --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,G:.metadata.generation' | sed '/^Service .* kubernetes /d'
+done
+kubectl get secrets -A --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,D:.data' | sort | sha256sum
+kubectl get secrets -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name' | sort
+kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,S:.spec' | sort
+`
+
+// emptySHA256 is the digest of nothing: of a kubectl that failed in a pipe.
+const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// TestLifecycle follows one deployment from interrupted installs to its removal.
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	d := open(t, "e2e")
+	d.ok(t, "destroy") // whatever an earlier run of the tests left
+
+	spans := interrupts(t, d)
+
+	t.Run("a killed install leaves what the next one continues", func(t *testing.T) {
+		cmd := d.Module(t.Context(), "install")
+		errs, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		until(t, errs, "orchestrator/sync: running")
+		time.Sleep(2 * time.Second) // so that it is in the middle of it
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+	})
+
+	t.Run("install", func(t *testing.T) {
+		r := d.ok(t, "install")
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
+		for _, app := range apps {
+			require.Regexp(t, `(?m)^\s*`+app+`\s.*\sSynced\s+Healthy\s`, r.out)
+		}
+		requireHealthy(t, d.status(t), apps...)
+	})
+
+	t.Run("kubectl and the web app agree", func(t *testing.T) {
+		out := d.shell(t, `kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=M:.metadata.name,S:.status.sync.status,H:.status.health.status'
+for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`)
+		for _, app := range apps {
+			require.Regexp(t, `(?m)^`+app+`\s+Synced\s+Healthy`, out)
+		}
+		require.Contains(t, out, "The slipway is greased.")
+		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://cluster:6443")
+	})
+
+	var before, serial string
+	t.Run("a second install changes nothing", func(t *testing.T) {
+		before, serial = d.shell(t, snapshot), d.serial(t)
+		require.Contains(t, before, "Deployment ", "the snapshot holds the objects")
+		require.Regexp(t, `(?m)^gitea\s+gitea-admin`, before, "and the Secrets")
+		require.NotContains(t, before, emptySHA256)
+		r := d.ok(t, "install")
+		require.Contains(t, r.out, "reused")
+		require.Equal(t, before, d.shell(t, snapshot))
+		require.Equal(t, serial, d.serial(t))
+	})
+
+	t.Run("one install at a time", func(t *testing.T) {
+		first := d.Module(t.Context(), "install")
+		errs, err := first.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, first.Start())
+		until(t, errs, "infrastructure/verify: running") // the node before it waits for the lock
+		second := d.call(t, "install", "--lock-timeout", "0s")
+		require.Equal(t, 6, second.code, slipway.Tail(second.err))
+		require.Contains(t, second.err, "LOK-001")
+		require.Regexp(t, `dagger call@\S+ \(install, run \S+\) has had the lock since`, second.err)
+		require.NoError(t, first.Wait(), "the first goes on")
+		runs := d.ok(t, "runs").out
+		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
+	})
+
+	t.Run("a part of the steps", func(t *testing.T) {
+		r := d.ok(t, "install", "--only", "orchestrator")
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
+		require.Regexp(t, `(?m)^\s*postorchestrator/access\s+unselected`, r.out)
+		require.Equal(t, 2, d.call(t, "install", "--only", "moon").code)
+	})
+
+	failed := map[string]string{} // the report of a run that failed
+	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
+		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, configured+"advanced: {timeouts: {app: 45s}}\n"))
+		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "guestbook")
+		require.Regexp(t, `ErrImagePull|ImagePullBackOff|not found`, r.err)
+		require.Contains(t, r.err, "remedy")
+		report := t.TempDir()
+		d.ok(t, "report", "export", "--path", report)
+		for _, file := range []string{"report.json", "junit.xml", "summary.md", "summary.txt"} {
+			require.FileExists(t, filepath.Join(report, file))
+		}
+		require.FileExists(t, filepath.Join(report, "steps/orchestrator.sync/log.txt"))
+		require.NoDirExists(t, filepath.Join(report, "secrets"))
+		for _, file := range []string{"report.html", "report.json", "junit.xml", "summary.md", "summary.txt"} {
+			failed["the failed run's "+file] = read(t, report, file)
+		}
+		page, err := os.ReadFile(filepath.Join(report, "report.html"))
+		require.NoError(t, err)
+		require.Regexp(t, `(?s)<h2 id="applications">.*<th scope="row">guestbook</th>`, string(page), "the apps, although the run failed")
+		requireReadable(t, report)
+	})
+
+	t.Run("the corrected platform installs", func(t *testing.T) {
+		r := d.ok(t, "install")
+		for _, app := range apps {
+			require.Regexp(t, `(?m)^\s*`+app+`\s.*\sSynced\s+Healthy\s`, r.out)
+		}
+		require.Equal(t, secrets(before), secrets(d.shell(t, snapshot)))
+	})
+
+	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
+		failed["a span"] = spans.String()
+		d.requireNoLeak(t, failed)
+	})
+
+	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
+		r := d.ok(t, "destroy")
+		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
+		d.ok(t, "destroy")
+		s := d.call(t, "status")
+		require.Equal(t, 2, s.code)
+		require.Contains(t, s.err, "not installed")
+	})
+}
+
+func TestThreeFaultsAreReportedTogether(t *testing.T) {
+	d := open(t, "")
+	cmd := d.Module(t.Context(), "install", "--config", filepath.Join(root(t), "examples/config/invalid-three-faults.yaml"))
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, cmd.ProcessState.ExitCode(), slipway.Tail(string(out)))
+	for _, fault := range []string{"CFG-001", "read invalid-three-faults.yaml: ", "My_Platform", "moon", "nobody at example.com"} {
+		require.Contains(t, string(out), fault)
+	}
+	require.NotContains(t, string(out), "infrastructure/", "no step started")
+}
+
+func TestWrongBundleFileIsNamed(t *testing.T) {
+	d := open(t, "e2e-bundle")
+	bad := t.TempDir()
+	require.NoError(t, os.CopyFS(bad, os.DirFS(d.Bundle)))
+	for _, file := range []string{"images/node.tar", "manifests/argocd/core-install.yaml"} {
+		f, err := os.OpenFile(filepath.Join(bad, file), os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteString("x")
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	d.Bundle = bad
+	r := d.call(t, "install")
+	require.Equal(t, 3, r.code, slipway.Tail(r.err))
+	require.Contains(t, r.err, "images/node.tar")
+	require.Contains(t, r.err, "manifests/argocd/core-install.yaml")
+	require.NotContains(t, r.err, "infrastructure/", "no step started")
+}
+
+// serial is the one of the Terraform state.
+func (d deployment) serial(t *testing.T) string {
+	t.Helper()
+	for line := range strings.Lines(d.ok(t, "report", "file", "--path", "state.yaml", "contents").out) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && name == "terraformSerial" {
+			return value
+		}
+	}
+	t.Fatal("state.yaml has no terraformSerial")
+	return ""
+}
+
+// secrets is the part of a snapshot about Secrets.
+func secrets(snapshot string) string {
+	var out []string
+	for line := range strings.Lines(snapshot) {
+		if strings.HasSuffix(strings.TrimSpace(line), "-") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
+}
+
+// brokenPlatform is the reference platform with an image that does not exist.
+func brokenPlatform(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	examples := filepath.Join(root(t), "examples/platform")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(examples, "1.0.0"))))
+	broken := filepath.Join(examples, "broken-image")
+	require.NoError(t, filepath.WalkDir(broken, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(broken, path)
+		require.NoError(t, err)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return os.WriteFile(filepath.Join(dir, rel), text, 0o644)
+	}))
+	return dir
+}
+
+// configured begins a configuration.
+const configured = "apiVersion: slipway.sh/v1\n"
+
+// write puts text into a file of its own.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "slipway.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	return file
+}
+
+// until reads lines up to one that holds text, then lets the rest pass.
+func until(t *testing.T, r io.Reader, text string) {
+	t.Helper()
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	var seen []string
+	for lines.Scan() {
+		seen = append(seen, lines.Text())
+		if strings.Contains(lines.Text(), text) {
+			go func() { _, _ = io.Copy(io.Discard, r) }()
+			return
+		}
+	}
+	t.Fatalf("the output ended without %q:\n%s", text, slipway.Tail(strings.Join(seen, "\n")))
+}

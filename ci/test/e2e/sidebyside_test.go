@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// TestTwoDeploymentsSideBySide configures two, which are kept by name, one of them in
+// the form, and installs them at the same time; one fails at an app. Each has its own
+// cluster, passwords and records, and removing what the failed one left leaves the
+// other alone.
+func TestTwoDeploymentsSideBySide(t *testing.T) {
+	t.Parallel()
+	left, right := open(t, "e2e-left"), open(t, "e2e-right")
+	kept := t.TempDir()
+	left.Config, right.Config = kept, kept
+	cli := func(t *testing.T, d deployment, command string, args ...string) result {
+		t.Helper()
+		r := finish(t, d.CLI(t.Context(), command, args...))
+		t.Logf("slipway %s %s (%s): exit %d after %s", command, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
+		return r
+	}
+	s := left.form(t, t.TempDir(), kept)
+	s.shows("platform.release")
+	s.press("Enter", "Enter", "C-u", "=e2e-left", "Enter", "C-u", "=left.example", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
+	s.shows("e2e-left.yaml?")
+	s.press("Enter")
+	s.shows("slipway install --deployment e2e-left")
+	nameless := right // its name is in what it is given
+	nameless.Name = ""
+	r := cli(t, nameless, "configure", "--deployment", "e2e-right", "--set", "global.scale=50", "--set", "advanced.timeouts.app=45s", "--set", "global.domain=right.example")
+	require.Zero(t, r.code, r.err)
+	both := func(name string, onLeft, onRight func(*testing.T)) {
+		require.True(t, t.Run(name, func(t *testing.T) {
+			for d, do := range map[string]func(*testing.T){left.Name: onLeft, right.Name: onRight} {
+				t.Run(d, func(t *testing.T) {
+					t.Parallel()
+					do(t)
+				})
+			}
+		}))
+	}
+	broken := brokenPlatform(t)
+	both("destroy", // whatever an earlier run of the tests left
+		func(t *testing.T) { left.ok(t, "destroy") },
+		func(t *testing.T) { right.ok(t, "destroy") })
+	both("install",
+		func(t *testing.T) {
+			current := left // the first that was kept
+			current.Name = ""
+			r := cli(t, current, "install")
+			require.Zero(t, r.code, slipway.Tail(r.err))
+			require.Contains(t, r.err, "deployment e2e-left (chosen with slipway use;")
+			require.Contains(t, r.out, "https://gitea.left.example")
+		},
+		func(t *testing.T) {
+			r := cli(t, right, "install", "--platform", broken)
+			require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
+			require.Contains(t, r.err, "guestbook")
+			require.Contains(t, r.err, "45s", "it is in the configuration that is kept")
+		})
+
+	const identity = `kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}'
+kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data}'`
+	of := map[string]string{left.Name: left.shell(t, identity), right.Name: right.shell(t, identity)}
+	require.Contains(t, of[left.Name], "password")
+	require.NotEqual(t, of[left.Name], of[right.Name], "they have one cluster or one password")
+
+	r = right.ok(t, "destroy")
+	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out, "nothing is left of the failed install")
+	require.Equal(t, 2, right.call(t, "status").code, "the removed one is gone")
+	right.ok(t, "destroy") // again: there is nothing to do
+	requireHealthy(t, left.status(t), apps...)
+	require.Equal(t, of[left.Name], left.shell(t, identity), "the other one is as it was")
+	left.ok(t, "destroy")
+}

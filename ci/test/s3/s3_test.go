@@ -1,0 +1,184 @@
+// Package s3 tests what Slipway keeps in S3 against a real server, which the
+// tests build (./server) and start on this machine. The SDK under
+// test is the one that users get: ci/test/go.mod follows that of the program, and
+// the server has a module of its own.
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/conformance"
+	opener "github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/secret"
+)
+
+const bucket, region = "slipway", "us-east-1"
+
+// server builds and starts the server, and gives its address.
+func server(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "server")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Dir = "server"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	t.Setenv("AWS_ACCESS_KEY_ID", "access-key-id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary-secret-access-key")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "none"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "none"))
+	address := freeAddress(t)
+	cmd := exec.Command(program, "--dir", filepath.Join(dir, "s3"), "--listen", address, "--bucket", bucket)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = log, log
+	in, err := cmd.StdinPipe() // it ends with this process
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		require.NoError(t, in.Close())
+		require.NoError(t, <-ended)
+		if text, err := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("the server said: %s (%v)", text, err)
+		}
+	})
+	require.Eventually(t, func() bool {
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(log.Name())
+			ended <- err
+			t.Fatalf("the server ended: %v: %s", err, text)
+		default:
+		}
+		r, err := http.Get("http://" + address + "/healthz")
+		if err != nil {
+			return false
+		}
+		return r.Body.Close() == nil && r.StatusCode == http.StatusOK
+	}, time.Minute, 20*time.Millisecond)
+	return address
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().String()
+}
+
+func open(t *testing.T, address, bucket, prefix string) *store.Store {
+	t.Helper()
+	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=%s", bucket, region, address, prefix)
+	s, err := store.Open(t.Context(), url, store.Options{Openers: map[string]store.Opener{"s3": opener.Opener{}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	address := server(t)
+	var stores atomic.Int32
+	next := func(t *testing.T) (*store.Store, string) {
+		prefix := fmt.Sprintf("test-%d", stores.Add(1))
+		return open(t, address, bucket, prefix), prefix
+	}
+	t.Run("conformance", func(t *testing.T) {
+		var prefix string
+		conformance.Run(t, conformance.Suite{
+			Open: func(t *testing.T) *store.Store {
+				s, p := next(t)
+				prefix = p
+				return s
+			},
+			Again: func(t *testing.T, _ *store.Store) *store.Store { return open(t, address, bucket, prefix) },
+		})
+	})
+	t.Run("50 contenders for the lock", func(t *testing.T) {
+		s, _ := next(t)
+		conformance.Contend(t, conformance.Contest{
+			Store: func(int) lock.Store { return s }, Counter: s, Pause: 50 * time.Millisecond,
+			Options: lock.Options{TTL: 5 * time.Minute}, // no machine is that slow
+		})
+	})
+	t.Run("a dead holder", func(t *testing.T) {
+		s, _ := next(t)
+		quick := lock.Options{Beat: 100 * time.Millisecond, TTL: 2 * time.Second}
+		ctx, lease, err := lock.New(&deaf{Store: s}, quick).Acquire(t.Context(), lock.Holder{User: "alice", Host: "a"})
+		require.NoError(t, err)
+		_, _, err = lock.New(s, quick).Acquire(t.Context(), lock.Holder{User: "bob", Host: "b"})
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
+		<-ctx.Done()
+		second, taken, err := lock.New(s, quick).Acquire(t.Context(), lock.Holder{User: "bob", Host: "b"})
+		require.NoError(t, err)
+		require.ErrorIs(t, lease.Release(t.Context()), &fault.Fault{Code: lock.CodeLost})
+		require.NoError(t, taken.Release(second))
+	})
+	t.Run("journal", func(t *testing.T) {
+		s, _ := next(t)
+		l := journal.On(s, "prod")
+		d := journal.Digests{Input: "a", Config: "b", Tools: "c"}
+		a, err := l.Begin(t.Context(), "run-1", "infrastructure", "terraform", d)
+		require.NoError(t, err)
+		require.NoError(t, l.End(t.Context(), a, []byte(`{"n":1}`), nil))
+		out, why, err := l.Resume(t.Context(), "run-2", "infrastructure", "terraform", d, func(context.Context, json.RawMessage) error { return nil })
+		require.NoError(t, err)
+		require.JSONEq(t, `{"n":1}`, string(out), why)
+		runs, err := l.Runs(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"run-1", "run-2"}, runs)
+	})
+	t.Run("secrets", func(t *testing.T) {
+		s, _ := next(t)
+		_, err := secret.LocalKey(t.Context(), s)
+		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey}, "not in a bucket")
+		key, _, err := secret.NewKey()
+		require.NoError(t, err)
+		require.NoError(t, secret.Open(s, key).Put(t.Context(), "ca", secret.New([]byte("x"))))
+		got, err := secret.Open(s, key).Get(t.Context(), "ca")
+		require.NoError(t, err)
+		require.Equal(t, "x", string(got.Reveal()))
+	})
+	t.Run("no bucket", func(t *testing.T) {
+		s := open(t, address, "nowhere", "p")
+		require.ErrorIs(t, s.Check(t.Context()), &fault.Fault{Code: store.CodeNoBucket})
+		_, err := s.Get(t.Context(), "k")
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeNoBucket})
+		require.ErrorIs(t, s.Create(t.Context(), "k", nil), &fault.Fault{Code: store.CodeNoBucket})
+	})
+	t.Run("wrong credentials", func(t *testing.T) {
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "an0ther-secret-key")
+		s := open(t, address, bucket, "p")
+		err := s.Check(t.Context())
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
+		require.NotContains(t, err.Error(), "an0ther")
+		t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
+		err = open(t, address, bucket, "p").Check(t.Context())
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
+	})
+}
+
+// deaf is the store of a holder that died after it took the lock.
+type deaf struct{ *store.Store }
+
+func (d *deaf) Put(context.Context, string, []byte) error { return context.DeadlineExceeded }
