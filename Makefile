@@ -16,6 +16,9 @@ WITH_ENGINE := eval "$$($(ENGINE) env)";
 MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
 	examples/platform/apps/guestbook:...
 
+# Where the CLI has to compile besides here.
+PLATFORMS := darwin/arm64 darwin/amd64 linux/arm64 windows/amd64
+
 .PHONY: help
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
@@ -28,8 +31,12 @@ install: engine bundle ## Set everything up and install the reference platform o
 test: unit e2e ## Run the unit tests, then the real install, its second run, a broken platform and the destroy
 
 .PHONY: unit
-unit: ## Run the unit tests of every module, those of the program with the race detector
+unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
 	go vet ./...
+	@for platform in $(PLATFORMS); do \
+		echo "go build for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -ldflags "-s -w" -o /dev/null .; \
+	done
 	go test -race -shuffle=on ./...
 	go test -C ci -race ./origin
 	go test -C ci/dev -race ./build/...

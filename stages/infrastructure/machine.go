@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -46,11 +44,9 @@ func observe(root, state string) (machine, error) {
 			m.memory = limit
 		}
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(state, &fs); err != nil {
+	if m.disk, err = freeSpace(state); err != nil {
 		return m, fmt.Errorf("free space of %s: %w", state, err)
 	}
-	m.disk = int64(fs.Bavail) * fs.Bsize // the types differ between architectures
 	b, err := os.ReadFile(filepath.Join(root, "proc/filesystems"))
 	if err != nil {
 		return m, err
@@ -62,20 +58,6 @@ func observe(root, state string) (machine, error) {
 	}
 	m.netfilter = netfilter(root)
 	return m, nil
-}
-
-// netfilter tells whether the kernel filters packets: by the tables of iptables,
-// or because it opens a netlink socket to nf_tables.
-func netfilter(root string) bool {
-	if _, err := os.Stat(filepath.Join(root, "proc/net/ip_tables_names")); err == nil {
-		return true
-	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-	if err != nil {
-		return false
-	}
-	_ = unix.Close(fd)
-	return true
 }
 
 // memTotal reads MemTotal, in bytes.
