@@ -97,11 +97,7 @@ func (s *source) entry(b *bytes.Buffer, e *entry, classes []class) {
 		}
 	}
 	for _, dir := range e.raised {
-		name := dir
-		if dir == "." {
-			name = "slipway"
-		}
-		packages = append(packages, fmt.Sprintf("[%s](%s)", name, path.Join("..", dir)))
+		packages = append(packages, fmt.Sprintf("[%s](%s)", dir, path.Join("..", dir)))
 	}
 	fmt.Fprintf(b, "\n### %s\n%s\n\n", e.code, e.cause)
 	fmt.Fprintf(b, "- Remedy: %s\n- Class: %s\n- Raised by: %s\n", e.remedy, list(exits, "or"), list(packages, "and"))

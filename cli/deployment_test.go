@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/deployments"
+)
+
+// keptDeployments are deployments of these names in a folder of the test's own; text
+// follows what each must have.
+func keptDeployments(t *testing.T, text string, names ...string) deployments.Folder {
+	t.Helper()
+	t.Setenv(deployments.EnvFolder, t.TempDir())
+	folder, err := deployments.Default()
+	require.NoError(t, err)
+	for _, name := range names {
+		require.NoError(t, folder.Write(name, []byte("apiVersion: slipway.sh/v1\nglobal: {name: "+name+"}\n"+text)))
+	}
+	return folder
+}
+
+// Every command that takes a configuration takes a deployment by name.
+func TestEveryCommandTakesADeployment(t *testing.T) {
+	takes := 0
+	for name, cmd := range commands() {
+		set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+		cmd.flags(set)
+		if set.Lookup("config") == nil {
+			continue
+		}
+		require.NotNil(t, set.Lookup("deployment"), name)
+		require.Contains(t, set.Lookup("deployment").Usage, envDeployment)
+		takes++
+	}
+	require.GreaterOrEqual(t, takes, 12)
+}
+
+func TestTwoDeploymentsAreBothUsable(t *testing.T) {
+	folder := keptDeployments(t, "provider: local\n", "staging", "prod")
+	for _, name := range []string{"staging", "prod", "staging"} {
+		code, out, errs := slipway("use", name)
+		require.Zero(t, code, errs)
+		require.Equal(t, "deployment "+name+" is the current one: "+folder.File(name)+"\n", out)
+		code, out, errs = slipway("validate")
+		require.Zero(t, code, errs)
+		require.Equal(t, "valid: deployment "+name+" on local, platform 1.0.0\n", out)
+		require.Equal(t, "slipway: deployment "+name+" (chosen with slipway use; --deployment chooses another)\n", errs)
+
+		code, out, errs = slipway("validate", "--deployment", "prod")
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "deployment prod ")
+		require.Empty(t, errs, "it is on the command line")
+	}
+}
+
+func TestWhichConfigurationIsTaken(t *testing.T) {
+	folder := keptDeployments(t, "", "a", "b", "current")
+	require.NoError(t, folder.Use("current"))
+	file := configFile(t, "apiVersion: slipway.sh/v1\nglobal: {name: file}\n")
+	const other = "; --deployment chooses another)\n"
+	for what, c := range map[string]struct {
+		args      []string
+		env       string
+		name, say string
+	}{
+		"a file":              {[]string{"--config", file}, "a", "file", ""},
+		"a file and a name":   {[]string{"--config", file, "--name", "a"}, "b", "a", ""},
+		"a deployment":        {[]string{"--deployment", "a"}, "b", "a", ""},
+		"and its name":        {[]string{"--deployment", "a", "--name", "a"}, "b", "a", ""},
+		"a name that is kept": {[]string{"--name", "a"}, "b", "a", ""},
+		"a name that is not":  {[]string{"--name", "new"}, "b", "new", ""},
+		"the environment":     {nil, "b", "b", "slipway: deployment b (chosen with SLIPWAY_DEPLOYMENT" + other},
+		"the current one":     {nil, "", "current", "slipway: deployment current (chosen with slipway use" + other},
+		"standard input":      {[]string{"--config", "-"}, "a", "slipway", ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Setenv(envDeployment, c.env)
+			code, out, errs := slipway(append([]string{"env"}, c.args...)...)
+			require.Zero(t, code, errs)
+			require.Contains(t, out, "export SLIPWAY_CONFIG_GLOBAL_NAME='"+c.name+"'\n")
+			require.Equal(t, c.say, errs)
+		})
+	}
+
+	require.NoError(t, folder.Use(""))
+	code, out, errs := slipway("validate")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "deployment slipway ", "the defaults")
+	require.Empty(t, errs)
+
+	require.NoError(t, folder.Use("a"))
+	t.Setenv(moduleEnv, "1")
+	t.Setenv(envDeployment, "b")
+	code, out, errs = slipway("validate")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "deployment slipway ", "nothing is kept in the module")
+	require.Empty(t, errs)
+}
+
+// CI has no home now and then, and no deployment there: nothing asks for one.
+func TestWithoutAHomeTheDefaultsAreTaken(t *testing.T) {
+	for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", deployments.EnvFolder} {
+		t.Setenv(variable, "")
+	}
+	for _, args := range [][]string{{"validate"}, {"env", "--name", "slipway"}} {
+		code, out, errs := slipway(args...)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "slipway")
+		require.Empty(t, errs)
+	}
+	code, _, errs := slipway("validate", "--deployment", "a")
+	require.Equal(t, 3, code)
+	require.Contains(t, errs, "CFG-010")
+}
+
+func TestDeploymentsThatCannotBeTaken(t *testing.T) {
+	folder := keptDeployments(t, "", "staging")
+	require.NoError(t, folder.Write("prod", []byte("apiVersion: slipway.sh/v1\nglobal: {name: staging}\n")))
+	require.NoError(t, folder.Write("broken", []byte("apiVersion: slipway.sh/v1\nglobal: {name: broken, scale: 3}\n")))
+	file := configFile(t, "apiVersion: slipway.sh/v1\n")
+	for what, c := range map[string]struct {
+		args []string
+		env  string
+		says []string
+	}{
+		"a file too":             {[]string{"validate", "--deployment", "staging", "--config", file}, "", []string{"give either --config or --deployment"}},
+		"another name":           {[]string{"status", "--deployment", "staging", "--name", "x"}, "", []string{"--deployment is staging and --name is x"}},
+		"an empty one":           {[]string{"status", "--deployment", ""}, "staging", []string{"--deployment is empty"}},
+		"not kept":               {[]string{"status", "--deployment", "stagin"}, "", []string{"CFG-008", "there are broken, prod, staging", `did you mean "staging"?`}},
+		"no name":                {[]string{"status", "--deployment", "../x"}, "", []string{"CFG-008"}},
+		"not kept, environment":  {[]string{"status"}, "gone", []string{"CFG-008", `SLIPWAY_DEPLOYMENT: find deployment "gone"`}},
+		"another one's":          {[]string{"status", "--deployment", "prod"}, "", []string{"CFG-011", "kept as deployment prod", "global.name in it is staging", "set global.name to prod", folder.File("prod")}},
+		"another one's, by name": {[]string{"status", "--name", "prod"}, "", []string{"CFG-011"}},
+		"another one's, checked": {[]string{"validate", "--deployment", "prod"}, "", []string{"CFG-011"}},
+		"a mistake":              {[]string{"status", "--deployment", "broken"}, "", []string{"CFG-001", "read " + folder.File("broken"), "line 2: global.scale", "slipway validate --deployment broken checks"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Setenv(envDeployment, c.env)
+			code, _, errs := slipway(c.args...)
+			require.Equal(t, 2, code, errs)
+			for _, text := range c.says {
+				require.Contains(t, errs, text)
+			}
+		})
+	}
+
+	require.NoError(t, folder.Use("staging"))
+	require.NoError(t, os.Remove(folder.File("staging")))
+	code, _, errs := slipway("status")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "CFG-009")
+	require.Contains(t, errs, "slipway use NAME")
+}
+
+// What is relative in a file that is kept is so to where it is.
+func TestAPlatformReleaseBesideWhatIsKept(t *testing.T) {
+	folder := keptDeployments(t, "platform: {release: ./mine}\n", "staging")
+	code, _, errs := slipway("config", "explain", "--deployment", "staging")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "CFG-004")
+	require.Contains(t, errs, filepath.Join(filepath.Dir(folder.File("staging")), "mine"))
+}
+
+func TestWhatIsKeptIsMigratedByName(t *testing.T) {
+	folder := keptDeployments(t, "")
+	require.NoError(t, folder.Write("blue", []byte(older)))
+	code, _, errs := slipway("validate", "--deployment", "blue")
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "slipway config migrate --deployment blue writes it so")
+
+	code, out, errs := slipway("config", "migrate", "--deployment", "blue")
+	require.Zero(t, code, errs)
+	require.Equal(t, folder.File("blue")+" is now of version slipway.sh/v1; the original is "+folder.File("blue")+".orig\n", out)
+	for _, file := range []string{folder.File("blue"), folder.File("blue") + ".orig"} {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode())
+	}
+	names, err := folder.Names()
+	require.NoError(t, err)
+	require.Equal(t, []string{"blue"}, names)
+	code, _, errs = slipway("validate", "--deployment", "blue")
+	require.Zero(t, code, errs)
+	require.Empty(t, errs)
+}
+
+// The process in the background works on the deployment that was chosen, also when
+// another one is chosen meanwhile.
+func TestTheProcessInTheBackgroundIsToldOfTheDeployment(t *testing.T) {
+	folder := keptDeployments(t, "", "dev")
+	require.NoError(t, folder.Use("dev"))
+	for _, args := range [][]string{nil, {"--deployment", "dev"}} {
+		tt := keepingTarget(t, args...)
+		_, err := tt.load(quiet())
+		require.NoError(t, err)
+		require.Equal(t, []string{"cluster", "--lend", "--deployment=dev"}, tt.lenderArgs())
+	}
+}
+
+func TestCommandsForTheSameDeployment(t *testing.T) {
+	folder := keptDeployments(t, "", "dev", "other")
+	require.NoError(t, folder.Use("other"))
+	file := folder.File("dev")
+	for _, c := range []struct {
+		args       []string
+		text, want string
+	}{
+		{[]string{"--deployment", "dev"}, "slipway install, then slipway cluster --stop", "slipway install --deployment dev, then slipway cluster --deployment dev --stop"},
+		{[]string{"--deployment", "dev"}, "slipway validate --config FILE checks it", "slipway validate --deployment dev checks it"},
+		{[]string{"--deployment", "dev"}, "slipway report, or dagger call report", "slipway report --deployment dev, or dagger call report --config " + file},
+		{[]string{"--name", "dev"}, "slipway report, or dagger call report", "slipway report --name dev, or dagger call report --config " + file + " --name dev"},
+		{nil, "slipway report, or dagger call report", "slipway report, or dagger call report --config " + folder.File("other")},
+		{[]string{"--config", "c.yaml"}, "slipway report, or dagger call report", "slipway report --config c.yaml, or dagger call report --config c.yaml"},
+		{[]string{"--deployment", "dev"}, "slipway use NAME, slipway explain X", "slipway use NAME, slipway explain X"},
+	} {
+		set := pflag.NewFlagSet("install", pflag.ContinueOnError)
+		tt := targetFlags(set)
+		require.NoError(t, set.Parse(c.args))
+		require.NoError(t, tt.choose(quiet().err))
+		require.Equal(t, c.want, addressed(set)(c.text))
+	}
+}
+
+// What was chosen before a command that fails is in the commands of its remedy.
+func TestTheRemedyOfADeploymentNamesIt(t *testing.T) {
+	keptDeployments(t, "", "dev")
+	t.Setenv("SLIPWAY_BUNDLE", "")
+	t.Setenv("SLIPWAY_LOCK", "")
+	code, _, errs := slipway("toolchain", "--deployment", "dev")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "such as: slipway toolchain --deployment dev -- kubectl")
+	code, _, errs = slipway("status", "--deployment", "dev")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "BUN-006")
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/config"
+)
+
+const envLong = `What it prints is for a POSIX shell: eval "$(slipway env)". There is a variable
+for each value in effect, and none for an empty one: global.name is
+SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
+text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
+else than text, and what has a comma in an item are left out. No secret is among
+them, since a configuration only says where secrets are. For a deployment that is
+kept SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`
+
+// envCommand is `slipway env`: the values of a configuration as variables of a shell.
+func envCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := &target{}
+	configurationFlags(set, t)
+	set.StringVarP(&t.name, "name", "n", "", "name of the deployment: one of slipway configure, or a new one; with --config it replaces the name there")
+	set.StringVar(&t.state, "state", "", "URL of the bucket with the deployment's state; replaces state.url")
+	return func(_ context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		cfg, err := t.load(io)
+		if err != nil {
+			return err
+		}
+		all, err := variables(cfg)
+		if err != nil {
+			return err
+		}
+		if t.byName {
+			all.set = append([]variable{{envDeployment, t.deployment}}, all.set...)
+		}
+		for _, path := range all.unfit {
+			fmt.Fprintf(io.err, "slipway: %s is left out: there is a comma in an item, an equals sign in a name, or a NUL character\n", path)
+		}
+		return export(io.out, all.set)
+	}
+}
+
+// export prints variables for a shell to evaluate.
+func export(w io.Writer, all []variable) error {
+	var b strings.Builder
+	for _, v := range all {
+		fmt.Fprintf(&b, "export %s='%s'\n", v.name, strings.ReplaceAll(v.value, "'", `'\''`))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// variable is an environment variable.
+type variable struct{ name, value string }
+
+// assigned are the values of a configuration as environment variables, by their
+// paths.
+type assigned struct {
+	set   []variable
+	unfit []string // what a variable cannot hold, though it is of a kind that is there
+}
+
+// variables are the values in effect, in the order of their paths.
+func variables(cfg *config.Config) (*assigned, error) {
+	dec := json.NewDecoder(bytes.NewReader(cfg.Canonical()))
+	dec.UseNumber()
+	var values map[string]any
+	if err := dec.Decode(&values); err != nil {
+		return nil, fmt.Errorf("read the configuration back: %w", err)
+	}
+	out := &assigned{}
+	out.mapping("", values, describe())
+	return out, nil
+}
+
+// mapping adds what is in a mapping: the fields of one that has some, the entries of
+// one whose entries have some, and a mapping of text as one variable.
+func (x *assigned) mapping(path string, values map[string]any, schema *jsonschema.Schema) {
+	entry := schema.AdditionalProperties
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if schema.Properties != nil {
+			if field, ok := schema.Properties.Get(key); ok {
+				x.value(strings.TrimPrefix(path+"."+key, "."), values[key], field)
+			}
+		} else if entry != nil && entry.Properties != nil {
+			x.value(path+"."+key, values[key], entry)
+		}
+	}
+	if schema.Properties != nil || entry != nil && entry.Properties != nil {
+		return
+	}
+	var items []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		text, ok := values[key].(string)
+		if !ok {
+			return
+		}
+		if strings.Contains(key, "=") {
+			x.unfit = append(x.unfit, path)
+			return
+		}
+		items = append(items, key+"="+text)
+	}
+	x.list(path, items)
+}
+
+// value adds the value at path.
+func (x *assigned) value(path string, value any, schema *jsonschema.Schema) {
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		x.mapping(path, value, schema)
+	case []any:
+		var items []string
+		for _, item := range value {
+			switch item.(type) {
+			case map[string]any, []any, nil:
+				return
+			}
+			items = append(items, fmt.Sprint(item))
+		}
+		x.list(path, items)
+	default:
+		x.add(path, fmt.Sprint(value))
+	}
+}
+
+// list adds a list that has no commas in its items.
+func (x *assigned) list(path string, items []string) {
+	if slices.ContainsFunc(items, func(s string) bool { return strings.Contains(s, ",") }) {
+		x.unfit = append(x.unfit, path)
+		return
+	}
+	x.add(path, strings.Join(items, ","))
+}
+
+func (x *assigned) add(path, value string) {
+	switch {
+	case value == "":
+	case strings.Contains(value, "\x00"):
+		x.unfit = append(x.unfit, path)
+	default:
+		x.set = append(x.set, variable{config.Variable(path), value})
+	}
+}

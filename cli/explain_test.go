@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/docs"
+)
+
+func TestExplainShowsTheEntryOfACode(t *testing.T) {
+	code, out, errs := slipway("explain", "plt-006")
+	require.Zero(t, code, errs)
+	require.Equal(t, `PLT-006
+
+The reference platform has no release of that version.
+
+- Remedy: Choose one of those that the error lists, or give a path with a slash in it.
+- Class: usage (exit code 2)
+- Raised by: examples/platform
+`, out)
+}
+
+func TestEveryCodeOfThePageCanBeExplained(t *testing.T) {
+	entries := explanations()
+	require.Len(t, entries, strings.Count(docs.Errors, "\n### "))
+	for code, text := range entries {
+		require.NotContains(t, text, "#", code)
+		require.Contains(t, text, "- Remedy: ", code)
+		require.NotContains(t, text, "](", code)
+	}
+}
+
+func TestExplainNamesTheCodesThereAre(t *testing.T) {
+	for what, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a number that is not there": {[]string{"PRV-1"}, `there is no code "PRV-1"; there are PRV-001`},
+		"no such prefix":             {[]string{"moon"}, "codes begin with BUN, CFG, CTR, "},
+		"no code":                    {nil, "give one code"},
+		"two":                        {[]string{"a", "b"}, "give one code"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			code, out, errs := slipway(append([]string{"explain"}, c.args...)...)
+			require.Equal(t, 2, code)
+			require.Empty(t, out)
+			require.Contains(t, errs, c.says)
+			require.Contains(t, errs, "See slipway explain --help.")
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// line is a parsed command line.
+func line(t *testing.T, name string, args ...string) *pflag.FlagSet {
+	t.Helper()
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	commands()[name].flags(set)
+	require.NoError(t, set.Parse(args))
+	return set
+}
+
+// A command in a remedy works on what the command line worked on.
+func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
+	for _, c := range []struct {
+		args       []string
+		text, want string
+	}{
+		{nil, "run again: slipway install", "run again: slipway install"},
+		{[]string{"--name", "dev"}, "run again: slipway install; to look: slipway status", "run again: slipway install --name dev; to look: slipway status --name dev"},
+		{[]string{"-n", "dev", "-c", "my dev.yaml"}, "then run slipway install again", "then run slipway install --config 'my dev.yaml' --name dev again"},
+		{[]string{"--name", "dev"}, "(slipway report, or dagger call report)", "(slipway report --name dev, or dagger call report --name dev)"},
+		{[]string{"--name", "dev", "--config", "c.yaml"}, "slipway cluster --name dev   # runs it", "slipway cluster --config c.yaml --name dev   # runs it"},
+		{[]string{"--name", "dev"}, "slipway toolchain -- kubectl get pods", "slipway toolchain --name dev -- kubectl get pods"},
+		{[]string{"--name", "dev"}, "slipway unlock --force --reason '…'", "slipway unlock --name dev --force --reason '…'"},
+		{[]string{"--lock", "l.json", "--registry", "r.example.com"}, "slipway install, or dagger call install", "slipway install --lock l.json --registry r.example.com, or dagger call --lock l.json --registry r.example.com install"},
+		{[]string{"--platform", "./mine"}, "slipway install, then slipway status", "slipway install --platform ./mine, then slipway status"},
+		{[]string{"--name", "dev"}, "slipway bundle push DIR, slipway explain X, a slipway that floats", "slipway bundle push DIR, slipway explain X, a slipway that floats"},
+		{[]string{"--state", "s3://b?region=x", "--state-key", "key.txt", "--state-credentials", "aws.env"},
+			"see that it is gone: slipway runs; then slipway unlock --force, or dagger call unlock",
+			"see that it is gone: slipway runs --state 's3://b?region=x' --state-key key.txt --state-credentials aws.env; " +
+				"then slipway unlock --state 's3://b?region=x' --state-key key.txt --state-credentials aws.env --force, " +
+				"or dagger call --state 's3://b?region=x' --state-key file:key.txt --state-credentials file:aws.env unlock"},
+		{[]string{"--state", "s3://b", "--lock", "l.json"}, "slipway install --state-key FILE --lock-timeout 1m", "slipway install --lock l.json --state s3://b --state-key FILE --lock-timeout 1m"},
+		{[]string{"--state", "s3://me:hunter2@b"}, "slipway validate, slipway install", "slipway validate, slipway install"},
+	} {
+		require.Equal(t, c.want, addressed(line(t, "install", c.args...))(c.text))
+	}
+
+	t.Setenv(moduleEnv, "1")
+	got := addressed(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"))("dagger call install")
+	require.Equal(t, "dagger call install --config c.yaml --name dev", got, "where the module has its files means nothing to who called it")
+	got = addressed(line(t, "runs", "--state", "gs://b", "--state-key", "/slipway/in/state-key"))("dagger call runs")
+	require.Equal(t, "dagger call --state gs://b runs", got, "a URL does")
+}
+
+func TestAnErrorIsPrintedWithCommandsForTheSameDeployment(t *testing.T) {
+	f := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken"), Fix: "slipway destroy", Log: "steps/x/log.txt"}
+	var w bytes.Buffer
+	require.Equal(t, 4, complain(&w, "install", addressed(line(t, "install", "--name", "dev")), f))
+	require.Equal(t, "\nerror NOT-001: broken\n  remedy: slipway destroy --name dev\n"+
+		"  log:    steps/x/log.txt in the run's report (slipway report --name dev, or dagger call report --name dev)\n", w.String())
+
+	code, _, errs := slipway("toolchain", "--name", "dev")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "such as: slipway toolchain --name dev -- kubectl")
+}

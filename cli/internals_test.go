@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/state"
+)
+
+// TestState_report: what a run keeps is one record; a report is everything that
+// is made from it.
+func TestState_report(t *testing.T) {
+	root, out, file := t.TempDir(), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "keep.json")
+	code, _, errs := slipway("state", "--root", root, "report", out)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "\nerror DEP-001: no run was recorded\n")
+
+	r := &report.Run{ID: "20260102-030405-a1b2c3", Workflow: "install", Deployment: "blue", Started: time.Now()}
+	r.Plan([]pipeline.Node{{Key: pipeline.Key{Stage: "a", Name: "b"}}})
+	r.Finish(nil, nil, time.Now())
+	record, err := r.Encode()
+	require.NoError(t, err)
+	kept, err := json.Marshal(contract.Kept{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: "version: 1\n"})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, kept, 0o600))
+	code, _, errs = slipway("state", "--root", root, "keep", file)
+	require.Zero(t, code, errs)
+
+	code, _, errs = slipway("state", "--root", root, "report", out)
+	require.Zero(t, code, errs)
+	for _, name := range []string{"report.json", "report.html", "junit.xml", "summary.md", "summary.txt", "state.yaml"} {
+		require.FileExists(t, filepath.Join(out, name))
+	}
+	id, err := os.ReadFile(out + ".id")
+	require.NoError(t, err)
+	require.Equal(t, r.ID, string(id))
+	entries, err := os.ReadDir(filepath.Join(root, "runs", r.ID))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "the volume keeps what cannot be made again")
+
+	code, _, errs = slipway("state", "--root", root, "show", file)
+	require.Zero(t, code, errs)
+	shown, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(shown), `"outcome":"succeeded"`)
+}
+
+// TestState_ofARunWithoutAnEnd: status, report and runs say that it runs while it
+// holds the lock, and that it was interrupted when it does not.
+func TestState_ofARunWithoutAnEnd(t *testing.T) {
+	root := t.TempDir()
+	r := &report.Run{ID: "20260102-030405-a1b2c3", Workflow: "install", Deployment: "blue", Started: time.Now(), Outcome: report.Running}
+	r.Plan([]pipeline.Node{{Key: pipeline.Key{Stage: "a", Name: "done"}}, {Key: pipeline.Key{Stage: "a", Name: "working"}}, {Key: pipeline.Key{Stage: "a", Name: "waiting"}}})
+	record, err := r.Encode()
+	require.NoError(t, err)
+	s, place := volume(t, root), state.Place{Volume: root}
+	require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{
+		report.RecordFile:          record,
+		"steps/a.done/result.json": []byte(`{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z"}`),
+		"steps/a.working/log.txt":  []byte("working\n"),
+	}))
+	_, err = journal.On(s, "blue").Begin(t.Context(), r.ID, "a", "working", journal.Digests{})
+	require.NoError(t, err)
+
+	says := func(outcome, working string) {
+		t.Helper()
+		stored, err := showState(t.Context(), place, s)
+		require.NoError(t, err)
+		var text bytes.Buffer
+		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
+		require.NoError(t, status.Text(&text))
+		require.Contains(t, text.String(), ": "+outcome+", run")
+		require.Regexp(t, "a/done +succeeded", text.String())
+		require.Regexp(t, "a/working +"+working, text.String())
+		require.Regexp(t, "a/waiting +pending", text.String())
+
+		out := filepath.Join(t.TempDir(), "report")
+		require.NoError(t, reportState(t.Context(), s, "", out))
+		summary, err := os.ReadFile(filepath.Join(out, report.SummaryFile))
+		require.NoError(t, err)
+		require.Contains(t, string(summary), ": "+outcome+", run "+r.ID)
+
+		list, err := storedRuns(t.Context(), s, "blue", "")
+		require.NoError(t, err)
+		text.Reset()
+		require.NoError(t, listRuns(&text, list.([]contract.RunSummary)))
+		require.Regexp(t, r.ID+" +install +"+outcome+" +- ", text.String())
+
+		one, err := storedRuns(t.Context(), s, "blue", r.ID)
+		require.NoError(t, err)
+		detail := one.(contract.RunDetail)
+		require.EqualValues(t, outcome, detail.Record.Outcome)
+		require.Len(t, detail.Attempts, 1)
+		require.EqualValues(t, working, detail.Attempts[0].Status)
+	}
+	says("interrupted", "interrupted")
+
+	l := openLock(s, io.Discard)
+	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: r.ID})
+	require.NoError(t, err)
+	says("running", "running")
+	require.NoError(t, lease.Release(t.Context()))
+	says("interrupted", "interrupted")
+
+	_, lease, err = l.Acquire(t.Context(), lock.Holder{Run: "20260102-040506-d4e5f6"})
+	require.NoError(t, err)
+	says("interrupted", "interrupted") // another run holds it
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// TestState_kubeconfig: a deployment without a cluster has none, which is no error.
+func TestState_kubeconfig(t *testing.T) {
+	root, file := t.TempDir(), filepath.Join(t.TempDir(), "kubeconfig")
+	code, _, errs := slipway("state", "--root", root, "kubeconfig", file)
+	require.Zero(t, code, errs)
+	require.NoFileExists(t, file)
+
+	require.NoError(t, os.Mkdir(filepath.Join(root, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), []byte("c4nary"), 0o600))
+	code, out, errs := slipway("state", "--root", root, "kubeconfig", file)
+	require.Zero(t, code, errs)
+	require.NotContains(t, out+errs, "c4nary", "what is printed is in the engine's log")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "c4nary", string(text))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}

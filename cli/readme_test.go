@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+// TestReadmesWayToABrowser: with the configuration and the hosts in README.md,
+// every link of the reference platform opens.
+func TestReadmesWayToABrowser(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`printf '(apiVersion: slipway\.sh/v1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(readme)
+	require.NotNil(t, found)
+	registry := providerRegistry()
+	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), config.Options{Providers: registry.Names(), Section: registry.Validate})
+	require.NoError(t, err)
+	ports := local.Provider{}.Node(providers.Deployment{Section: cfg.Section("local")}).Ports
+
+	files, err := reference.Release(cfg.Platform.Release)
+	require.NoError(t, err)
+	release, err := platform.Load(files)
+	require.NoError(t, err)
+	require.NotEmpty(t, release.Links)
+	for _, l := range release.Links {
+		u, err := url.Parse(l.URL(cfg.Global.Domain, cfg.Global.Name))
+		require.NoError(t, err)
+		port, err := strconv.Atoi(l.Service[strings.LastIndexByte(l.Service, ':')+1:])
+		require.NoError(t, err)
+		require.Contains(t, ports, port, l.Name)
+		require.Regexp(t, `echo '127\.0\.0\.1 .*`+regexp.QuoteMeta(u.Host)+`.*' >> /etc/hosts`, string(readme))
+		require.Contains(t, string(readme), u.String())
+	}
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
+	t := targetFlags(set)
+	output := set.StringP("output", "o", "report", "directory to write: a new or an empty one, or that of an earlier report, which is replaced")
+	run := set.String("run", "", "id of the run; the last one if not given")
+	return func(ctx context.Context, io streams, args []string) error {
+		if err := noArgs(args); err != nil {
+			return err
+		}
+		if err := forReport(*output); err != nil {
+			return err
+		}
+		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
+			id := ""
+			err := replace(*output, func(dir string) (err error) {
+				id, err = c.Report(ctx, *run, dir)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(io.out, "%s: run %s\n", filepath.Join(*output, report.PageFile), id)
+			return nil
+		})
+	}
+}
+
+// forReport refuses a directory that holds anything but an earlier report.
+func forReport(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		return nil
+	}
+	for _, e := range entries {
+		if !report.Holds(e.Name()) {
+			err = fmt.Errorf("it holds %s, which is no part of a report", e.Name())
+			break
+		}
+	}
+	if err == nil {
+		var record []byte
+		if record, err = os.ReadFile(filepath.Join(dir, report.RecordFile)); err == nil {
+			_, err = report.Decode(record)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return &fault.Fault{Code: codeOutput, Class: fault.Usage, Op: "write the report to " + dir, Err: err,
+		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --output DIR"}
+}
+
+// replace has write make a directory beside dir and then gives it dir's name. What
+// dir held is kept until then, and for good when something goes wrong.
+func replace(dir string, write func(string) error) (err error) {
+	op := func(err error) error { return fmt.Errorf("write %s: %w", dir, err) }
+	if dir, err = filepath.Abs(dir); err != nil {
+		return op(err)
+	}
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
+		return write(dir) // nothing to keep; it may be a mount, which cannot be renamed
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return op(err)
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(dir), ".slipway-*")
+	if err != nil {
+		return op(err)
+	}
+	stranded := false // dir's content is beside it still
+	defer func() {
+		if !stranded {
+			err = errors.Join(err, os.RemoveAll(beside))
+		}
+	}()
+	fresh, old := filepath.Join(beside, "new"), filepath.Join(beside, "old")
+	if err := write(fresh); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return op(err)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		back := os.Rename(old, dir)
+		stranded = back != nil && !errors.Is(back, fs.ErrNotExist)
+		if stranded {
+			err = fmt.Errorf("%w; what it held is in %s: %w", err, old, back)
+		}
+		return op(err)
+	}
+	return nil
+}

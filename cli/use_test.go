@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheDeploymentsThatAreKeptAreListed(t *testing.T) {
+	folder := keptDeployments(t, "", "dev", "staging")
+	dir := filepath.Dir(folder.File("dev"))
+	require.NoError(t, folder.Write("cloud", []byte("apiVersion: slipway.sh/v1\nglobal: {name: cloud}\nprovider: aws\naws: {region: eu-central-1}\n")))
+	require.NoError(t, folder.Write("wrong", []byte("apiVersion: slipway.sh/v1\nglobal: {name: right}\n")))
+	require.NoError(t, folder.Use("dev"))
+	code, out, errs := slipway("use")
+	require.Zero(t, code, errs)
+	require.Empty(t, errs)
+	require.Equal(t, "  cloud    aws          "+dir+"/cloud.yaml\n"+
+		"* dev      local        "+dir+"/dev.yaml\n"+
+		"  staging  local        "+dir+"/staging.yaml\n"+
+		"  wrong    (not valid)  "+dir+"/wrong.yaml\n", out)
+
+	require.NoError(t, os.Remove(folder.File("dev")))
+	code, out, errs = slipway("use")
+	require.Equal(t, 2, code)
+	require.Contains(t, out, "  staging  local ", "one of them is to be chosen")
+	require.NotContains(t, out, "* ")
+	require.Contains(t, errs, "CFG-009")
+	require.Contains(t, errs, "slipway use NAME")
+}
+
+func TestNoDeploymentIsKept(t *testing.T) {
+	keptDeployments(t, "")
+	code, out, errs := slipway("use")
+	require.Zero(t, code, errs)
+	require.Equal(t, "no deployment is kept; slipway configure makes one\n", out)
+
+	code, out, errs = slipway("use", "dev")
+	require.Equal(t, 2, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, "CFG-008")
+	require.Contains(t, errs, "slipway configure")
+}
+
+func TestNoneIsChosen(t *testing.T) {
+	folder := keptDeployments(t, "", "dev")
+	require.NoError(t, folder.Use("dev"))
+	code, out, errs := slipway("use", "--none")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "no deployment is chosen")
+	require.Empty(t, errs)
+	current, err := folder.Current()
+	require.NoError(t, err)
+	require.Empty(t, current)
+
+	for _, args := range [][]string{{"use", "--none", "dev"}, {"use", "dev", "dev"}, {"use", ""}} {
+		code, _, errs := slipway(args...)
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, "See slipway use --help.")
+	}
+}
+
+func TestAVariableThatComesFirstIsToldOf(t *testing.T) {
+	keptDeployments(t, "", "dev", "staging")
+	t.Setenv(envDeployment, "staging")
+	code, _, errs := slipway("use", "dev")
+	require.Zero(t, code, errs)
+	require.Equal(t, "slipway: in this shell commands go on working on staging: SLIPWAY_DEPLOYMENT is set, and comes first\n", errs)
+	code, _, errs = slipway("use", "staging")
+	require.Zero(t, code, errs)
+	require.Empty(t, errs)
+}
