@@ -27,6 +27,7 @@ type settings struct {
 	bundle  string
 	rounds  int
 	only    string
+	cold    bool
 	verbose bool
 }
 
@@ -37,6 +38,7 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE)")
 	set.IntVar(&s.rounds, "rounds", 2, "how often everything is measured; the table shows medians")
 	set.StringVar(&s.only, "only", "", "measure only module, cli, resumed, kept or script")
+	set.BoolVar(&s.cold, "cold", false, "measure cold installs only")
 	set.BoolVar(&s.verbose, "verbose", false, "show what the installers print")
 	if err := set.Parse(args); err != nil {
 		return s, err
@@ -47,13 +49,27 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	case s.rounds < 1:
 		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
 	case !slices.Contains([]string{"", "module", "cli", "resumed", "kept", "script"}, s.only):
-		return s, fmt.Errorf("there is nobody called %q: give module, cli, resumed, kept or script", s.only)
+		return s, fmt.Errorf("there is no installer %q: give module, cli, resumed, kept or script", s.only)
 	case s.bundle == "":
 		return s, errors.New("no bundle: give --bundle DIR, or run make bench")
 	}
 	var err error
 	s.bundle, err = filepath.Abs(s.bundle)
 	return s, err
+}
+
+// choose gives those of all that the flags want measured, and of each the kinds.
+func (s settings) choose(all []contestant) []contestant {
+	var chosen []contestant
+	for _, c := range all {
+		if s.cold {
+			c.kinds = slices.DeleteFunc(slices.Clone(c.kinds), func(k kind) bool { return k != cold })
+		}
+		if len(c.kinds) > 0 && (s.only == "" || c.name == "bench-"+s.only) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
 }
 
 // run is the whole program; it returns the exit code: 0 when everything that was
@@ -137,8 +153,9 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}}},
 		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}},
 	}
-	if s.only != "" {
-		contestants = slices.DeleteFunc(contestants, func(c contestant) bool { return c.name != "bench-"+s.only })
+	contestants = s.choose(contestants)
+	if len(contestants) == 0 {
+		return fmt.Errorf("%s has no cold install", s.only)
 	}
 	// Removing what an earlier bench left also warms the engine: images are
 	// imported, the bundle is verified and the module is compiled, for all alike.

@@ -110,3 +110,16 @@ func TestAnInstallThatIsToFail(t *testing.T) {
 	remove()
 	require.NoFileExists(t, file)
 }
+
+func TestChoose(t *testing.T) {
+	all := []contestant{
+		{name: "bench-cli", kinds: []kind{cold, second}},
+		{name: "bench-kept", kinds: []kind{failed, resumed}},
+		{name: "bench-script", kinds: []kind{cold, second, repeated}},
+	}
+	require.Equal(t, all, settings{}.choose(all))
+	require.Equal(t, []contestant{{name: "bench-script", kinds: []kind{cold}}}, settings{only: "script", cold: true}.choose(all))
+	require.Equal(t, []contestant{{name: "bench-cli", kinds: []kind{cold}}, {name: "bench-script", kinds: []kind{cold}}}, settings{cold: true}.choose(all))
+	require.Empty(t, settings{only: "kept", cold: true}.choose(all))
+	require.Len(t, all[2].kinds, 3, "what was given is left alone")
+}

@@ -5,7 +5,7 @@ say gitea
 cat >"$tmp/values.yaml" <<END
 images: {gitea: "$image_gitea"}
 host: gitea.$domain
-scale: small
+scale: "50"
 storageClass: $class
 tls: {secretName: gitea-tls}
 END
@@ -201,7 +201,7 @@ infrastructure:
   database: {kind: in-cluster}
 platform: 1.0.0
 repository: {revision: main, url: "https://$git_host/slipway/platform.git"}
-scale: small
+scale: "50"
 storageClass: $class
 END
 push "$tmp/tree" platform "reference 1.0.0 for $DEPLOYMENT"

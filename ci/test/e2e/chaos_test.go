@@ -17,7 +17,7 @@ import (
 func TestChaos(t *testing.T) {
 	d := open(t, "e2e-chaos")
 	logs := filepath.Join(t.TempDir(), "logs")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "../chaos",
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos",
 		"--rounds", "1", "--kinds", "engine", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
