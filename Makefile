@@ -103,6 +103,5 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files, docs/errors.md
-	go test ./config/... ./examples/platform/... ./pipeline/report -update
-	go run ./docs/errors
+	go test ./config/... ./examples/platform/... ./pipeline/report ./docs -update
 	go run ./docs/configuration

@@ -6,53 +6,34 @@ import "github.com/slipway-sh/slipway/fault"
 // are called; and of what has no code.
 const (
 	// codeUnreadable: the configuration file cannot be read.
-	// Remedy: give the path of a file that exists: `--config slipway.yaml`.
 	codeUnreadable fault.Code = "CFG-003"
 	// codeNoDirectory: a directory that was named does not exist, or `dagger call`
 	// cannot see it: the path of a platform release in the configuration.
-	// Remedy: give the path of a directory that exists; with `dagger call` a
-	// platform release also goes with `--platform DIR`.
 	codeNoDirectory fault.Code = "CFG-004"
 	// codeNoKey: the private key of a given certificate is not where the
 	// configuration says.
-	// Remedy: put it where `tls.key` of the configuration says, or give
-	// `--tls-key FILE`.
 	codeNoKey fault.Code = "CFG-005"
 	// codeNoPassword: a password that the configuration refers to is not where it
 	// says.
-	// Remedy: put it there, or give it in the file of `--secrets`; with `dagger call`
-	// that is the only way.
 	codeNoPassword fault.Code = "CFG-007"
 	// codeNoImages: neither a bundle nor a lock was given.
-	// Remedy: give `--bundle DIR` (SLIPWAY_BUNDLE), or `--lock FILE`
-	// (SLIPWAY_LOCK).
 	codeNoImages fault.Code = "BUN-006"
 	// codeNoLock: there is no `lock.yaml` at that path.
-	// Remedy: `slipway lock update --file containers/lock/lock.yaml`
 	codeNoLock fault.Code = "LCK-002"
 	// codeNoRegistry: neither the configuration nor the lock names the
 	// registry.
-	// Remedy: give `--registry host/path`, or set `advanced.registry` in the
-	// configuration.
 	codeNoRegistry fault.Code = "REG-010"
 	// codeNoMirror: the registry is on the engine's own machine, which the
 	// cluster's node reaches at another address only.
-	// Remedy: set `local.registryMirror` in the configuration.
 	codeNoMirror fault.Code = "REG-011"
 	// codeNoLockFile: a registry was given, and no lock that says what is in it.
-	// Remedy: give `--lock FILE` too; `slipway bundle push` writes it.
 	codeNoLockFile fault.Code = "REG-012"
 	// codeNoStateSecret: a credential for the bucket with the deployment's state,
 	// or the key of its secrets, is not where the configuration or a flag says.
-	// Remedy: put it there, or give `--state-key FILE` and
-	// `--state-credentials FILE`.
 	codeNoStateSecret fault.Code = "STO-007"
 	// codeOutput: the directory for the report holds something that is no report.
-	// Remedy: name a directory that does not exist, or that of an earlier report,
-	// which is replaced: `slipway report --output DIR`
 	codeOutput fault.Code = "RUN-008"
 	// codeUncoded: something went wrong that has no code of its own.
-	// Remedy: report it together with the output.
 	codeUncoded fault.Code = "RUN-003"
 )
 

@@ -55,7 +55,6 @@ func configCommand(set *pflag.FlagSet) func(context.Context, streams, []string) 
 
 // codeBackup: a file is in the way where the original of a migrated configuration
 // is kept.
-// Remedy: move it away, then migrate again.
 const codeBackup fault.Code = "CFG-006"
 
 // migrate writes the configuration as the current version of the schema has it, and

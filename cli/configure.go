@@ -320,7 +320,6 @@ func (c *configuring) changes(w io.Writer, file string, before, after []byte) {
 
 // codeUnwritten: the configuration that was made cannot be written to its place. It was
 // shown, so that nothing is lost.
-// Remedy: give another place, `--output FILE`, or yourself access to that one.
 const codeUnwritten fault.Code = "CFG-014"
 
 func unwritten(file string, err error) error {

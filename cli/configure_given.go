@@ -202,8 +202,6 @@ func (c *configuring) invalid(problems []config.Problem) error {
 
 // codeInTheWay: there is another configuration already where this one would be written,
 // and nobody was asked.
-// Remedy: begin with the one that is there: `slipway configure --deployment NAME`, or
-// `--file FILE --output FILE`; or replace it: `--force`.
 const codeInTheWay fault.Code = "CFG-012"
 
 // inTheWay refuses to replace a file that was not begun with.

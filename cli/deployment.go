@@ -18,7 +18,6 @@ const envDeployment = "SLIPWAY_DEPLOYMENT"
 
 // codeNotItsName: the name in a configuration that is kept is not the one that it
 // is kept under, so that its state would be another deployment's.
-// Remedy: correct `global.name` in the file, or give the file that name.
 const codeNotItsName fault.Code = "CFG-011"
 
 // configurationFlags declares the flags that say which configuration is taken; see

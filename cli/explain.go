@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,14 +32,13 @@ func explainCommand(*pflag.FlagSet) func(context.Context, streams, []string) err
 	}
 }
 
-// explanations are the entries of docs/errors.md by code, without links.
+// explanations are the entries of docs/errors.md by code.
 func explanations() map[string]string {
-	link := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 	out := map[string]string{}
-	for _, section := range strings.Split(docs.Errors, "\n### ")[1:] {
-		code, text, _ := strings.Cut(section, "\n")
-		text, _, _ = strings.Cut(text, "\n## ")
-		out[code] = link.ReplaceAllString(strings.TrimSpace(text), "$1")
+	for _, area := range docs.Errors() {
+		for _, c := range area.Codes {
+			out[string(c.Code)] = strings.TrimSpace(c.Text())
+		}
 	}
 	return out
 }

@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/docs"
 )
 
 func TestExplainShowsTheEntryOfACode(t *testing.T) {
@@ -18,18 +15,7 @@ The reference platform has no release of that version.
 
 - Remedy: Choose one of those that the error lists, or give a path with a slash in it.
 - Class: usage (exit code 2)
-- Raised by: examples/platform
 `, out)
-}
-
-func TestEveryCodeOfThePageCanBeExplained(t *testing.T) {
-	entries := explanations()
-	require.Len(t, entries, strings.Count(docs.Errors, "\n### "))
-	for code, text := range entries {
-		require.NotContains(t, text, "#", code)
-		require.Contains(t, text, "- Remedy: ", code)
-		require.NotContains(t, text, "](", code)
-	}
 }
 
 func TestExplainNamesTheCodesThereAre(t *testing.T) {

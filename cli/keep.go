@@ -147,8 +147,6 @@ func enter(s keeper.Session) error {
 
 // codeBackground: the process that was to keep the cluster running in the
 // background did not start.
-// Remedy: correct what it says, then run the same command again.
-// Class: preflight or timeout.
 const codeBackground fault.Code = "DEP-006"
 
 // background starts a process that lends a session until slipway cluster --stop.

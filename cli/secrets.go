@@ -116,8 +116,6 @@ func (t *target) secret(ctx context.Context, client *dagger.Client, ref config.S
 
 // codeSecrets: the file with secrets cannot be read, or a line of it is not
 // NAME=value. The error quotes none of it.
-// Remedy: give a file to `--secrets` that has NAME=value in each line; a value with
-// several lines is in double quotes, with \n.
 const codeSecrets fault.Code = "CFG-013"
 
 // handed is the value of a variable in the file of --secrets, which comes before the

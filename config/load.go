@@ -20,12 +20,9 @@ import (
 const (
 	// CodeInvalid: the configuration has problems. All of them are listed, each
 	// with its line.
-	// Remedy: correct them; `slipway validate --config FILE` checks without
-	// starting anything.
 	CodeInvalid fault.Code = "CFG-001"
 	// CodeNewer: the configuration was written for another version of the schema
 	// than this program knows, a newer one as a rule. It is left as it is.
-	// Remedy: use the Slipway that wrote it, or a newer one.
 	CodeNewer fault.Code = "CFG-002"
 )
 

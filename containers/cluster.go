@@ -18,23 +18,15 @@ import (
 // The codes of the faults of the cluster's node.
 const (
 	// codeNoStart: the cluster's node did not start.
-	// Remedy: wait for the other run on the deployment; allow privileged
-	// services on the engine; read the node's last lines.
-	// Class: step, timeout or locked.
 	codeNoStart fault.Code = "CTR-002"
 	// codeNotEmptied: the node's volume could not be emptied; the class is
 	// locked when a node of another session uses it.
-	// Remedy: end that session, then `slipway destroy` again.
-	// Class: step, timeout or locked.
 	codeNotEmptied fault.Code = "CTR-004"
 	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
 	// and the engine ends it with the session.
-	// Remedy: see whether it is well: `slipway status`
-	// Class: step or timeout.
 	codeNoStop fault.Code = "CTR-005"
 	// codeOther: the cluster that is kept running was started from other images or
 	// with other ports than are wanted now.
-	// Remedy: `slipway cluster --stop`, then run the same command again.
 	codeOther fault.Code = "CTR-007"
 )
 

@@ -13,8 +13,6 @@ import (
 
 // codeLost: the engine lost a step: it was killed before it could leave a
 // result.
-// Remedy: look for memory pressure or an engine restart in the engine's log,
-// then run again.
 const codeLost fault.Code = "CTR-001"
 
 // Exec is one execution of the runner in the toolchain.

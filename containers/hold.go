@@ -14,8 +14,6 @@ import (
 
 // codeHold: the container that takes the deployment's lock could not be run, or
 // it ended without a word.
-// Remedy: look at the engine's log, then run the same command again.
-// Class: step.
 const codeHold fault.Code = "CTR-006"
 
 // HoldPort is where a program that Hold runs listens once it holds the lock.

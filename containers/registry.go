@@ -25,20 +25,13 @@ import (
 const (
 	// codeNotPushed: the lock does not say where an image is, for the engine's
 	// platform.
-	// Remedy: `slipway bundle push` of a bundle for that platform.
 	codeNotPushed fault.Code = "REG-006"
 	// codeNoImage: the registry does not have an image of the lock.
-	// Remedy: `slipway bundle push`, and use the lock that it writes.
-	// Class: preflight.
 	codeNoImage fault.Code = "REG-007"
 	// codeOtherImage: what the registry gives has another digest than the lock
 	// says.
-	// Remedy: `slipway bundle push`, and find out who changed it.
-	// Class: preflight.
 	codeOtherImage fault.Code = "REG-008"
 	// codePull: an image cannot be taken from the registry for another reason.
-	// Remedy: correct what the registry says.
-	// Class: preflight.
 	codePull fault.Code = "REG-009"
 )
 

@@ -1,10 +1,67 @@
-// Package docs holds the pages for people, of which the program shows one.
+// Package docs holds the pages for people, and the table of the fault codes, of which
+// the program shows entries.
 package docs
 
-import _ "embed"
+import (
+	_ "embed"
+	"fmt"
+	"strings"
 
-// Errors is errors.md: a section "### CODE" for each fault code. Command errors
-// beside it writes the page.
-//
-//go:embed errors.md
-var Errors string
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+//go:embed errors.yaml
+var errorsYAML []byte
+
+// Area is a group of fault codes.
+type Area struct {
+	Title    string   `json:"area"`
+	Prefixes []string `json:"prefixes"` // of its codes: "CFG"
+	Codes    []Code   `json:"codes"`    // sorted
+}
+
+// Code is what is documented about one fault code.
+type Code struct {
+	Code    fault.Code `json:"code"`
+	Classes []string   `json:"class"`  // those it is raised with: "usage"
+	Cause   string     `json:"cause"`  // Markdown
+	Remedy  string     `json:"remedy"` // Markdown
+}
+
+// Errors returns the documented fault codes by area. It panics when errors.yaml,
+// which is part of the program, is malformed.
+func Errors() []Area {
+	var areas []Area
+	if err := yaml.UnmarshalStrict(errorsYAML, &areas); err != nil {
+		panic("docs/errors.yaml: " + err.Error())
+	}
+	return areas
+}
+
+// Text is the entry of the code without its heading, in Markdown.
+func (c Code) Text() string {
+	exits := make([]string, len(c.Classes))
+	for i, name := range c.Classes {
+		exits[i] = fmt.Sprintf("%s (exit code %d)", name, Classes()[name])
+	}
+	return fmt.Sprintf("%s\n\n- Remedy: %s\n- Class: %s\n", c.Cause, c.Remedy, list(exits))
+}
+
+// list is "a, b or c".
+func list(all []string) string {
+	last := len(all) - 1
+	if last < 1 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}
+
+// Classes are the names of the fault classes.
+func Classes() map[string]fault.Class {
+	return map[string]fault.Class{
+		"ok": fault.OK, "bug": fault.Bug, "usage": fault.Usage, "preflight": fault.Preflight,
+		"step": fault.Step, "timeout": fault.Timeout, "locked": fault.Locked, "cancelled": fault.Cancelled,
+	}
+}

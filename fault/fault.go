@@ -10,15 +10,15 @@ import (
 // Code identifies a kind of failure, such as "CFG-001". Codes are API: a code is
 // never renumbered and never used again for something else.
 //
-// Each is a constant in the package that raises it, and its comment is what
-// docs/errors.md says about it; CONTRIBUTING.md has the form.
+// Each is a constant in the package that raises it, and documented in
+// docs/errors.yaml.
 type Code string
 
 // Class groups faults by what a caller can do about them. Its value is the exit
 // code of the process.
 type Class int
 
-// The classes. docs/errors.md has these comments.
+// The classes; docs/errors.md lists them.
 const (
 	// OK: nothing went wrong.
 	OK Class = 0

@@ -19,21 +19,15 @@ var ErrStopped = errors.New("stopped on request")
 // The codes of this package's faults.
 const (
 	// CodeCancelled: the run was stopped.
-	// Remedy: run the same command again; what is finished is not repeated.
-	// Class: cancelled.
 	CodeCancelled fault.Code = "RUN-001"
 	// CodeTimeout: the run's deadline passed.
-	// Remedy: run it again with more time.
 	CodeTimeout fault.Code = "RUN-002"
 	// CodeUnknownTarget: a selection names a stage or step that does not exist.
-	// Remedy: use one of the names that the error lists.
 	CodeUnknownTarget fault.Code = "RUN-004"
 	// CodeSelectsNothing: the parts of a selection have no step in common.
-	// Remedy: name targets that have.
 	CodeSelectsNothing fault.Code = "RUN-005"
 	// CodeNotVerified: a selected step needs one that is not selected, and no
 	// earlier result of that one still holds.
-	// Remedy: run without the selection, or from the step that the error names.
 	CodeNotVerified fault.Code = "RUN-006"
 )
 

@@ -102,12 +102,10 @@ type AddonsStep interface {
 }
 
 // CodeUnknown: the provider does not exist.
-// Remedy: choose one of those that the error lists.
 const CodeUnknown fault.Code = "PRV-001"
 
 // CodeNoInstall: a deployment on that provider can be configured and validated, and
 // not be installed yet.
-// Remedy: choose one of the providers that the error lists.
 const CodeNoInstall fault.Code = "PRV-002"
 
 // Registry holds the providers of a program. It does not change once it is made

@@ -23,16 +23,12 @@ import (
 const (
 	// CodeNone: no deployment is kept under that name; those that are kept are
 	// listed.
-	// Remedy: choose one of these, or make it: `slipway configure`
 	CodeNone fault.Code = "CFG-008"
 	// CodeGone: the configuration of the current deployment is not kept any more,
 	// or what says which one is current is no name.
-	// Remedy: choose another one, `slipway use NAME`, or none, `slipway use --none`.
 	CodeGone fault.Code = "CFG-009"
 	// CodeFolder: the folder with the configurations that are kept cannot be read
 	// or written.
-	// Remedy: give yourself access to it, or name another one in the environment
-	// variable SLIPWAY_CONFIG_DIR.
 	CodeFolder fault.Code = "CFG-010"
 )
 

@@ -17,32 +17,23 @@ import (
 const (
 	// CodeInvalid: `platform.yaml` has problems. All of them are listed, each
 	// with its line.
-	// Remedy: correct them.
 	CodeInvalid fault.Code = "PLT-001"
 	// CodeMissing: the directory holds no `platform.yaml`.
-	// Remedy: name the directory of a platform release, in `platform.release`
-	// of the configuration or with `--platform`.
 	CodeMissing fault.Code = "PLT-002"
 	// CodeUnknown: the configuration switches a component that the release does
 	// not have.
-	// Remedy: use one of the names that the error lists.
 	CodeUnknown fault.Code = "PLT-003"
 	// CodeRequired: the configuration switches a required component off.
-	// Remedy: leave it on.
 	CodeRequired fault.Code = "PLT-004"
 	// CodeUnreadable: files of the release cannot be read, or are links or
 	// special files.
-	// Remedy: make each a plain file that you can read.
 	CodeUnreadable fault.Code = "PLT-005"
 	// CodeNoValues: the configuration gives values to a component that has no chart.
-	// Remedy: remove `platform.components.<name>.values` from the configuration.
 	CodeNoValues fault.Code = "PLT-008"
 	// CodeSettings: what the configuration says in `platform.settings` is not what
 	// the release's own schema asks for.
-	// Remedy: correct it; the release's README says what there is.
 	CodeSettings fault.Code = "PLT-009"
 	// CodeNeeds: a component is switched off that another one, which stays on, needs.
-	// Remedy: leave it on, or switch the other one off too.
 	CodeNeeds fault.Code = "PLT-010"
 )
 

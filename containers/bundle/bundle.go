@@ -42,20 +42,15 @@ const (
 const (
 	// CodeAbsent: there is no bundle at that place. Where there is no directory
 	// either, `dagger call` itself says so before Slipway runs, and exits with 1.
-	// Remedy: `make bundle`, or give the path of one: `--bundle DIR`
 	CodeAbsent fault.Code = "BUN-001"
 	// CodeIndex: `bundle.json` cannot be understood.
-	// Remedy: `make bundle`
 	CodeIndex fault.Code = "BUN-002"
 	// CodeContent: files of the bundle are missing, differ from `bundle.json`
 	// or are not in it; each is named.
-	// Remedy: `make bundle`
 	CodeContent fault.Code = "BUN-003"
 	// CodePlatform: the bundle is for another platform.
-	// Remedy: build it on a machine of this platform: `make bundle`
 	CodePlatform fault.Code = "BUN-004"
 	// CodeLock: the bundle holds other versions than the lock.
-	// Remedy: `make bundle`
 	CodeLock fault.Code = "BUN-005"
 )
 

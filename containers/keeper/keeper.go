@@ -27,17 +27,12 @@ import (
 const (
 	// codeKept: the deployment's cluster is kept running by another process
 	// already, or a run works in that one's session.
-	// Remedy: use it as it is, or end it with `slipway cluster --stop`.
 	codeKept fault.Code = "DEP-004"
 	// codeSocket: the socket of the process that keeps a cluster running cannot be
 	// made.
-	// Remedy: make the user's cache writable, or name another directory with
-	// `SLIPWAY_CACHE`; its path must be short.
 	codeSocket fault.Code = "DEP-005"
 	// codeKilled: a run that worked in the session of a cluster that is kept running
 	// was killed. The session ended with it, and so did the cluster.
-	// Remedy: run the same command again.
-	// Class: cancelled.
 	codeKilled fault.Code = "DEP-007"
 )
 

@@ -12,20 +12,13 @@ import (
 
 // CodeFile: the lock file that was given cannot be read, understood or written;
 // all of its problems are listed.
-// Remedy: for `--lock`, `slipway bundle push DIR --to host/path` writes one; for
-// `slipway lock update --file`, correct the file.
 const CodeFile fault.Code = "LCK-003"
 
 // The codes of faults of a registry that a lock names, whoever asks it.
 const (
 	// CodeRefused: the registry wants other credentials.
-	// Remedy: `docker login HOST`
-	// Class: preflight.
 	CodeRefused fault.Code = "REG-001"
 	// CodeUnreachable: the registry does not answer.
-	// Remedy: see whether it does, with `curl -v https://HOST/v2/` from where
-	// it is asked: this machine for a push, the engine's for a run.
-	// Class: preflight.
 	CodeUnreachable fault.Code = "REG-002"
 )
 

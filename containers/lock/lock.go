@@ -22,7 +22,6 @@ import (
 const Format = 1
 
 // CodeLock: the lock built into the program cannot be read.
-// Remedy: `git checkout containers/lock/lock.yaml`
 const CodeLock fault.Code = "LCK-001"
 
 // platforms are those that a lock may name.

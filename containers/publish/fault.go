@@ -19,14 +19,10 @@ import (
 const (
 	// CodePlain: the registry speaks HTTP without TLS, on another machine than
 	// this one.
-	// Remedy: give it a certificate, or `slipway bundle push --plain-http`.
 	CodePlain fault.Code = "REG-003"
 	// CodePush: the registry does not take an image.
-	// Remedy: correct what it says; the same push again goes on where it ended.
-	// Class: preflight.
 	CodePush fault.Code = "REG-004"
 	// CodePlace: `--to` is no place in a registry.
-	// Remedy: give host and path: `--to registry.example.com/slipway`
 	CodePlace fault.Code = "REG-005"
 )
 

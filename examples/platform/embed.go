@@ -13,8 +13,6 @@ import (
 )
 
 // CodeNoRelease: the reference platform has no release of that version.
-// Remedy: choose one of those that the error lists, or give a path with a slash
-// in it.
 const CodeNoRelease fault.Code = "PLT-006"
 
 //go:embed all:1.0.0

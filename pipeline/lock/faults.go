@@ -11,30 +11,20 @@ import (
 const (
 	// CodeHeld: somebody else works on the deployment; the error says who, since
 	// when, and when there was the last sign of life.
-	// Remedy: wait until that run has ended. If it is gone for good, take the
-	// lock away: `slipway unlock --force --reason '…'`
 	CodeHeld fault.Code = "LOK-001"
 	// CodeLost: the deployment's lock was lost while work was done under it: it
 	// was taken away, or the store did not take a sign of life in time and
 	// others may have taken it over. The run was stopped.
-	// Remedy: see that no other run works on the deployment (`slipway runs`),
-	// then run the same command again.
 	CodeLost fault.Code = "LOK-002"
 	// CodeNoReason: the lock is to be taken away, and nobody says why.
-	// Remedy: give the reason, which is recorded: `slipway unlock --force
-	// --reason '…'`
 	CodeNoReason fault.Code = "LOK-003"
 	// CodeNotLocked: the lock is to be taken away, and nobody holds it.
-	// Remedy: run what you wanted to run: `slipway install`
 	CodeNotLocked fault.Code = "LOK-004"
 	// CodeRelease: the work is done, and the lock could not be given up; the
 	// error says what the store said.
-	// Remedy: do nothing: others can take the lock once it has expired, or at
-	// once after `slipway unlock --force --reason '…'`
 	CodeRelease fault.Code = "LOK-005"
 	// CodeNoLock: the store replaces what it was asked to create only if it is
 	// not there, so it cannot keep two runs apart.
-	// Remedy: use a store that honours If-None-Match on writes, as AWS S3 does.
 	CodeNoLock fault.Code = "LOK-006"
 )
 

@@ -14,35 +14,20 @@ import (
 const (
 	// CodeUnreachable: the store of a deployment's state does not answer, or
 	// answers with an error; the error says what was asked of it.
-	// Remedy: look whether the store answers from this machine, or at the disk
-	// of its directory; then run the same command again.
-	// Class: preflight, step or timeout.
 	CodeUnreachable fault.Code = "STO-001"
 	// CodeRefused: the store does not accept the credentials, there are none, or
 	// they do not allow what was asked of it.
-	// Remedy: give this machine credentials that may list, read, write and
-	// delete in the store.
-	// Class: preflight or step.
 	CodeRefused fault.Code = "STO-002"
 	// CodeDamaged: the store holds something that no store writes: a link or a
 	// special file, a file where a directory belongs, or a value of more than
 	// 64 MiB.
-	// Remedy: find out what put it there and move it away; then run the same
-	// command again.
-	// Class: preflight or step.
 	CodeDamaged fault.Code = "STO-003"
 	// CodeURL: the URL of the store cannot be understood, or holds a credential.
-	// Remedy: give it as `file:///directory` or `s3://bucket?prefix=…`;
-	// docs/state.md lists the kinds and their parameters.
 	CodeURL fault.Code = "STO-004"
 	// CodeNoBucket: the bucket or container of the store does not exist.
-	// Remedy: make it, or correct the store's URL.
-	// Class: preflight or step.
 	CodeNoBucket fault.Code = "STO-005"
 	// CodeFull: the store's directory takes no more: its disk is full or
 	// read-only.
-	// Remedy: free space or make it writable, then run the same command again.
-	// Class: preflight or step.
 	CodeFull fault.Code = "STO-006"
 )
 

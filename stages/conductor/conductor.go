@@ -32,27 +32,17 @@ import (
 // The codes of the conductor's own faults.
 const (
 	// codeNoResult: a step ended without a result.
-	// Remedy: report it together with the output.
 	codeNoResult fault.Code = "CTR-003"
 	// codeNotKept: the record of a run could not be written to the deployment's state.
 	// What the run did is not touched by that.
-	// Remedy: free space on the engine's machine; `slipway status` shows how the
-	// deployment is.
-	// Class: step, timeout or cancelled.
 	codeNotKept fault.Code = "RUN-007"
 	// CodeNotThere: nothing is installed under that name, or its cluster is on
 	// another engine.
-	// Remedy: `slipway install`, or name another deployment with `--name`; use the
-	// engine on which it was installed.
 	CodeNotThere fault.Code = "DEP-001"
 	// codeNoCluster: the provider runs no cluster of its own.
-	// Remedy: use the cluster's own address: `slipway kubeconfig`
 	codeNoCluster fault.Code = "DEP-002"
 	// codePorts: ports of this machine on which the cluster is to be reached are
 	// taken, or this user must not listen there.
-	// Remedy: end what listens there, such as the cluster of another deployment;
-	// ports below 1024 may need root; `local.ports` in the configuration chooses
-	// others.
 	codePorts fault.Code = "DEP-003"
 )
 

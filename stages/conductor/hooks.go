@@ -25,21 +25,14 @@ const (
 	// codeHookFailed: a hook of the configuration failed; the error says where
 	// it runs, its exit code and its last line, and around configuring its last
 	// lines.
-	// Remedy: correct what its output (`hooks/` in the run's report) says;
-	// `optional: true` makes its failure a warning.
-	// Class: step.
 	codeHookFailed fault.Code = "HOK-001"
 	// codeHookTime: a hook did not end in time.
-	// Remedy: correct what its output says, or raise its `timeout`.
 	codeHookTime fault.Code = "HOK-002"
 	// codeHookSecret: a secret of a hook is not where the configuration says;
 	// nothing was started.
-	// Remedy: put it there; with `dagger call`, into the file of `--secrets`:
-	// [hooks.md](hooks.md#secrets).
 	codeHookSecret fault.Code = "HOK-003"
 	// codeHookImage: the engine cannot pull the image of a hook; nothing was
 	// started.
-	// Remedy: name one that it can pull; `docker login HOST`.
 	codeHookImage fault.Code = "HOK-004"
 )
 

@@ -60,7 +60,6 @@ func (r Request) ID() string { return r.Stage + "/" + r.Step }
 
 // CodeNotVerified: a step that the selection leaves out has no earlier result
 // that holds.
-// Remedy: `slipway install --from STEP`, or without a selection.
 const CodeNotVerified fault.Code = "STP-008"
 
 // Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.

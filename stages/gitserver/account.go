@@ -12,8 +12,6 @@ import (
 
 // CodeAccount: the account that Slipway uses on the git server is not in the
 // cluster.
-// Remedy: declare its secret, with the keys `username` and `password`, in
-// `platform.yaml`.
 const CodeAccount fault.Code = "GIT-001"
 
 // The git server in the cluster.

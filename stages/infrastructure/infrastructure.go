@@ -17,55 +17,34 @@ const Stage = "infrastructure"
 // The codes of this package's faults.
 const (
 	// CodePreflight: the machine does not meet the requirements.
-	// Remedy: do what each listed problem says.
 	CodePreflight fault.Code = "INF-008"
 	// CodeInit: `terraform init` failed.
-	// Remedy: look at the step's log: `slipway report`
 	CodeInit fault.Code = "INF-001"
 	// CodePlan: `terraform plan` failed.
-	// Remedy: look at the step's log: `slipway report`
 	CodePlan fault.Code = "INF-002"
 	// CodeApply: `terraform apply` failed.
-	// Remedy: look at the step's log (`slipway report`), then `slipway install`
-	// again.
 	CodeApply fault.Code = "INF-003"
 	// CodeOutput: the provider's Terraform root does not give the outputs that
 	// every provider gives.
-	// Remedy: correct the root.
 	CodeOutput fault.Code = "INF-004"
 	// CodeStateLocked: somebody else holds the Terraform state.
-	// Remedy: wait for the other run to end.
 	CodeStateLocked fault.Code = "INF-005"
 	// CodeDestroy: `terraform destroy` failed.
-	// Remedy: look at the step's log (`slipway report`), then `slipway destroy`
-	// again.
 	CodeDestroy fault.Code = "INF-006"
 	// CodeState: the Terraform state cannot be read.
-	// Remedy: restore it from the backup beside it.
 	CodeState fault.Code = "INF-007"
 	// CodeLeftBehind: the state volume has a Terraform state, and the bucket that
 	// the configuration names now has none.
-	// Remedy: copy it there (docs/state.md), or give the `state.url` that the
-	// deployment was installed with.
 	CodeLeftBehind fault.Code = "INF-009"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
-	// Remedy: look at the last lines of the cluster's node.
-	// Class: timeout, step or cancelled.
 	CodeAPI fault.Code = "INF-010"
 	// CodeStorage: the storage class does not keep data.
-	// Remedy: look at the storage provisioner's log.
-	// Class: step, timeout or cancelled.
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
-	// Remedy: look at the Service that the error names.
-	// Class: step, timeout or cancelled.
 	CodeLoadBalancer fault.Code = "INF-021"
 	// CodeRemove: something could not be removed.
-	// Remedy: `slipway destroy` again.
-	// Class: step, timeout or cancelled.
 	CodeRemove fault.Code = "INF-030"
 	// CodeNotEmpty: something is left after a destroy.
-	// Remedy: `slipway destroy` again.
 	CodeNotEmpty fault.Code = "INF-031"
 )
 

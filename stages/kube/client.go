@@ -27,23 +27,17 @@ import (
 // The codes of this package's faults.
 const (
 	// CodeKubeconfig: the kubeconfig cannot be used.
-	// Remedy: `slipway install` again.
 	CodeKubeconfig fault.Code = "KUB-001"
 	// CodeUnreachable: the API server did not answer in time.
-	// Remedy: look at the cluster's node: `slipway status`
 	CodeUnreachable fault.Code = "KUB-002"
 	// CodeWait: something did not happen in time; the error says what was seen
 	// last.
-	// Remedy: correct what was seen, then run again.
 	CodeWait fault.Code = "KUB-003"
 	// CodeConflict: a field of an object belongs to somebody else.
-	// Remedy: undo the other change.
 	CodeConflict fault.Code = "KUB-004"
 	// CodeRejected: the API server refuses an object.
-	// Remedy: correct the manifest.
 	CodeRejected fault.Code = "KUB-005"
 	// CodeFailed: what was waited for has failed for good.
-	// Remedy: correct the cause.
 	CodeFailed fault.Code = "KUB-006"
 )
 

@@ -15,28 +15,18 @@ const Stage = "orchestrator"
 // The codes of this package's faults.
 const (
 	// CodeTree: the GitOps tree cannot be read or completed.
-	// Remedy: correct the platform release.
 	CodeTree fault.Code = "ORC-001"
 	// CodePublish: the GitOps tree cannot be pushed.
-	// Remedy: look at the git server's log: `kubectl logs -n gitea
-	// deploy/gitea`
 	CodePublish fault.Code = "ORC-002"
 	// CodeSet: the Applications are not those of the platform release.
-	// Remedy: make `platform.yaml` and the root chart agree.
 	CodeSet fault.Code = "ORC-003"
 	// CodeLate: an app was not Synced and Healthy in time, and nothing says
 	// why.
-	// Remedy: look at it with the command that the error gives.
-	// Class: timeout.
 	CodeLate fault.Code = "ORC-004"
 	// CodeFailed: an app was not Synced and Healthy in time, for the cause that
 	// the error names.
-	// Remedy: correct the cause.
 	CodeFailed fault.Code = "ORC-005"
 	// CodeStale: Argo CD does not look at an Application.
-	// Remedy: look at the application controller's log: `kubectl logs -n argocd
-	// sts/argocd-application-controller`
-	// Class: timeout.
 	CodeStale fault.Code = "ORC-006"
 )
 

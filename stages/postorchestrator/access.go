@@ -32,7 +32,6 @@ import (
 const Stage = "postorchestrator"
 
 // CodeUnanswered: the platform does not answer through its load balancer.
-// Remedy: look at the apps: `slipway status`
 const CodeUnanswered fault.Code = "POST-001"
 
 const (

@@ -20,45 +20,30 @@ const Stage = "preorchestrator"
 // The codes of this package's faults.
 const (
 	// CodeForeign: a namespace of the platform is there and is not ours.
-	// Remedy: remove it (`kubectl delete namespace NAME`), or name another one
-	// in `platform.yaml`.
 	CodeForeign fault.Code = "PRE-001"
 	// CodeReserved: the platform asks for a namespace that belongs to
 	// Kubernetes.
-	// Remedy: name another one in `platform.yaml`.
 	CodeReserved fault.Code = "PRE-002"
 	// CodeSecret: a generated secret cannot be made.
-	// Remedy: correct the secrets in `platform.yaml`.
 	CodeSecret fault.Code = "PRE-003"
 	// CodeCertificate: the given certificate has problems.
-	// Remedy: correct the section `tls` of the configuration.
 	CodeCertificate fault.Code = "PRE-004"
 	// CodeImage: no reference is known for an image.
-	// Remedy: build a bundle that holds it: `make bundle`
 	CodeImage fault.Code = "PRE-005"
 	// CodeChart: the git server's chart cannot be read or rendered.
-	// Remedy: correct the chart in the platform release.
 	CodeChart fault.Code = "PRE-006"
 	// CodeRelease: Helm could not install or upgrade.
-	// Remedy: look at the step's log: `slipway report`
 	CodeRelease fault.Code = "PRE-007"
 	// CodeGitServer: the git server does not do what it must.
-	// Remedy: look at its log: `kubectl logs -n gitea deploy/gitea`
 	CodeGitServer fault.Code = "PRE-008"
 	// CodeSignUp: a stranger can make an account on the git server.
-	// Remedy: set DISABLE_REGISTRATION in the chart's `app.ini`.
 	CodeSignUp fault.Code = "PRE-009"
 	// CodeManifests: Argo CD's manifests are missing or not as expected.
-	// Remedy: `make bundle`
 	CodeManifests fault.Code = "PRE-010"
 	// CodePush: a push to the git server over HTTPS failed.
-	// Remedy: look at the git server's log: `kubectl logs -n gitea
-	// deploy/gitea`
 	CodePush fault.Code = "PRE-011"
 	// CodeReconcile: Argo CD does not reconcile an Application outside its
 	// namespace.
-	// Remedy: look at the application controller's log: `kubectl logs -n argocd
-	// sts/argocd-application-controller`
 	CodeReconcile fault.Code = "PRE-012"
 )
 

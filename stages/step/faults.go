@@ -12,27 +12,19 @@ import (
 // The codes of faults that come from running a step, whatever the step does.
 const (
 	// codeFailed: a step failed with an error that has no code of its own.
-	// Remedy: look at the step's log (`slipway report`), then run again.
 	codeFailed fault.Code = "STP-001"
 	// codeTimeout: a step's time is up.
-	// Remedy: look at the step's log (`slipway report`); raise `advanced.timeouts.step`
-	// in the configuration.
 	codeTimeout fault.Code = "STP-002"
 	// codeCancelled: a step was stopped by a signal.
-	// Remedy: run again; what is finished is not repeated.
 	codeCancelled fault.Code = "STP-003"
 	// codePanic: a step panicked.
-	// Remedy: report it with the step's log: `slipway report`
 	codePanic fault.Code = "STP-004"
 	// codeRequest: a step's request cannot be read, or names no step of this
 	// program.
-	// Remedy: `make bundle`, from this version of Slipway.
 	codeRequest fault.Code = "STP-005"
 	// codeState: the state volume cannot be written.
-	// Remedy: free space on the engine's machine.
 	codeState fault.Code = "STP-006"
 	// codeSecret: a secret is in a step's output, which was therefore not kept.
-	// Remedy: report it with the step's log: `slipway report`
 	codeSecret fault.Code = "STP-007"
 )
 

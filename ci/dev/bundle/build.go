@@ -25,17 +25,12 @@ import (
 // The codes of the build's errors, beside those of package debian.
 const (
 	// codeRoot: a bundle can be built only as root on Linux.
-	// Remedy: `sudo make bundle`
 	codeRoot = "BUN-010"
 	// codeSuite: this machine's Debian is not that of the lock.
-	// Remedy: build on the Debian release that the error names and pass the
-	// result with `--bundle`.
 	codeSuite = "BUN-011"
 	// codeBuild: a part of the bundle could not be built.
-	// Remedy: read the log that the error names, then `make bundle` again.
 	codeBuild = "BUN-012"
 	// codePins: the modules do not pin what the lock says.
-	// Remedy: make `lock.yaml` and the `go.mod` files say the same.
 	codePins = "BUN-013"
 )
 

@@ -25,20 +25,12 @@ import (
 const (
 	// CodeWrongKey: a secret in the store was encrypted with another key than
 	// the one that was given.
-	// Remedy: give the key that the deployment was installed with, as `state.key`
-	// in the configuration or with `--state-key`.
 	CodeWrongKey fault.Code = "SEC-001"
 	// CodeBadKey: the key of the deployment's secrets cannot be understood, or
 	// none was given for a store in a bucket.
-	// Remedy: make a key with `age-keygen`, keep it, and name it in the
-	// configuration (`state.key`) or give it with `--state-key`. The key that was
-	// made for a local deployment is on the engine that installed it; docs/state.md
-	// says how to copy it.
 	CodeBadKey fault.Code = "SEC-002"
 	// CodeDamaged: what is stored as a secret was altered, is incomplete, or is
 	// another secret.
-	// Remedy: remove the file that the error names from the store; the step that
-	// made the secret makes it again: `slipway install`
 	CodeDamaged fault.Code = "SEC-003"
 )
 

@@ -20,7 +20,6 @@ import (
 
 // CodeAddons: the manifests of name service and storage of the local cluster
 // cannot be made.
-// Remedy: `make bundle`
 const CodeAddons fault.Code = "LOC-001"
 
 // workloads are what the manifests roll out, in kube-system.

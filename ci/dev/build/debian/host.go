@@ -13,7 +13,6 @@ import (
 )
 
 // CodePackages: Debian packages are missing on this machine.
-// Remedy: install the packages that the error lists.
 const CodePackages = "ENG-001"
 
 // Tool is a command that building needs, and the package that has it.

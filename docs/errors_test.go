@@ -1,0 +1,153 @@
+package docs
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write errors.md")
+
+const intro = "# Errors\n\n<!-- Written from errors.yaml: make generate. -->\n\n" +
+	"Each error that Slipway prints has a code, the operation that went wrong, its cause and a remedy; one that says that something did not happen in time also says what was waited for, where, for how long, and what was seen last. Codes are API: a code keeps its meaning, is never renumbered and never used again. `slipway explain CODE` shows an entry of this page.\n\n" +
+	"The class is the exit code of the process; when several steps fail, that of the first.\n\n" +
+	"| exit code | class | what it means |\n|---|---|---|\n"
+
+// classMeanings are the rows of the page's table, by exit code.
+var classMeanings = []struct{ name, meaning string }{
+	{"ok", "nothing went wrong"},
+	{"bug", "Slipway itself is wrong; please report it with the run's directory (`slipway report`)"},
+	{"usage", "the command line, the configuration or the platform release must be corrected; nothing was changed, unless the error is that of a step"},
+	{"preflight", "the machine, the engine or the bundle is not as it must be; nothing was changed"},
+	{"step", "a step failed; what was finished is kept"},
+	{"timeout", "something did not happen in time; the error says what was seen last"},
+	{"locked", "somebody else works on the deployment"},
+	{"cancelled", "the user or the caller stopped the run"},
+}
+
+func TestErrorsPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(intro)
+	require.Len(t, classMeanings, len(Classes()))
+	for exit, c := range classMeanings {
+		require.EqualValues(t, exit, Classes()[c.name])
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", exit, c.name, c.meaning)
+	}
+	for _, area := range Errors() {
+		fmt.Fprintf(&b, "\n## %s\n", area.Title)
+		for _, c := range area.Codes {
+			fmt.Fprintf(&b, "\n### %s\n%s", c.Code, c.Text())
+		}
+	}
+	if *update {
+		require.NoError(t, os.WriteFile("errors.md", []byte(b.String()), 0o644))
+	}
+	page, err := os.ReadFile("errors.md")
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(page), "run make generate")
+}
+
+func TestErrorsAreComplete(t *testing.T) {
+	known := map[string]bool{}
+	for _, area := range Errors() {
+		last := ""
+		for _, c := range area.Codes {
+			code := string(c.Code)
+			require.False(t, known[code], "%s is documented twice", code)
+			known[code] = true
+			prefix, _, _ := strings.Cut(code, "-")
+			require.Contains(t, area.Prefixes, prefix, code)
+			require.Less(t, last, code, "sort the codes of %s", area.Title)
+			last = code
+			require.NotEmpty(t, c.Classes, code)
+			for _, name := range c.Classes {
+				require.Contains(t, Classes(), name, code)
+			}
+			for _, text := range []string{c.Cause, c.Remedy} {
+				require.Regexp(t, "(?s)^[A-Z`].*[.`]$", text, code)
+			}
+		}
+	}
+	code := sources(t)
+	for name := range code.declared {
+		require.True(t, known[name], "%s of %s is not in docs/errors.yaml", name, code.declared[name])
+	}
+	for name := range known {
+		require.NotEmpty(t, code.declared[name], "%s is documented and no constant has it: a code that nothing raises goes, and its number is never used again", name)
+		require.True(t, code.tested[name], "no test looks for %s (%s)", name, code.declared[name])
+	}
+	require.Empty(t, code.written, "use the constant of the package that raises it")
+}
+
+// usage is what the repository's Go files do with fault codes.
+type usage struct {
+	declared map[string]string // the file that declares a code's constant
+	tested   map[string]bool   // a test names the code or its constant
+	written  []string          // code literals without a constant
+}
+
+// sources reads every Go file of the repository.
+func sources(t *testing.T) usage {
+	var prefixes []string
+	for _, a := range Errors() {
+		prefixes = append(prefixes, a.Prefixes...)
+	}
+	pattern := `(?:` + strings.Join(prefixes, "|") + `)-\d{3}`
+	literal := regexp.MustCompile(`"[^"\n]*\b(` + pattern + `)\b[^"\n]*"`)
+	constant := regexp.MustCompile(`(?m)^(?:const|\t)\s*(\w+)(?:\s+fault\.Code)?\s*=\s*"(` + pattern + `)"$`)
+	comment := regexp.MustCompile(`(?m)//.*$`)
+	word := regexp.MustCompile(`\w+(?:-\d{3})?`)
+	out := usage{declared: map[string]string{}, tested: map[string]bool{}}
+	names := map[string][]string{} // codes by the name of the constant
+	words := map[string]bool{}     // in tests
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go" || name == "docs/errors_test.go":
+			return nil
+		}
+		text, err := os.ReadFile(path.Join("..", name))
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			for _, w := range word.FindAllString(string(text), -1) {
+				words[w] = true
+			}
+			return nil
+		}
+		for _, m := range constant.FindAllStringSubmatch(string(text), -1) {
+			out.declared[m[2]] = name
+			names[m[1]] = append(names[m[1]], m[2])
+		}
+		rest := comment.ReplaceAllString(constant.ReplaceAllString(string(text), ""), "")
+		if !strings.HasPrefix(name, "ci/test/") {
+			for _, m := range literal.FindAllStringSubmatch(rest, -1) {
+				out.written = append(out.written, name+": "+m[1])
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	for w := range words {
+		out.tested[w] = true
+		if codes := names[w]; len(codes) > 0 {
+			for _, c := range codes {
+				out.tested[c] = true
+			}
+		}
+	}
+	slices.Sort(out.written)
+	return out
+}
