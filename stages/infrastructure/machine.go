@@ -86,7 +86,7 @@ func judge(m machine, r providers.Requirements) []problem {
 	if m.disk < r.DiskBytes {
 		out = append(out, problem{
 			fmt.Sprintf("free disk of the Dagger engine is %s, %s are needed", size(m.disk), size(r.DiskBytes)),
-			"free space, for instance with: dagger core engine local-cache prune",
+			"remove deployments that nobody needs (slipway destroy --name NAME), or old builds in ~/.cache/slipway/objects while the engine is stopped (README.md, Disk space)",
 		})
 	}
 	if m.cpus < r.CPUs {
