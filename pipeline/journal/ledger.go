@@ -177,7 +177,7 @@ func (l *Ledger) End(ctx context.Context, a Attempt, output json.RawMessage, f *
 // Resume returns the output of the last attempt at a step if that may be used in
 // place of running it in this run: it succeeded with the same digests, and verify,
 // which looks whether what the step did is still so, does not fail now. Otherwise
-// it says why not. The error is one of the store.
+// it says why not. The error is one of the store, or verify's when ctx has ended.
 func (l *Ledger) Resume(ctx context.Context, run, stage, step string, d Digests, verify func(context.Context, json.RawMessage) error) (output json.RawMessage, why string, err error) {
 	started := l.clock().UTC()
 	last, err := l.Last(ctx, stage, step)
@@ -195,7 +195,7 @@ func (l *Ledger) Resume(ctx context.Context, run, stage, step string, d Digests,
 	}
 	if err := verify(ctx, last.Output); err != nil {
 		if ctx.Err() != nil {
-			return nil, "", fmt.Errorf("verify %s/%s: %w", stage, step, context.Cause(ctx))
+			return nil, "", fmt.Errorf("verify %s/%s: %w: %w", stage, step, context.Cause(ctx), err)
 		}
 		return nil, fmt.Sprintf("what attempt %d of run %s did does not hold any more: %v", last.Number, last.Run, err), nil
 	}

@@ -59,6 +59,10 @@ type Verdict struct {
 	// Late is the first Application whose deadline has passed; nil: none.
 	Late  *Application
 	Stale bool // Late has not been looked at by Argo CD since the tracker began
+	// Replaced is the commit that the branch is at in place of Revision, which
+	// therefore never arrives; empty when Argo CD saw none.
+	Replaced string
+	Why      string // what Late waits for
 	// Absent are the Applications that never appeared when the root is Late.
 	Absent []string
 }
@@ -213,6 +217,9 @@ func (t *Tracker) startClocks(now time.Time, children []Application) {
 // judge looks whose deadline has passed. The root is late when no child is under
 // way and nothing has moved for the time that an app may take.
 func (t *Tracker) judge(now time.Time, root *Application, children []Application, absent []string, v *Verdict) {
+	if root != nil && t.apps[root.Name].fresh && root.Revision != "" && root.Revision != t.Revision {
+		v.Replaced = root.Revision
+	}
 	underWay := false
 	for i, a := range children {
 		p := t.apps[a.Name]
@@ -224,7 +231,7 @@ func (t *Tracker) judge(now time.Time, root *Application, children []Application
 		}
 		underWay = true
 		if now.Sub(p.clock) >= t.Deadline {
-			v.Late, v.Stale = &children[i], !p.fresh
+			v.Late, v.Stale, v.Why = &children[i], !p.fresh, t.waiting(a, p)
 			return
 		}
 	}
@@ -236,7 +243,7 @@ func (t *Tracker) judge(now time.Time, root *Application, children []Application
 		v.Late, v.Stale = &Application{Name: t.Root}, true
 		return
 	}
-	v.Late, v.Stale = root, !t.apps[root.Name].fresh
+	v.Late, v.Stale, v.Why = root, !t.apps[root.Name].fresh, t.waiting(*root, t.apps[root.Name])
 }
 
 func (t *Tracker) absent(children []Application) []string {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,5 +63,18 @@ func TestADeadlineThatHasJustPassed(t *testing.T) {
 		})
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeUnreachable})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c := &Client{outage: time.Minute}
+		err := c.Retry(newLate(t, 2*time.Second), "apply x", func(context.Context) error {
+			if calls++; calls == 1 {
+				return syscall.ECONNREFUSED
+			}
+			time.Sleep(2 * time.Second)
+			return errLimited
+		})
+		require.ErrorContains(t, err, "last seen: connection refused")
+		require.NotErrorIs(t, err, errLimited)
 	})
 }

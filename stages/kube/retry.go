@@ -70,6 +70,7 @@ func untyped(err error) bool {
 func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
 	delay, begun := retryFirst, time.Now()
 	var since time.Time
+	var seen error // the last failure that is not ctx's own end
 	for {
 		attempt, cancel := context.WithTimeout(ctx, perCall)
 		err := f(attempt)
@@ -81,8 +82,12 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 			return nil
 		}
 		if ended(ctx) {
+			if seen != nil {
+				err = seen
+			}
 			return c.outOfTime(ctx, what, time.Since(begun), err)
 		}
+		seen = err
 		if !Transient(err) {
 			return fmt.Errorf("%s: %w", what, err)
 		}

@@ -86,6 +86,13 @@ func TestASlowAppIsATimeout(t *testing.T) {
 	require.ErrorContains(t, f, "app web: container web is not started yet, pod web-5f6d-x2x4z")
 }
 
+func TestAnAppThatIsWellSaysWhatItWaitsFor(t *testing.T) {
+	a := webApp()
+	a.Health, a.Resources = "Healthy", nil
+	f := lateWeb(t, argo.Verdict{Why: "changed, not compared yet"}, a)
+	require.ErrorContains(t, f, "app web: changed, not compared yet (sync Synced, health Healthy)")
+}
+
 func TestAnAppThatArgoDoesNotLookAtIsArgosFault(t *testing.T) {
 	f := lateWeb(t, argo.Verdict{Stale: true}, webApp())
 	require.Equal(t, CodeStale, f.Code)

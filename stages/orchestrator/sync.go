@@ -145,6 +145,9 @@ func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, er
 	if ctx.Err() == nil {
 		return err
 	}
+	if cause := context.Cause(ctx); !errors.Is(err, cause) || fault.ClassOf(err) == fault.Timeout {
+		err = cause // a call that the end of the time cut off tells nothing about the apps
+	}
 	return fmt.Errorf("waited %s for the apps; last seen: %s: %w", time.Since(begun).Round(time.Second), line, err)
 }
 
@@ -237,6 +240,14 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	cause, known := facts.App(a.Name)
 	for i := range w.seen.Apps {
 		w.seen.Apps[i].Cause, _ = facts.App(w.seen.Apps[i].Name)
+	}
+	if cause == "" {
+		cause = v.Why
+	}
+	if v.Replaced != "" {
+		cause = fmt.Sprintf("branch %s is at %s now: another run or somebody's push has replaced %s, which this run waited for",
+			branch, argo.Short(v.Replaced), argo.Short(w.tracker.Revision))
+		known = false
 	}
 	f := &fault.Fault{
 		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it, correct it, then run again: " + inspect,

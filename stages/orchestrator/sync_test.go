@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -98,6 +99,30 @@ func TestWaitEndsAtTheDeadlineOfAnApp(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeFailed})
 	require.ErrorContains(t, err, "app db: ")
 	require.Equal(t, []string{"db Degraded, explained", "web Healthy"}, kept(t, w))
+}
+
+func TestWaitSaysThatAnotherRunHasReplacedTheRevision(t *testing.T) {
+	w := cluster(t, 50*time.Millisecond, io.Discard, true,
+		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
+	w.tracker.Revision = "bbbbbbbbbbcccccccccc"
+	_, err := w.wait(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeLate})
+	require.ErrorContains(t, err, "app db: branch main is at aaaaaaaaaa now: another run or somebody's push has replaced bbbbbbbbbb")
+}
+
+// TestTheEndOfTheTimeIsNoOutage: the call that the end of the step's time cuts off
+// does not stand in for what the step waited for.
+func TestTheEndOfTheTimeIsNoOutage(t *testing.T) {
+	timeUp := errors.New("time is up")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Nanosecond, timeUp)
+	defer cancel()
+	<-ctx.Done()
+	w := cluster(t, time.Hour, io.Discard, true)
+	err := w.outOfTime(ctx, time.Now(), "1/2 apps; waiting for web: Progressing",
+		&fault.Fault{Code: kube.CodeUnreachable, Class: fault.Timeout, Op: "list applications", Err: timeUp})
+	require.ErrorIs(t, err, timeUp)
+	require.NotErrorIs(t, err, &fault.Fault{Code: kube.CodeUnreachable})
+	require.ErrorContains(t, err, "waiting for web")
 }
 
 func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {

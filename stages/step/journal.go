@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -84,7 +85,7 @@ func (e *Env) Killed(ctx context.Context, deployment string, others ...string) (
 
 // reuse returns the output of an earlier success with the same digests that still
 // holds, or why there is none.
-func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessage, error) {
+func (b *books) reuse(ctx context.Context, code erased, env *Env, grace time.Duration) (json.RawMessage, error) {
 	if code.verify == nil || b.req.Digests == (journal.Digests{}) {
 		return nil, errors.New("the step runs every time")
 	}
@@ -92,7 +93,7 @@ func (b *books) reuse(ctx context.Context, code erased, env *Env) (json.RawMessa
 	defer cancel()
 	var now json.RawMessage // what the step sees now, where it looks for itself
 	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
-		now, err = guarded(ctx, 0, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
+		now, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
 		if err == nil && env.secret.holds(now) {
 			err = errSecret
 		}

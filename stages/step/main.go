@@ -27,8 +27,12 @@ import (
 // grace is how long a step may take to return after its context has ended.
 const grace = 30 * time.Second
 
-// verifyLimit is how long a look at an earlier result may take.
-const verifyLimit = time.Minute
+// verifyLimit is how long a look at an earlier result may take, and verifyGrace how
+// long it may then take to say what it waited for.
+const (
+	verifyLimit = time.Minute
+	verifyGrace = 15 * time.Second
+)
 
 // errTimeUp is the cause of a step's context when the request's timeout passed.
 var errTimeUp = errors.New("the step's time is up")
@@ -214,7 +218,7 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 	if err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
-	out, why := own.reuse(ctx, code, env)
+	out, why := own.reuse(ctx, code, env, min(grace, verifyGrace))
 	if why == nil {
 		return contract.Reused, out, nil
 	}
@@ -224,6 +228,9 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.secret.clean(why.Error())),
 			Fix: "run it again: slipway install --from " + id,
 		}
+	}
+	if ctx.Err() != nil { // the look knows what the time went into
+		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), why)
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
 		"input", req.Digests.Input, "config", req.Digests.Config, "tools", req.Digests.Tools)
@@ -235,6 +242,9 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 	}
 	attempt, err := own.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
 	if err != nil {
+		if ctx.Err() != nil {
+			return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+		}
 		return contract.Failed, nil, badState("write the journal", err)
 	}
 	*number = attempt.Number

@@ -44,6 +44,7 @@ type bench struct {
 	err   error // what the step returns
 	stale error // what its Verify returns
 	do    func(ctx context.Context, env *step.Env)
+	look  func(ctx context.Context) // during a Verify
 	shown bytes.Buffer
 }
 
@@ -57,7 +58,10 @@ func newBench(t *testing.T) *bench {
 			}
 			return out{Length: len(in.Text)}, b.err
 		},
-		Verify: func(_ context.Context, _ *step.Env, in in, earlier out) error {
+		Verify: func(ctx context.Context, _ *step.Env, in in, earlier out) error {
+			if b.look != nil {
+				b.look(ctx)
+			}
 			require.Equal(t, len(in.Text), earlier.Length)
 			return b.stale
 		},
@@ -296,6 +300,25 @@ func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 	require.Equal(t, 5, code)
 	require.Equal(t, fault.Code("STP-002"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "run stage/measure: not finished within 20ms; it said last: looking at the sky: waited for the moon")
+}
+
+// TestTheLookKnowsWhatTheTimeWentInto: the time of a step is up while it looks at
+// an earlier result.
+func TestTheLookKnowsWhatTheTimeWentInto(t *testing.T) {
+	waited := &fault.Fault{Code: "KUB-003", Class: fault.Timeout, Fix: "start them", Err: errors.New("waited for pods")}
+	for want, err := range map[fault.Code]error{"KUB-003": waited, "STP-002": errors.New("waited for the moon")} {
+		b := newBench(t)
+		_, res := b.run(contract.Request{Digests: digests("d")})
+		require.Nil(t, res.Fault)
+		b.look = func(ctx context.Context) { <-ctx.Done(); time.Sleep(10 * time.Millisecond) }
+		b.stale = err
+		code, res := b.run(contract.Request{Digests: digests("d"), Timeout: contract.Duration(50 * time.Millisecond)})
+		require.Equal(t, 5, code)
+		require.Equal(t, want, res.Fault.Code, res.Fault.Error())
+		require.Contains(t, res.Fault.Error(), err.Error())
+		require.NotContains(t, res.Fault.Fix, "free space")
+		require.Equal(t, 1, b.calls)
+	}
 }
 
 func TestCancellationIsNoFailureOfTheStep(t *testing.T) {
