@@ -155,33 +155,17 @@ func (c *Conductor) common() contract.Common {
 	return common
 }
 
-// step names a step and what its container gets besides its input.
-type step struct {
-	stage, name string
-	offline     bool // not bound to the cluster's service
-	terraform   bool // gets the provider's Terraform root
-	platform    bool // gets the platform release
-	manifests   bool // gets the bundle's manifests
-	tlsKey      bool // gets the private key of a given certificate
-	given       bool // gets the secrets of the configuration
-	harmless    bool // changes nothing, so it need not wait for the lock
-	count       bool // counts the steps that have succeeded before
-	timeout     time.Duration
-}
-
-func (s step) key() pipeline.Key { return pipeline.Key{Stage: s.stage, Name: s.name} }
-
 // add puts a step that runs in a container into the graph. input is called once
 // everything that the step needs has succeeded.
-func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
+func add[In, Out any](c *Conductor, p *pipeline.Pipeline, d contract.Step[In, Out], input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
 	if c.online == nil {
 		c.online = map[pipeline.Key]bool{}
 	}
-	c.online[s.key()] = !s.offline
-	return pipeline.Add(p, s.key(), func(ctx context.Context) (Out, error) {
+	c.online[d.Key] = !d.Offline
+	return pipeline.Add(p, d.Key, func(ctx context.Context) (Out, error) {
 		var out Out
-		ctx, end := inSpan(ctx, s.key())
-		result, err := c.exec(ctx, s, input(), &out)
+		ctx, end := inSpan(ctx, d.Key)
+		result, err := c.exec(ctx, d.Spec, input(), &out)
 		end(result.Status, err)
 		if errors.Is(err, &fault.Fault{Code: contract.CodeNotVerified}) {
 			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, err)
@@ -189,7 +173,7 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 		pipeline.Describe(ctx, pipeline.Detail{
 			Reused:  result.Status == contract.Reused,
 			Attempt: result.Attempt,
-			Log:     path.Join("steps", s.stage+"."+s.name, "log.txt"),
+			Log:     path.Join("steps", d.Stage+"."+d.Name, "log.txt"),
 		})
 		return out, err
 	}, needs...)
@@ -197,8 +181,8 @@ func add[In, Out any](c *Conductor, p *pipeline.Pipeline, s step, input func() I
 
 // exec runs one step in its container and decodes its output into out. A step
 // that infrastructure/verify has looked at already needs no container.
-func (c *Conductor) exec(ctx context.Context, s step, in, out any) (result contract.Result, err error) {
-	if !s.harmless {
+func (c *Conductor) exec(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
+	if !s.Harmless {
 		if err := c.lease.wait(ctx); err != nil {
 			return result, err
 		}
@@ -210,11 +194,11 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (result contr
 	if c.inProcess != nil {
 		return c.look(ctx, req, out)
 	}
-	if seen, ok := c.verified[s.key().String()]; ok && seen.For(req) {
+	if seen, ok := c.verified[s.String()]; ok && seen.For(req) {
 		return seen.Result, seen.Result.Decode(req.ID(), out)
 	}
 	e := containers.Exec{
-		Args:        []string{"slipway", "step", s.key().String()},
+		Args:        []string{"slipway", "step", s.String()},
 		Directories: map[string]*dagger.Directory{},
 		Secrets:     map[string]*dagger.Secret{},
 		Result:      contract.ResultFile,
@@ -224,7 +208,7 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (result contr
 	}
 	text, err := json.Marshal(req)
 	if err != nil {
-		return result, fmt.Errorf("encode the request of %s: %w", s.key(), err)
+		return result, fmt.Errorf("encode the request of %s: %w", s, err)
 	}
 	e.Files = map[string]string{contract.RequestFile: string(text)}
 	done, err := c.deployment.Exec(ctx, e)
@@ -241,50 +225,50 @@ func (c *Conductor) exec(ctx context.Context, s step, in, out any) (result contr
 }
 
 // request is what the step's container is asked.
-func (c *Conductor) request(ctx context.Context, s step, in any) (contract.Request, error) {
+func (c *Conductor) request(ctx context.Context, s contract.Spec, in any) (contract.Request, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
-		return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s.key(), err)
+		return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
 	}
-	timeout := s.timeout
+	timeout := s.Timeout
 	if timeout == 0 {
 		timeout = time.Duration(c.opts.Config.Advanced.Timeouts.Step)
 	}
 	lasting := input
 	if v, ok := in.(contract.Volatile); ok {
 		if lasting, err = json.Marshal(v.Lasting()); err != nil {
-			return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s.key(), err)
+			return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
 		}
 	}
 	return contract.Request{
-		Run: c.run, Stage: s.stage, Step: s.name, Timeout: contract.Duration(timeout),
+		Run: c.run, Stage: s.Stage, Step: s.Name, Timeout: contract.Duration(timeout),
 		Deployment: c.opts.Config.Global.Name, Digests: c.digests(s, lasting), Input: input,
 		VerifyOnly: c.inProcess != nil || pipeline.VerifyOnly(ctx),
-		Locked:     (c.inProcess != nil || c.lease != nil) && !s.harmless,
-		Count:      s.count, Cluster: !s.offline,
+		Locked:     (c.inProcess != nil || c.lease != nil) && !s.Harmless,
+		Count:      s.Count, Cluster: !s.Offline,
 	}, nil
 }
 
 // mount gives a container what the step needs.
-func (c *Conductor) mount(e *containers.Exec, s step) (err error) {
-	if !s.offline && c.cluster != nil {
+func (c *Conductor) mount(e *containers.Exec, s contract.Spec) (err error) {
+	if !s.Offline && c.cluster != nil {
 		e.Cluster = c.cluster.Service()
 	}
-	if s.platform {
+	if s.Platform {
 		e.Directories[contract.PlatformDir] = c.opts.ReleaseDir
 	}
-	if s.manifests {
+	if s.Manifests {
 		e.Directories[contract.BundleDir+"/manifests"] = c.opts.Images.Manifests
 	}
-	if s.terraform {
+	if s.Terraform {
 		if e.Directories[contract.TerraformDir], err = c.terraformRoot(); err != nil {
 			return err
 		}
 	}
-	if s.tlsKey && c.opts.TLSKey != nil {
+	if s.TLSKey && c.opts.TLSKey != nil {
 		e.Secrets[contract.TLSKeyFile] = c.opts.TLSKey
 	}
-	if s.given {
+	if s.Given {
 		for name, secret := range c.opts.Given {
 			e.Secrets[path.Join(contract.GivenDir, name)] = secret
 		}
@@ -319,7 +303,7 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 
 // digests are what an earlier result of a step counts for: its input, the
 // platform release if it reads that, and the tools and images of the run.
-func (c *Conductor) digests(s step, input []byte) journal.Digests {
+func (c *Conductor) digests(s contract.Spec, input []byte) journal.Digests {
 	sum := func(parts ...string) string {
 		h := sha256.New()
 		for _, part := range parts {
@@ -328,10 +312,10 @@ func (c *Conductor) digests(s step, input []byte) journal.Digests {
 		return hex.EncodeToString(h.Sum(nil))
 	}
 	release := ""
-	if s.platform {
+	if s.Platform {
 		release = c.opts.ReleaseDigest
 	}
-	return journal.Digests{Input: sum(s.key().String(), string(input)), Config: sum(release), Tools: sum(c.opts.Images.Digest)}
+	return journal.Digests{Input: sum(s.String(), string(input)), Config: sum(release), Tools: sum(c.opts.Images.Digest)}
 }
 
 // terraformRoot is the provider's root as a directory of the engine.

@@ -22,19 +22,19 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 	common := c.common()
 	var gone []pipeline.Dep
 	if c.cluster == nil {
-		remove := add[contract.RemoveInput, contract.Removed](c, p, step{stage: infrastructure, name: "platform-remove"},
+		remove := add(c, p, contract.PlatformRemoveStep(),
 			func() contract.RemoveInput { return contract.RemoveInput{Common: common} })
-		left := add[contract.InventoryInput, contract.Inventory](c, p, step{stage: infrastructure, name: "platform-inventory"},
+		left := add(c, p, contract.PlatformInventoryStep(),
 			func() contract.InventoryInput { return contract.InventoryInput{Common: common, MustBeEmpty: true} }, remove)
 		gone = append(gone, left)
 	} else {
-		key := pipeline.Key{Stage: infrastructure, Name: "node-remove"}
+		key := contract.NodeRemoveKey()
 		gone = append(gone, pipeline.Add(p, key, spanned(key, c.locked(c.wipe))))
 	}
-	terraform := add[contract.TerraformInput, contract.TerraformDestroyed](c, p, step{stage: infrastructure, name: "terraform-destroy", offline: true, terraform: true},
+	terraform := add(c, p, contract.TerraformDestroyStep(),
 		func() contract.TerraformInput { return contract.TerraformInput{Common: common, Vars: root.Vars} }, gone...)
 	// The last look: at what would outlive the deployment.
-	add[contract.InventoryInput, contract.Inventory](c, p, step{stage: infrastructure, name: "inventory", offline: true},
+	add(c, p, contract.InventoryStep(),
 		func() contract.InventoryInput {
 			return contract.InventoryInput{Common: common, MustBeEmpty: true, SkipUnreachable: true, Gone: c.cluster != nil}
 		}, terraform)

@@ -15,14 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// diagnosis is the stage of the step that looks for the cause of a failure.
-const diagnosis = "diagnosis"
-
-// A diagnosis takes twenty seconds at most; the rest is for its container.
-const (
-	diagnosisStep  = 30 * time.Second
-	diagnosisLimit = time.Minute
-)
+// diagnosisLimit is how long a diagnosis may take with its container.
+const diagnosisLimit = time.Minute
 
 // diagnose looks in the cluster for the cause of the failures of a run, whose
 // results these are, while the cluster runs. It takes a minute at most. It is
@@ -36,7 +30,7 @@ func (c *Conductor) diagnose(ctx context.Context, failed []pipeline.Result) (*co
 	ctx, cancel := context.WithTimeout(ctx, diagnosisLimit)
 	defer cancel()
 	var out contract.Diagnosis
-	if _, err := c.exec(ctx, step{stage: diagnosis, name: "collect", timeout: diagnosisStep}, in, &out); err != nil {
+	if _, err := c.exec(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
 		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
 	}
 	return &out, nil

@@ -12,15 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// The stages that change something. Configuring, the first one, happens before a
-// run exists.
-const (
-	infrastructure   = "infrastructure"
-	preOrchestrator  = "preorchestrator"
-	orchestrator     = "orchestrator"
-	postOrchestrator = "postorchestrator"
-)
-
 // gitServer is the component that is the git server.
 const gitServer = "gitea"
 
@@ -59,7 +50,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	}
 
 	// Infrastructure: a cluster that answers, with storage and load balancer.
-	preflight := add[contract.PreflightInput, contract.Preflight](c, p, step{stage: infrastructure, name: "preflight", offline: true, harmless: true, count: true},
+	preflight := add(c, p, contract.PreflightStep(),
 		func() contract.PreflightInput {
 			in := contract.PreflightInput{Common: common, Tools: c.opts.Tools}
 			if r, ok := c.opts.Provider.(providers.Requirer); ok {
@@ -74,26 +65,25 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 		up = append(up, c.addNode(p, preflight))
 	}
 	verified := c.addVerify(p, up...)
-	terraform := add[contract.TerraformInput, contract.Infrastructure](c, p, step{stage: infrastructure, name: "terraform", offline: true, terraform: true},
+	terraform := add(c, p, contract.TerraformStep(),
 		func() contract.TerraformInput { return contract.TerraformInput{Common: common, Vars: root.Vars} }, verified)
 	clusterInput := func() contract.ClusterInput {
 		return contract.ClusterInput{Common: common, Infrastructure: terraform.Value()}
 	}
-	cluster := add[contract.ClusterInput, contract.Cluster](c, p, step{stage: infrastructure, name: "cluster"}, clusterInput, terraform)
+	cluster := add(c, p, contract.ClusterStep(), clusterInput, terraform)
 	ready := []pipeline.Dep{cluster}
-	if a, ok := c.opts.Provider.(providers.AddonsStep); ok {
-		extra := a.Addons()
-		ready = append(ready, add[contract.ClusterInput, contract.Addons](c, p, step{stage: extra.Stage, name: extra.Step}, clusterInput, cluster))
+	if _, ok := c.opts.Provider.(providers.AddonsStep); ok {
+		ready = append(ready, add(c, p, contract.AddonsStep(), clusterInput, cluster))
 	}
-	storage := add[contract.ClusterInput, contract.StorageCheck](c, p, step{stage: infrastructure, name: "storage"}, clusterInput, ready...)
-	balancer := add[contract.ClusterInput, contract.LoadBalancerCheck](c, p, step{stage: infrastructure, name: "loadbalancer"}, clusterInput, ready...)
+	storage := add(c, p, contract.StorageStep(), clusterInput, ready...)
+	balancer := add(c, p, contract.LoadBalancerStep(), clusterInput, ready...)
 
 	// Pre-orchestrator: what must be there before Argo CD can take over.
 	platformInput := func() contract.PlatformInput { return contract.PlatformInput{Common: common} }
-	namespaces := add[contract.PlatformInput, contract.Namespaces](c, p, step{stage: preOrchestrator, name: "namespaces", platform: true}, platformInput, cluster)
-	secrets := add[contract.SecretsInput, contract.Secrets](c, p, step{stage: preOrchestrator, name: "secrets", platform: true, given: true},
+	namespaces := add(c, p, contract.NamespacesStep(), platformInput, cluster)
+	secrets := add(c, p, contract.SecretsStep(),
 		func() contract.SecretsInput { return contract.SecretsInput{Common: common, Given: c.givenFiles()} }, namespaces)
-	tls := add[contract.TLSInput, contract.TLS](c, p, step{stage: preOrchestrator, name: "tls", platform: true, tlsKey: true},
+	tls := add(c, p, contract.TLSStep(),
 		func() contract.TLSInput {
 			in := contract.TLSInput{Common: common, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
 			if c.keyGiven {
@@ -101,24 +91,24 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 			}
 			return in
 		}, namespaces)
-	gitea := add[contract.GiteaInput, contract.Gitea](c, p, step{stage: preOrchestrator, name: "gitea", platform: true},
+	gitea := add(c, p, contract.GiteaStep(),
 		func() contract.GiteaInput {
 			return contract.GiteaInput{Common: common, Infrastructure: terraform.Value(), TLS: tls.Value(), Values: values[gitServer]}
 		},
 		append(ready, secrets, tls)...)
-	argocd := add[contract.ArgoCDInput, contract.ArgoCD](c, p, step{stage: preOrchestrator, name: "argocd", platform: true, manifests: true},
+	argocd := add(c, p, contract.ArgoCDStep(),
 		func() contract.ArgoCDInput { return contract.ArgoCDInput{Common: common, TLS: tls.Value()} },
 		append(ready, secrets, tls)...)
-	push := add[contract.GiteaPushInput, contract.GiteaPush](c, p, step{stage: preOrchestrator, name: "gitea-push"},
+	push := add(c, p, contract.GiteaPushStep(),
 		func() contract.GiteaPushInput { return contract.GiteaPushInput{Common: common, Gitea: gitea.Value()} }, gitea)
-	reconcile := add[contract.ReconcileInput, contract.Reconcile](c, p, step{stage: preOrchestrator, name: "argocd-reconcile"},
+	reconcile := add(c, p, contract.ReconcileStep(),
 		func() contract.ReconcileInput {
 			return contract.ReconcileInput{Common: common, Gitea: gitea.Value(), Push: push.Value()}
 		}, push, argocd)
 
 	// Orchestrator: the GitOps tree goes to Gitea, Argo CD brings the apps up.
 	out := &installation{infrastructure: terraform}
-	out.publication = add[contract.PublishInput, contract.Publication](c, p, step{stage: orchestrator, name: "publish", platform: true},
+	out.publication = add(c, p, contract.PublishStep(),
 		func() contract.PublishInput {
 			in := contract.PublishInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value(), Values: values, Settings: cfg.Platform.Settings}
 			if s := cfg.SMTP; s.Host != "" {
@@ -130,14 +120,16 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 			return in
 		}, gitea)
 	deadline := time.Duration(cfg.Advanced.Timeouts.App)
-	out.apps = add[contract.AppsInput, contract.Apps](c, p, step{stage: orchestrator, name: "sync", platform: true, timeout: c.syncTimeout(len(apps))},
+	sync := contract.SyncStep()
+	sync.Timeout = c.syncTimeout(len(apps))
+	out.apps = add(c, p, sync,
 		func() contract.AppsInput {
 			return contract.AppsInput{Common: common, Gitea: gitea.Value(), Revision: out.publication.Value().Revision,
 				Apps: apps, Deadline: int(deadline / time.Second)}
 		}, out.publication, reconcile, storage, balancer)
 
 	// Post-orchestrator: how people get in.
-	out.access = add[contract.AccessInput, contract.Access](c, p, step{stage: postOrchestrator, name: "access", platform: true},
+	out.access = add(c, p, contract.AccessStep(),
 		func() contract.AccessInput {
 			return contract.AccessInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value()}
 		}, out.apps)
@@ -146,7 +138,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 
 // addNode starts the cluster's service; it runs until the end of the run.
 func (c *Conductor) addNode(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[struct{}] {
-	key := pipeline.Key{Stage: infrastructure, Name: "node"}
+	key := contract.NodeKey()
 	start := c.locked(c.cluster.Start)
 	if c.inProcess != nil { // it runs in a container that is bound to the cluster
 		start = func(context.Context) error { return nil }

@@ -145,7 +145,7 @@ func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 }
 
 func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
-	of := func(s step, input string, change func(c *Conductor)) journal.Digests {
+	of := func(s contract.Spec, input string, change func(c *Conductor)) journal.Digests {
 		c := conductor(local.Provider{})
 		if change != nil {
 			change(c)
@@ -153,13 +153,14 @@ func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
 		return c.digests(s, []byte(input))
 	}
 	release := func(c *Conductor) { c.opts.ReleaseDigest = "sha256:1" }
-	reads, other := step{stage: "a", name: "b", platform: true}, step{stage: "a", name: "b"}
+	named := func(name string) pipeline.Key { return pipeline.Key{Stage: "a", Name: name} }
+	reads, other := contract.Spec{Key: named("b"), Platform: true}, contract.Spec{Key: named("b")}
 	base := of(reads, "{}", nil)
 	require.Equal(t, base, of(reads, "{}", nil))
 	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(c *Conductor) { c.opts.Images.Digest = "sha256:1" })))
 	require.Equal(t, []string{"configuration"}, base.Changed(of(reads, "{}", release)))
 	require.Equal(t, of(other, "{}", nil), of(other, "{}", release), "it does not read the platform release")
-	require.Equal(t, []string{"input"}, base.Changed(of(step{stage: "a", name: "c", platform: true}, "{}", nil)))
+	require.Equal(t, []string{"input"}, base.Changed(of(contract.Spec{Key: named("c"), Platform: true}, "{}", nil)))
 	require.Equal(t, []string{"input"}, base.Changed(of(reads, "[]", nil)))
 }
 

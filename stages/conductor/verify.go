@@ -25,11 +25,6 @@ const worthwhile = 4
 // errHooked is why a step is not looked at.
 var errHooked = errors.New("hooks run around it")
 
-// verifyStep is the step after which a run knows which earlier results hold.
-func verifyStep() step {
-	return step{stage: infrastructure, name: "verify", platform: true, manifests: true, tlsKey: true, given: true}
-}
-
 // Verification is what infrastructure/verify found.
 type Verification struct {
 	Hold int `json:"hold"` // steps whose earlier results hold
@@ -40,7 +35,7 @@ type Verification struct {
 // their results from it; one that is not among them looks for itself. There is
 // nothing to look at in a first run, and no point where hooks run around each step.
 func (c *Conductor) addVerify(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipeline.Step[Verification] {
-	key := verifyStep().key()
+	key := contract.VerifySpec().Key
 	return pipeline.Add(p, key, func(ctx context.Context) (out Verification, err error) {
 		if c.inProcess != nil || c.known < worthwhile || slices.Contains(c.hooked, pipeline.EveryStep) {
 			return out, nil
@@ -74,7 +69,7 @@ func (c *Conductor) verify(ctx context.Context) (found contract.Verified, err er
 		Secrets:     map[string]*dagger.Secret{},
 		Result:      contract.VerifiedFile,
 	}
-	if err := c.mount(&e, verifyStep()); err != nil {
+	if err := c.mount(&e, contract.VerifySpec()); err != nil {
 		return found, err
 	}
 	return found, c.answer(ctx, e, &found)

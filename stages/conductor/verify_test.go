@@ -174,12 +174,12 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, results, 16)
 	for _, r := range results {
-		if r.Key != verifyStep().key() {
+		if r.Key != contract.VerifySpec().Key {
 			require.Equal(t, contract.Reused, r.Status, r.Key)
 		}
 	}
 
-	req, err := c.request(t.Context(), step{stage: infrastructure, name: "cluster"}, contract.ClusterInput{})
+	req, err := c.request(t.Context(), contract.ClusterStep().Spec, contract.ClusterInput{})
 	require.NoError(t, err)
 	require.False(t, found.Steps["infrastructure/cluster"].For(req), "the input is another one")
 }

@@ -16,10 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Stage is the name of the stage whose only step this is: it comes after
-// whatever failed.
-const Stage = "diagnosis"
-
 // How long the parts of a diagnosis may take: 19 seconds together.
 const (
 	listLimit   = 10 * time.Second
@@ -27,9 +23,9 @@ const (
 	healthLimit = 3 * time.Second
 )
 
-// Register adds the step to reg.
-func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "collect", step.Step[contract.DiagnosisInput, contract.Diagnosis]{Run: run})
+// Register adds the code of the stage's step to r.
+func Register(r *step.Registry) {
+	step.Register(r, contract.DiagnosisStep(), run)
 }
 
 // run never fails: a cluster that cannot be looked at is a diagnosis too.

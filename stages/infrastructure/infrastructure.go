@@ -11,9 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Stage is the stage's name.
-const Stage = "infrastructure"
-
 // The codes of this package's faults.
 const (
 	// CodePreflight: the machine does not meet the requirements.
@@ -48,34 +45,18 @@ const (
 	CodeNotEmpty fault.Code = "INF-031"
 )
 
-// Register adds the stage's steps to r:
-//
-//	infrastructure/preflight          conductor.PreflightInput → conductor.Preflight
-//	infrastructure/terraform          conductor.TerraformInput → conductor.Infrastructure
-//	infrastructure/cluster            conductor.ClusterInput   → conductor.Cluster
-//	infrastructure/storage            conductor.ClusterInput   → conductor.StorageCheck
-//	infrastructure/loadbalancer       conductor.ClusterInput   → conductor.LoadBalancerCheck
-//	infrastructure/platform-remove    conductor.RemoveInput    → conductor.Removed
-//	infrastructure/platform-inventory conductor.InventoryInput → conductor.Inventory
-//	infrastructure/inventory          conductor.InventoryInput → conductor.Inventory
-//	infrastructure/terraform-destroy  conductor.TerraformInput → conductor.TerraformDestroyed
+// Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
 	tools := toolchain{lockTimeout: lockTimeout}
-	step.Register(r, Stage, "preflight", step.Step[contract.PreflightInput, contract.Preflight]{
-		Run: tools.preflight, Verify: verifyPreflight,
-	})
-	step.Register(r, Stage, "terraform", step.Step[contract.TerraformInput, contract.Infrastructure]{
-		Run: tools.terraform, Verify: verifyTerraform,
-	})
-	step.Register(r, Stage, "terraform-destroy", step.Step[contract.TerraformInput, contract.TerraformDestroyed]{Run: tools.terraformDestroy})
-	step.Register(r, Stage, "cluster", step.Step[contract.ClusterInput, contract.Cluster]{Run: cluster, Repeat: true})
-	step.Register(r, Stage, "storage", step.Step[contract.ClusterInput, contract.StorageCheck]{Run: storage, Verify: verifyStorage})
-	step.Register(r, Stage, "loadbalancer", step.Step[contract.ClusterInput, contract.LoadBalancerCheck]{
-		Run: loadBalancer, Verify: verifyLoadBalancer,
-	})
-	step.Register(r, Stage, "platform-remove", step.Step[contract.RemoveInput, contract.Removed]{Run: platformRemove})
-	step.Register(r, Stage, "platform-inventory", step.Step[contract.InventoryInput, contract.Inventory]{Run: platformInventory})
-	step.Register(r, Stage, "inventory", step.Step[contract.InventoryInput, contract.Inventory]{Run: inventory})
+	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
+	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
+	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)
+	step.RegisterRepeatable(r, contract.ClusterStep(), cluster)
+	step.RegisterVerified(r, contract.StorageStep(), storage, verifyStorage)
+	step.RegisterVerified(r, contract.LoadBalancerStep(), loadBalancer, verifyLoadBalancer)
+	step.Register(r, contract.PlatformRemoveStep(), platformRemove)
+	step.Register(r, contract.PlatformInventoryStep(), platformInventory)
+	step.Register(r, contract.InventoryStep(), inventory)
 }
 
 // toolchain is where the tools are.

@@ -9,9 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Stage is the name of this stage.
-const Stage = "orchestrator"
-
 // The codes of this package's faults.
 const (
 	// CodeTree: the GitOps tree cannot be read or completed.
@@ -43,9 +40,9 @@ const (
 	valuesFile = "slipway.yaml" // in rootChart: what Slipway fills in
 )
 
-// Register adds the stage's steps to reg.
-func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "publish", step.Step[contract.PublishInput, contract.Publication]{Run: runPublish, Repeat: true})
-	step.Register(reg, Stage, "sync", step.Step[contract.AppsInput, contract.Apps]{Run: runSync, Repeat: true})
-	step.Register(reg, Stage, "status", step.Step[contract.PlatformInput, contract.Apps]{Run: runStatus})
+// Register adds the code of the stage's steps to r.
+func Register(r *step.Registry) {
+	step.RegisterRepeatable(r, contract.PublishStep(), runPublish)
+	step.RegisterRepeatable(r, contract.SyncStep(), runSync)
+	step.Register(r, contract.StatusStep(), runStatus)
 }

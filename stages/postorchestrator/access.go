@@ -28,9 +28,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/trust"
 )
 
-// Stage is the name of this stage.
-const Stage = "postorchestrator"
-
 // CodeUnanswered: the platform does not answer through its load balancer.
 const CodeUnanswered fault.Code = "POST-001"
 
@@ -43,9 +40,9 @@ const (
 	nodeBalancer = "node"
 )
 
-// Register adds the stage's steps to reg.
-func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "access", step.Step[contract.AccessInput, contract.Access]{Run: runAccess, Repeat: true})
+// Register adds the code of the stage's steps to r.
+func Register(r *step.Registry) {
+	step.RegisterRepeatable(r, contract.AccessStep(), runAccess)
 }
 
 func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (contract.Access, error) {

@@ -14,9 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Stage is the name of this stage.
-const Stage = "preorchestrator"
-
 // The codes of this package's faults.
 const (
 	// CodeForeign: a namespace of the platform is there and is not ours.
@@ -62,15 +59,15 @@ const (
 	probe  = "probe"    // what the checks push to
 )
 
-// Register adds the stage's steps to reg.
-func Register(reg *step.Registry) {
-	step.Register(reg, Stage, "namespaces", step.Step[contract.PlatformInput, contract.Namespaces]{Run: runNamespaces, Repeat: true})
-	step.Register(reg, Stage, "secrets", step.Step[contract.SecretsInput, contract.Secrets]{Run: runSecrets, Repeat: true})
-	step.Register(reg, Stage, "tls", step.Step[contract.TLSInput, contract.TLS]{Run: runTLS, Repeat: true})
-	step.Register(reg, Stage, "gitea", step.Step[contract.GiteaInput, contract.Gitea]{Run: runGitea, Repeat: true})
-	step.Register(reg, Stage, "argocd", step.Step[contract.ArgoCDInput, contract.ArgoCD]{Run: runArgoCD, Repeat: true})
-	step.Register(reg, Stage, "gitea-push", step.Step[contract.GiteaPushInput, contract.GiteaPush]{Run: runPush, Verify: verifyPush})
-	step.Register(reg, Stage, "argocd-reconcile", step.Step[contract.ReconcileInput, contract.Reconcile]{Run: runReconcile, Verify: verifyReconcile})
+// Register adds the code of the stage's steps to r.
+func Register(r *step.Registry) {
+	step.RegisterRepeatable(r, contract.NamespacesStep(), runNamespaces)
+	step.RegisterRepeatable(r, contract.SecretsStep(), runSecrets)
+	step.RegisterRepeatable(r, contract.TLSStep(), runTLS)
+	step.RegisterRepeatable(r, contract.GiteaStep(), runGitea)
+	step.RegisterRepeatable(r, contract.ArgoCDStep(), runArgoCD)
+	step.RegisterVerified(r, contract.GiteaPushStep(), runPush, verifyPush)
+	step.RegisterVerified(r, contract.ReconcileStep(), runReconcile, verifyReconcile)
 }
 
 // load reads the platform release.

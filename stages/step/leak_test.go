@@ -163,15 +163,12 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			step.Register(&b.reg, "stage", "leaky", step.Step[in, said]{
-				Run: func(ctx context.Context, env *step.Env, _ in) (said, error) {
-					tell(t, env)
-					return end(ctx)
-				},
-				Verify: func(_ context.Context, env *step.Env, _ in, _ said) error {
-					tell(t, env)
-					return errors.New(all())
-				},
+			step.RegisterVerified(&b.reg, declared[in, said]("stage", "leaky"), func(ctx context.Context, env *step.Env, _ in) (said, error) {
+				tell(t, env)
+				return end(ctx)
+			}, func(_ context.Context, env *step.Env, _ in, _ said) error {
+				tell(t, env)
+				return errors.New(all())
 			})
 			req := contract.Request{Run: id, Stage: "stage", Step: "leaky", Digests: digests("d")}
 			if name == "takes too long" {
@@ -222,10 +219,10 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 func TestASecretInARepeatedOutput(t *testing.T) {
 	b := newBench(t)
 	text := "fine"
-	step.Register(&b.reg, "stage", "leaky", step.Step[in, said]{Repeat: true, Run: func(_ context.Context, env *step.Env, _ in) (said, error) {
+	step.RegisterRepeatable(&b.reg, declared[in, said]("stage", "leaky"), func(_ context.Context, env *step.Env, _ in) (said, error) {
 		env.Redact(canaries[0])
 		return said{text}, nil
-	}})
+	})
 	req := contract.Request{Stage: "stage", Step: "leaky", Digests: digests("d")}
 	_, res := b.run(req)
 	require.Equal(t, contract.Succeeded, res.Status)
@@ -260,13 +257,12 @@ func recordRun(t *testing.T, dir, id string, res contract.Result) {
 // that fails with its secrets.
 func TestNoSecretIsInASpan(t *testing.T) {
 	b := newBench(t)
-	step.Register(&b.reg, "infrastructure", "preflight", step.Step[json.RawMessage, said]{
-		Run: func(context.Context, *step.Env, json.RawMessage) (said, error) { return said{}, nil },
-		Verify: func(_ context.Context, env *step.Env, _ json.RawMessage, _ said) error {
+	step.RegisterVerified(&b.reg, declared[json.RawMessage, said]("infrastructure", "preflight"),
+		func(context.Context, *step.Env, json.RawMessage) (said, error) { return said{}, nil },
+		func(_ context.Context, env *step.Env, _ json.RawMessage, _ said) error {
 			tell(t, env)
 			return errors.New(all())
-		},
-	})
+		})
 	run := func(ctx context.Context, req contract.Request) contract.Result {
 		if req.Step != "preflight" {
 			return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: contract.CodeNotVerified, Err: errors.New("unknown")}}

@@ -13,23 +13,9 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
-
-// Step is a step's code. In and Out cross as JSON: see package contract.
-type Step[In, Out any] struct {
-	// Run observes, converges and verifies. It may be called again at any
-	// moment, also after it was killed half-way.
-	Run func(ctx context.Context, env *Env, in In) (Out, error)
-	// Verify tells whether out, an earlier output for the same input, is still
-	// true now; an error means that it is not. It must be cheap and change
-	// nothing.
-	Verify func(ctx context.Context, env *Env, in In, out Out) error
-	// Repeat, in place of Verify, tells that Run itself can look: in a dry run
-	// (see package dryrun) it fails where it would change something, and its output
-	// then replaces the earlier one. A step with neither runs every time.
-	Repeat bool
-}
 
 // Registry holds the steps a program can run. The zero value is ready to use.
 // It is not safe for use while steps are being registered.
@@ -40,63 +26,83 @@ type Registry struct {
 	steps map[string]erased
 }
 
-// erased is a Step without its types.
+// erased is the code of a step without its types.
 type erased struct {
-	run func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error)
+	run Code[json.RawMessage, json.RawMessage]
 	// verify returns the output that still holds; nil: the step runs every time.
 	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)
 }
 
-// Register adds s under stage/name. It panics when the name is taken or is not
-// made of lower-case letters, digits and hyphens, or when Run is nil: mistakes in
-// the composition root.
-func Register[In, Out any](r *Registry, stage, name string, s Step[In, Out]) {
-	id := stage + "/" + name
-	if !journal.Name(stage) || !journal.Name(name) {
+// Code observes, converges and verifies. It may be called again at any moment, also
+// after it was killed half-way. In and Out cross as JSON: see package contract.
+type Code[In, Out any] = func(ctx context.Context, env *Env, in In) (Out, error)
+
+// Register adds the code of a step that runs every time. It panics when the step has
+// code already, when its name is not made of lower-case letters, digits and hyphens,
+// or when run is nil: mistakes in the composition root.
+func Register[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out]) {
+	add(r, d, run, nil)
+}
+
+// RegisterRepeatable is Register for code that can look whether an earlier result
+// holds: in a dry run (see package dryrun) it fails where it would change something,
+// and its output then replaces the earlier one.
+func RegisterRepeatable[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out]) {
+	code := typed(run)
+	add(r, d, run, func(ctx context.Context, env *Env, in, _ json.RawMessage) (json.RawMessage, error) {
+		return code(dryrun.Context(ctx), env, in)
+	})
+}
+
+// RegisterVerified is Register for code whose earlier results verify looks at: it
+// tells whether out, an earlier output for the same input, is still true now; an
+// error means that it is not. It must be cheap and change nothing.
+func RegisterVerified[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
+	verify func(ctx context.Context, env *Env, in In, out Out) error) {
+	add(r, d, run, func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error) {
+		var input In
+		if err := decode(in, &input); err != nil {
+			return nil, fmt.Errorf("read the input: %w", err)
+		}
+		var output Out
+		if err := decode(out, &output); err != nil {
+			return nil, fmt.Errorf("read the earlier output: %w", err)
+		}
+		return out, verify(ctx, env, input, output)
+	})
+}
+
+func add[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
+	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)) {
+	id := d.String()
+	if !journal.Name(d.Stage) || !journal.Name(d.Name) {
 		panic("step " + id + " has no name for a file")
 	}
-	if s.Run == nil {
-		panic("step " + id + " has no Run")
-	}
-	if s.Verify != nil && s.Repeat {
-		panic("step " + id + " is verified in two ways")
+	if run == nil {
+		panic("step " + id + " has no code")
 	}
 	if _, taken := r.steps[id]; taken {
 		panic("step " + id + " is registered twice")
 	}
-	e := erased{run: func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error) {
+	if r.steps == nil {
+		r.steps = map[string]erased{}
+	}
+	r.steps[id] = erased{run: typed(run), verify: verify}
+}
+
+// typed is run between JSON and JSON.
+func typed[In, Out any](run Code[In, Out]) Code[json.RawMessage, json.RawMessage] {
+	return func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error) {
 		var input In
 		if err := decode(in, &input); err != nil {
 			return nil, badInput(err)
 		}
-		out, err := s.Run(ctx, env, input)
+		out, err := run(ctx, env, input)
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(out)
-	}}
-	switch {
-	case s.Repeat:
-		e.verify = func(ctx context.Context, env *Env, in, _ json.RawMessage) (json.RawMessage, error) {
-			return e.run(dryrun.Context(ctx), env, in)
-		}
-	case s.Verify != nil:
-		e.verify = func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error) {
-			var input In
-			if err := decode(in, &input); err != nil {
-				return nil, fmt.Errorf("read the input: %w", err)
-			}
-			var output Out
-			if err := decode(out, &output); err != nil {
-				return nil, fmt.Errorf("read the earlier output: %w", err)
-			}
-			return out, s.Verify(ctx, env, input, output)
-		}
 	}
-	if r.steps == nil {
-		r.steps = map[string]erased{}
-	}
-	r.steps[id] = e
 }
 
 // Names returns the registered steps as "stage/name", sorted.

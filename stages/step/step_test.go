@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
@@ -48,28 +49,30 @@ type bench struct {
 	shown bytes.Buffer
 }
 
+// declared is a step of a test.
+func declared[In, Out any](stage, name string) contract.Step[In, Out] {
+	return contract.Step[In, Out]{Spec: contract.Spec{Key: pipeline.Key{Stage: stage, Name: name}}}
+}
+
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, dir: t.TempDir()}
-	step.Register(&b.reg, "stage", "measure", step.Step[in, out]{
-		Run: func(ctx context.Context, env *step.Env, in in) (out, error) {
-			b.calls++
-			if b.do != nil {
-				b.do(ctx, env)
-			}
-			return out{Length: len(in.Text)}, b.err
-		},
-		Verify: func(ctx context.Context, _ *step.Env, in in, earlier out) error {
-			if b.look != nil {
-				b.look(ctx)
-			}
-			require.Equal(t, len(in.Text), earlier.Length)
-			return b.stale
-		},
+	step.RegisterVerified(&b.reg, declared[in, out]("stage", "measure"), func(ctx context.Context, env *step.Env, in in) (out, error) {
+		b.calls++
+		if b.do != nil {
+			b.do(ctx, env)
+		}
+		return out{Length: len(in.Text)}, b.err
+	}, func(ctx context.Context, _ *step.Env, in in, earlier out) error {
+		if b.look != nil {
+			b.look(ctx)
+		}
+		require.Equal(t, len(in.Text), earlier.Length)
+		return b.stale
 	})
-	step.Register(&b.reg, "stage", "always", step.Step[in, out]{Run: func(context.Context, *step.Env, in) (out, error) {
+	step.Register(&b.reg, declared[in, out]("stage", "always"), func(context.Context, *step.Env, in) (out, error) {
 		b.calls++
 		return out{}, nil
-	}})
+	})
 	return b
 }
 
@@ -174,7 +177,7 @@ func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
 func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 	b := newBench(t)
 	change, dry := "it is not there", 0
-	step.Register(&b.reg, "stage", "repeat", step.Step[in, out]{Repeat: true, Run: func(ctx context.Context, _ *step.Env, in in) (out, error) {
+	step.RegisterRepeatable(&b.reg, declared[in, out]("stage", "repeat"), func(ctx context.Context, _ *step.Env, in in) (out, error) {
 		b.calls++
 		if dryrun.On(ctx) {
 			dry++
@@ -186,7 +189,7 @@ func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 			change = ""
 		}
 		return out{Length: b.calls}, nil
-	}})
+	})
 	req := contract.Request{Stage: "stage", Step: "repeat", Digests: digests("d")}
 	_, first := b.run(req)
 	require.Equal(t, contract.Succeeded, first.Status)
@@ -443,9 +446,9 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 
 func TestRegisterTwicePanics(t *testing.T) {
 	var reg step.Registry
-	s := step.Step[in, out]{Run: func(context.Context, *step.Env, in) (out, error) { return out{}, nil }}
-	step.Register(&reg, "a", "b", s)
-	require.PanicsWithValue(t, "step a/b is registered twice", func() { step.Register(&reg, "a", "b", s) })
-	require.PanicsWithValue(t, "step a/c has no Run", func() { step.Register(&reg, "a", "c", step.Step[in, out]{}) })
-	require.Panics(t, func() { step.Register(&reg, "a", "B_", s) })
+	run := func(context.Context, *step.Env, in) (out, error) { return out{}, nil }
+	step.Register(&reg, declared[in, out]("a", "b"), run)
+	require.PanicsWithValue(t, "step a/b is registered twice", func() { step.Register(&reg, declared[in, out]("a", "b"), run) })
+	require.PanicsWithValue(t, "step a/c has no code", func() { step.Register(&reg, declared[in, out]("a", "c"), nil) })
+	require.Panics(t, func() { step.Register(&reg, declared[in, out]("a", "B_"), run) })
 }

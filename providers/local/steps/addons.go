@@ -25,12 +25,9 @@ const CodeAddons fault.Code = "LOC-001"
 // workloads are what the manifests roll out, in kube-system.
 var workloads = []string{"coredns", "local-path-provisioner"} //nolint:gochecknoglobals // a constant list
 
-// Register adds the steps to r:
-//
-//	infrastructure/local-addons  conductor.ClusterInput → conductor.Addons
+// Register adds the code of the provider's steps to r.
 func Register(r *step.Registry) {
-	extra := local.Provider{}.Addons()
-	step.Register(r, extra.Stage, extra.Step, step.Step[contract.ClusterInput, contract.Addons]{Run: addons, Repeat: true})
+	step.RegisterRepeatable(r, contract.AddonsStep(), addons)
 }
 
 // addons applies name service and storage and waits until they run.

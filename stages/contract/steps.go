@@ -1,0 +1,165 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// The stages that run on a deployment. Configuring, the first one, happens before a
+// run exists; diagnosis follows a failure.
+const (
+	StageInfrastructure   = "infrastructure"
+	StagePreOrchestrator  = "preorchestrator"
+	StageOrchestrator     = "orchestrator"
+	StagePostOrchestrator = "postorchestrator"
+	StageDiagnosis        = "diagnosis"
+)
+
+// Spec is a step without its types: its name, and what its container gets besides
+// the input.
+type Spec struct {
+	pipeline.Key
+
+	Offline   bool // not connected to the cluster
+	Terraform bool // gets the provider's Terraform root, in TerraformDir
+	Platform  bool // gets the platform release, in PlatformDir
+	Manifests bool // gets the bundle's manifests, in BundleDir
+	TLSKey    bool // gets the private key of a given certificate, in TLSKeyFile
+	Given     bool // gets the secrets of the configuration, in GivenDir
+	Harmless  bool // changes nothing, so it need not wait for the lock
+	Count     bool // counts the steps that have succeeded before
+	// Timeout limits the step; 0 is the limit of the configuration.
+	Timeout time.Duration
+}
+
+// Step declares a step that takes In and returns Out. The wiring of a workflow and
+// the registry of step code both start from the declaration, so that a disagreement
+// between them does not compile.
+type Step[In, Out any] struct{ Spec }
+
+func key(stage, name string) pipeline.Key { return pipeline.Key{Stage: stage, Name: name} }
+
+// PreflightStep checks the machine and the tools before anything is changed.
+func PreflightStep() Step[PreflightInput, Preflight] {
+	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, Harmless: true, Count: true}}
+}
+
+// NodeKey names the node that starts the cluster of a provider whose cluster
+// Slipway runs; no container of its own.
+func NodeKey() pipeline.Key { return key(StageInfrastructure, "node") }
+
+// NodeRemoveKey names the node that deletes such a cluster.
+func NodeRemoveKey() pipeline.Key { return key(StageInfrastructure, "node-remove") }
+
+// VerifySpec is the look at all earlier results at once, which runs as `slipway
+// verify`: see Plan.
+func VerifySpec() Spec {
+	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, Given: true}
+}
+
+// TerraformStep applies the provider's Terraform root.
+func TerraformStep() Step[TerraformInput, Infrastructure] {
+	return Step[TerraformInput, Infrastructure]{Spec{Key: key(StageInfrastructure, "terraform"), Offline: true, Terraform: true}}
+}
+
+// TerraformDestroyStep destroys what TerraformStep made.
+func TerraformDestroyStep() Step[TerraformInput, TerraformDestroyed] {
+	return Step[TerraformInput, TerraformDestroyed]{Spec{Key: key(StageInfrastructure, "terraform-destroy"), Offline: true, Terraform: true}}
+}
+
+// ClusterStep waits until the cluster's API answers and its nodes are ready.
+func ClusterStep() Step[ClusterInput, Cluster] {
+	return Step[ClusterInput, Cluster]{Spec{Key: key(StageInfrastructure, "cluster")}}
+}
+
+// AddonsStep brings name service and storage to a fresh cluster that lacks them.
+func AddonsStep() Step[ClusterInput, Addons] {
+	return Step[ClusterInput, Addons]{Spec{Key: key(StageInfrastructure, "local-addons")}}
+}
+
+// StorageStep verifies the default StorageClass by use.
+func StorageStep() Step[ClusterInput, StorageCheck] {
+	return Step[ClusterInput, StorageCheck]{Spec{Key: key(StageInfrastructure, "storage")}}
+}
+
+// LoadBalancerStep verifies Services of type LoadBalancer by use.
+func LoadBalancerStep() Step[ClusterInput, LoadBalancerCheck] {
+	return Step[ClusterInput, LoadBalancerCheck]{Spec{Key: key(StageInfrastructure, "loadbalancer")}}
+}
+
+// PlatformRemoveStep takes the platform out of a cluster that stays.
+func PlatformRemoveStep() Step[RemoveInput, Removed] {
+	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "platform-remove")}}
+}
+
+// PlatformInventoryStep looks for what PlatformRemoveStep left.
+func PlatformInventoryStep() Step[InventoryInput, Inventory] {
+	return Step[InventoryInput, Inventory]{Spec{Key: key(StageInfrastructure, "platform-inventory")}}
+}
+
+// InventoryStep looks for what would outlive the deployment.
+func InventoryStep() Step[InventoryInput, Inventory] {
+	return Step[InventoryInput, Inventory]{Spec{Key: key(StageInfrastructure, "inventory"), Offline: true}}
+}
+
+// NamespacesStep makes the platform's namespaces.
+func NamespacesStep() Step[PlatformInput, Namespaces] {
+	return Step[PlatformInput, Namespaces]{Spec{Key: key(StagePreOrchestrator, "namespaces"), Platform: true}}
+}
+
+// SecretsStep makes the platform's secrets.
+func SecretsStep() Step[SecretsInput, Secrets] {
+	return Step[SecretsInput, Secrets]{Spec{Key: key(StagePreOrchestrator, "secrets"), Platform: true, Given: true}}
+}
+
+// TLSStep makes or checks the platform's certificate.
+func TLSStep() Step[TLSInput, TLS] {
+	return Step[TLSInput, TLS]{Spec{Key: key(StagePreOrchestrator, "tls"), Platform: true, TLSKey: true}}
+}
+
+// GiteaStep brings the git server up.
+func GiteaStep() Step[GiteaInput, Gitea] {
+	return Step[GiteaInput, Gitea]{Spec{Key: key(StagePreOrchestrator, "gitea"), Platform: true}}
+}
+
+// ArgoCDStep brings Argo CD up.
+func ArgoCDStep() Step[ArgoCDInput, ArgoCD] {
+	return Step[ArgoCDInput, ArgoCD]{Spec{Key: key(StagePreOrchestrator, "argocd"), Platform: true, Manifests: true}}
+}
+
+// GiteaPushStep verifies the git server by use.
+func GiteaPushStep() Step[GiteaPushInput, GiteaPush] {
+	return Step[GiteaPushInput, GiteaPush]{Spec{Key: key(StagePreOrchestrator, "gitea-push")}}
+}
+
+// ReconcileStep verifies Argo CD by use.
+func ReconcileStep() Step[ReconcileInput, Reconcile] {
+	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "argocd-reconcile")}}
+}
+
+// PublishStep pushes the GitOps tree.
+func PublishStep() Step[PublishInput, Publication] {
+	return Step[PublishInput, Publication]{Spec{Key: key(StageOrchestrator, "publish"), Platform: true}}
+}
+
+// SyncStep waits until Argo CD has brought the apps to the tree's revision.
+func SyncStep() Step[AppsInput, Apps] {
+	return Step[AppsInput, Apps]{Spec{Key: key(StageOrchestrator, "sync"), Platform: true}}
+}
+
+// StatusStep reads the apps as they are now. No workflow has it.
+func StatusStep() Step[PlatformInput, Apps] {
+	return Step[PlatformInput, Apps]{Spec{Key: key(StageOrchestrator, "status")}}
+}
+
+// AccessStep reaches the platform as its users do.
+func AccessStep() Step[AccessInput, Access] {
+	return Step[AccessInput, Access]{Spec{Key: key(StagePostOrchestrator, "access"), Platform: true}}
+}
+
+// DiagnosisStep looks in the cluster for the cause of a failure. It takes twenty
+// seconds at most; the rest of its time is for the container.
+func DiagnosisStep() Step[DiagnosisInput, Diagnosis] {
+	return Step[DiagnosisInput, Diagnosis]{Spec{Key: key(StageDiagnosis, "collect"), Timeout: 30 * time.Second}}
+}
