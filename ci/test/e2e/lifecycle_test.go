@@ -110,6 +110,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, configured+"advanced: {timeouts: {app: 45s}}\n"))
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
+		require.Contains(t, r.err, "45s", "the deadline of the configuration")
 		require.Regexp(t, `ErrImagePull|ImagePullBackOff|not found`, r.err)
 		require.Contains(t, r.err, "remedy")
 		report := t.TempDir()
@@ -152,6 +153,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 }
 
 func TestThreeFaultsAreReportedTogether(t *testing.T) {
+	t.Parallel()
 	d := open(t, "")
 	cmd := d.Module(t.Context(), "install", "--config", filepath.Join(root(t), "examples/config/invalid-three-faults.yaml"))
 	out, err := cmd.CombinedOutput()
@@ -164,6 +166,7 @@ func TestThreeFaultsAreReportedTogether(t *testing.T) {
 }
 
 func TestWrongBundleFileIsNamed(t *testing.T) {
+	t.Parallel()
 	d := open(t, "e2e-bundle")
 	bad := t.TempDir()
 	require.NoError(t, os.CopyFS(bad, os.DirFS(d.Bundle)))

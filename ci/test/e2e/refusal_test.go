@@ -14,6 +14,7 @@ import (
 // TestRefusals: what the module refuses before Slipway's program runs has code,
 // remedy and exit code as the program's own failures have.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	d := open(t, "e2e-refused")
 	module := t.TempDir() // a copy, for the checkout's .env names a bundle
 	for _, part := range []string{"dagger.json", "ci/*.go", "ci/go.mod", "ci/origin/*.go"} {
@@ -29,10 +30,17 @@ func TestRefusals(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(module, rel), text, 0o644))
 		}
 	}
-	damaged := func(file string) []string {
+	damaged := func(file string) []string { // a bundle with no more than the module looks at before the program runs
 		bad := t.TempDir()
-		require.NoError(t, os.CopyFS(bad, os.DirFS(d.Bundle)))
-		require.NoError(t, os.WriteFile(filepath.Join(bad, file), []byte("damaged"), 0o755))
+		for _, name := range []string{"bundle.json", "bin/slipway", file} {
+			text, err := os.ReadFile(filepath.Join(d.Bundle, name))
+			if name == file {
+				text, err = []byte("damaged"), nil
+			}
+			require.NoError(t, err)
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(bad, name)), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(bad, name), text, 0o755))
+		}
 		return []string{"--bundle", bad}
 	}
 	for what, c := range map[string]struct {

@@ -21,6 +21,7 @@ import (
 // TestReportPage opens the pages that the tests of pipeline/report write: of a
 // run that went well, and of one that failed with hostile text in its logs.
 func TestReportPage(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"succeeded", "failed"} {
 		t.Run(name, func(t *testing.T) {
 			requireReadable(t, filepath.Join(root(t), "pipeline/report/testdata", name))
