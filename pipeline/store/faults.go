@@ -61,7 +61,7 @@ func (e *kindError) Unwrap() error { return e.err }
 // fail is the fault for err. Its cause is text without credentials: what SDKs
 // put into errors is not for the world.
 func (s *Store) fail(op string, err error) error {
-	f := &fault.Fault{Code: CodeUnreachable, Class: fault.Step, Op: op, Err: errors.New(redact(err.Error())),
+	f := &fault.Fault{Code: CodeUnreachable, Class: fault.Step, Op: op, Err: errors.New(clean(err.Error())),
 		Fix: "look whether " + s.location + " answers from this machine, then run the same command again"}
 	k, _ := errors.AsType[*kindError](err)
 	switch {

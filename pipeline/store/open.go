@@ -173,5 +173,5 @@ func badURL(raw string, opts Options, err error) error {
 	// No more than the scheme: the rest may hold a credential.
 	scheme, _, _ := strings.Cut(raw, ":")
 	return &fault.Fault{Code: CodeURL, Class: fault.Usage, Op: fmt.Sprintf("understand the store's URL (%.20s:…)", scheme),
-		Err: errors.New(redact(err.Error())), Fix: fix + "; docs/state.md lists the parameters"}
+		Err: errors.New(clean(err.Error())), Fix: fix + "; docs/state.md lists the parameters"}
 }

@@ -9,10 +9,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/mask"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -92,5 +92,5 @@ func (s Scope) clean(text string) string {
 	if s.Clean != nil {
 		text = s.Clean(text)
 	}
-	return mask.Text(text)
+	return redact.Text(text)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/trust"
@@ -43,7 +44,7 @@ func Account(ctx context.Context, c *kube.Client, g contract.Gitea, secret strin
 	}
 	return &Server{
 		URL: g.URL, Address: g.Address, Roots: roots,
-		Username: string(o.Data["username"]), Password: Password(o.Data["password"]),
+		Username: string(o.Data["username"]), Password: redact.New(o.Data["password"]),
 	}, nil
 }
 

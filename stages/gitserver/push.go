@@ -190,5 +190,5 @@ func (s *Server) auth() transport.AuthMethod {
 	if s.Username == "" {
 		return nil
 	}
-	return &githttp.BasicAuth{Username: s.Username, Password: string(s.Password)}
+	return &githttp.BasicAuth{Username: s.Username, Password: string(s.Password.Reveal())}
 }

@@ -20,20 +20,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
-
-// Password is a password that no print shows.
-type Password string
-
-// String hides the password.
-func (Password) String() string { return "[redacted]" }
-
-// GoString hides the password from %#v too.
-func (Password) GoString() string { return "[redacted]" }
-
-// MarshalText hides the password from JSON and logs.
-func (Password) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
 // Server is a git server and the account that is used on it. Its methods may be
 // called at the same time by several goroutines.
@@ -42,7 +31,7 @@ type Server struct {
 	Address  string         // host:port that is dialled; empty: the host of URL
 	Roots    *x509.CertPool // what certificates are checked against; nil: the system's
 	Username string
-	Password Password
+	Password redact.Value
 }
 
 // requestTimeout bounds one request to the API.
@@ -193,7 +182,7 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) (err
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	req.SetBasicAuth(s.Username, string(s.Password))
+	req.SetBasicAuth(s.Username, string(s.Password.Reveal()))
 	resp, err := s.client().Do(req)
 	if err != nil {
 		return fmt.Errorf("ask the git server: %w", err)

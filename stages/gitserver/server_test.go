@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 )
 
@@ -64,7 +65,7 @@ func serve(t *testing.T, h http.Handler) *gitserver.Server {
 	roots.AddCert(srv.Certificate())
 	return &gitserver.Server{
 		URL: "https://example.com", Address: srv.Listener.Addr().String(),
-		Roots: roots, Username: "slipway", Password: "secret",
+		Roots: roots, Username: "slipway", Password: redact.New([]byte("secret")),
 	}
 }
 
@@ -140,7 +141,7 @@ func TestPushSaysWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, "slipway/nothere")
 
 	wrong := *s
-	wrong.Password = "wrong-password"
+	wrong.Password = redact.New([]byte("wrong-password"))
 	_, _, err = wrong.Push(t.Context(), "slipway/platform", "main", tree, commit())
 	require.ErrorContains(t, err, "authentication required")
 	require.NotContains(t, err.Error(), "wrong-password")
@@ -221,7 +222,7 @@ func TestAPI(t *testing.T) {
 	api.signUpOpen = true
 	require.ErrorIs(t, s.CheckSignUpRefused(t.Context()), gitserver.ErrSignUpOpen)
 
-	s.Password = "wrong"
+	s.Password = redact.New([]byte("wrong"))
 	_, err = s.User(t.Context())
 	e := new(gitserver.StatusError)
 	require.ErrorAs(t, err, &e)
@@ -229,7 +230,7 @@ func TestAPI(t *testing.T) {
 }
 
 func TestPasswordIsNeverPrinted(t *testing.T) {
-	s := gitserver.Server{Username: "slipway", Password: "canary-4711"}
+	s := gitserver.Server{Username: "slipway", Password: redact.New([]byte("canary-4711"))}
 	b, err := json.Marshal(s)
 	require.NoError(t, err)
 	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %s", s, s, s.Password), string(b)} {

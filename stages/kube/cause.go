@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/slipway-sh/slipway/stages/mask"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // PodCause says in one sentence why the pods of selector in namespace are not
@@ -63,7 +63,7 @@ func (c *Client) sentence(ctx context.Context, p *corev1.Pod, t Trouble) string 
 		lines, _ := c.LastLines(ctx, p, t, tellingLines)
 		wrote = TellingLine(lines)
 	}
-	return mask.Text(Sentence(Wrote(t.Text, wrote), "pod "+p.Name, t.Since, time.Now()))
+	return redact.Text(Sentence(Wrote(t.Text, wrote), "pod "+p.Name, t.Since, time.Now()))
 }
 
 // noPod says why there is no pod.
@@ -73,7 +73,7 @@ func noPod(events []corev1.Event) string {
 		return "there is no pod"
 	}
 	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
-	return mask.Text(Sentence("there is no pod: "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
+	return redact.Text(Sentence("there is no pod: "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
 }
 
 // Sentence is the form in which every cause is told: "text, object, since 14:02

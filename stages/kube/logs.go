@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/slipway-sh/slipway/stages/mask"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // LogOptions tell what of a pod's log is read.
@@ -82,7 +82,7 @@ func split(text string) []string {
 		return nil
 	}
 	var lines []string
-	for line := range strings.Lines(mask.Text(colours.ReplaceAllString(text, ""))) {
+	for line := range strings.Lines(redact.Text(colours.ReplaceAllString(text, ""))) {
 		line = strings.TrimRightFunc(strings.Map(printable, line), unicode.IsSpace)
 		if line != "" {
 			lines = append(lines, line)

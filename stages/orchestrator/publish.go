@@ -38,7 +38,7 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	env.Redact(string(user.Password))
+	env.Redact(string(user.Password.Reveal()))
 	return publish(ctx, env, user, tree, r, in)
 }
 

@@ -124,12 +124,12 @@ func (g *gitea) finish(ctx context.Context, rel *chartRelease, served contract.T
 	if err != nil {
 		return contract.Gitea{}, err
 	}
-	g.env.Redact(string(user.Password))
+	g.env.Redact(string(user.Password.Reveal()))
 	admin, err := gitserver.Account(ctx, g.client, out, gitserver.Admin)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
-	g.env.Redact(string(admin.Password))
+	g.env.Redact(string(admin.Password.Reveal()))
 	out.Repository = user.Username + "/" + gitops
 	if err := g.use(ctx, admin, user); err != nil {
 		return contract.Gitea{}, err
@@ -268,7 +268,7 @@ func badServer(op string, err error) error {
 // repositories of the same user.
 func (g *gitea) register(ctx context.Context, out contract.Gitea, user *gitserver.Server) error {
 	account := map[string][]byte{
-		"type": []byte("git"), "username": []byte(user.Username), "password": []byte(user.Password),
+		"type": []byte("git"), "username": []byte(user.Username), "password": user.Password.Reveal(),
 	}
 	for _, w := range []struct{ name, kind, url string }{
 		{argoRepository, "repository", gitserver.RepositoryURL(out)},

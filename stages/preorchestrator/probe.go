@@ -84,7 +84,7 @@ func openUser(ctx context.Context, env *step.Env, g contract.Gitea) (*gitserver.
 	if err != nil {
 		return nil, err
 	}
-	env.Redact(string(user.Password))
+	env.Redact(string(user.Password.Reveal()))
 	return user, nil
 }
 

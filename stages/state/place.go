@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -63,7 +64,7 @@ func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, 
 	text, err := os.ReadFile(p.KeyFile)
 	switch {
 	case err == nil:
-		key, err := secret.ParseKey(secret.New(text))
+		key, err := secret.ParseKey(redact.New(text))
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, look bool) (b
 	if look {
 		return true, nil
 	}
-	return true, vault.Put(ctx, kubeconfig, secret.New(text))
+	return true, vault.Put(ctx, kubeconfig, redact.New(text))
 }
 
 // HasKubeconfig tells whether there is a kubeconfig: in the volume, and in s if

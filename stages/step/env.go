@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
@@ -37,11 +38,11 @@ type Env struct {
 	opened sync.Mutex   // of store
 	store  *store.Store // nil until it is asked for
 
-	log    *lineWriter // the step's log file
-	tools  *lineWriter // the same file; a line that a tool has not ended yet stays whole
-	screen *lineWriter // stderr
-	secret *redactor
-	said   atomic.Pointer[string] // what Progress told last
+	log     *redact.LineWriter // the step's log file
+	tools   *redact.LineWriter // the same file; a line that a tool has not ended yet stays whole
+	screen  *redact.LineWriter // stderr
+	secrets *redact.Secrets
+	said    atomic.Pointer[string] // what Progress told last
 }
 
 // Dirs are the paths of a step's container; an empty one has its default from
@@ -53,7 +54,7 @@ type Dirs struct {
 // NewEnv returns an environment that logs to log, and to screen what a user
 // should see. Tests call steps with one of their own.
 func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
-	secret := &redactor{}
+	secrets := &redact.Secrets{}
 	file := &shared{dst: log}
 	e := &Env{
 		Run: run, ID: id,
@@ -62,10 +63,10 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 		BundleDir:    or(dirs.Bundle, contract.BundleDir),
 		TerraformDir: or(dirs.Terraform, contract.TerraformDir),
 		ToolsDir:     or(dirs.Tools, contract.ToolsDir),
-		log:          &lineWriter{r: secret, dst: file},
-		tools:        &lineWriter{r: secret, dst: file},
-		screen:       &lineWriter{r: secret, dst: screen},
-		secret:       secret,
+		log:          redact.NewLineWriter(secrets, file),
+		tools:        redact.NewLineWriter(secrets, file),
+		screen:       redact.NewLineWriter(secrets, screen),
+		secrets:      secrets,
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
 	e.Place = state.Place{Volume: e.StateDir}
@@ -119,7 +120,7 @@ func (e *Env) Keep(name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secret.clean(string(data))), 0o644)
+	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secrets.Redact(string(data))), 0o644)
 }
 
 // recordDir is the step's directory of the run's record.
@@ -136,15 +137,15 @@ func (e *Env) lastSaid() string {
 }
 
 // Redact makes every writer of e replace secret by "***" from now on.
-func (e *Env) Redact(secret string) { e.secret.add(secret) }
+func (e *Env) Redact(secret string) { e.secrets.Add(secret) }
 
 // Clean is text with every secret that e redacts replaced by "***": for what goes
 // into a step's output.
-func (e *Env) Clean(text string) string { return e.secret.clean(text) }
+func (e *Env) Clean(text string) string { return e.secrets.Redact(text) }
 
 func (e *Env) flush() {
-	for _, w := range []*lineWriter{e.tools, e.log, e.screen} {
-		w.flush()
+	for _, w := range []*redact.LineWriter{e.tools, e.log, e.screen} {
+		w.Flush()
 	}
 }
 
@@ -153,4 +154,16 @@ func or(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// shared lets several writers use dst.
+type shared struct {
+	mu  sync.Mutex
+	dst io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dst.Write(p)
 }

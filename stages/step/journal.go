@@ -94,7 +94,7 @@ func (b *books) reuse(ctx context.Context, code erased, env *Env, grace time.Dur
 	var now json.RawMessage // what the step sees now, where it looks for itself
 	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
 		now, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
-		if err == nil && env.secret.holds(now) {
+		if err == nil && env.secrets.In(now) {
 			err = errSecret
 		}
 		return err

@@ -225,7 +225,7 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 	env.Logger.Info("earlier result not reused", "reason", why)
 	if req.VerifyOnly {
 		return contract.Failed, nil, &fault.Fault{
-			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.secret.clean(why.Error())),
+			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.secrets.Redact(why.Error())),
 			Fix: "run it again: slipway install --from " + id,
 		}
 	}
@@ -250,7 +250,7 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 	*number = attempt.Number
 	lasting := context.WithoutCancel(ctx) // how it ended is written in any case
 	out, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
-	if err == nil && env.secret.holds(out) {
+	if err == nil && env.secrets.In(out) {
 		err = &fault.Fault{
 			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errSecret,
 			Fix: "report this with the step's log: slipway report",
@@ -258,9 +258,9 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 	}
 	if err != nil {
 		f := classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
-		f.Op, f.Fix = env.secret.clean(f.Op), env.secret.clean(f.Fix)
-		if msg := f.Err.Error(); env.secret.clean(msg) != msg {
-			f.Err = errors.New(env.secret.clean(msg))
+		f.Op, f.Fix = env.secrets.Redact(f.Op), env.secrets.Redact(f.Fix)
+		if msg := f.Err.Error(); env.secrets.Redact(msg) != msg {
+			f.Err = errors.New(env.secrets.Redact(msg))
 		}
 		if err := own.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal is behind", "error", err)

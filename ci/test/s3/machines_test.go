@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
@@ -199,7 +200,7 @@ func TestTwoMachines(t *testing.T) {
 	t.Run("a secret is read with its key only", func(t *testing.T) {
 		key, _, err := secret.NewKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), "kubeconfig", secret.New([]byte("c4nary"))))
+		require.NoError(t, secret.Open(s, key).Put(t.Context(), "kubeconfig", redact.New([]byte("c4nary"))))
 		e := b.state(t, "kubeconfig", filepath.Join(t.TempDir(), "file"))
 		require.Equal(t, 2, e.code, e.errs)
 		require.Contains(t, e.errs, "SEC-002")

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/conformance"
 	opener "github.com/slipway-sh/slipway/pipeline/store/s3"
@@ -154,7 +155,7 @@ func TestStore(t *testing.T) {
 		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey}, "not in a bucket")
 		key, _, err := secret.NewKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), "ca", secret.New([]byte("x"))))
+		require.NoError(t, secret.Open(s, key).Put(t.Context(), "ca", redact.New([]byte("x"))))
 		got, err := secret.Open(s, key).Get(t.Context(), "ca")
 		require.NoError(t, err)
 		require.Equal(t, "x", string(got.Reveal()))

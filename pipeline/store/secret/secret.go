@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"filippo.io/age"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
@@ -45,42 +45,6 @@ const (
 // KeyFile is the key under which LocalKey keeps a deployment's key.
 const KeyFile = prefix + "identity"
 
-// hidden is what a secret is printed as.
-const hidden = "***"
-
-// Value is a secret. It is printed, logged and encoded as "***"; Reveal is the
-// only way to what it holds. The zero value is an empty secret.
-type Value struct {
-	// A function: fmt prints what is in fields that are not exported, in spite
-	// of all methods.
-	reveal func() []byte
-}
-
-// New returns a secret that holds a copy of b.
-func New(b []byte) Value {
-	held := bytes.Clone(b)
-	return Value{func() []byte { return bytes.Clone(held) }}
-}
-
-// Reveal returns a copy of what the secret holds.
-func (v Value) Reveal() []byte {
-	if v.reveal == nil {
-		return nil
-	}
-	return v.reveal()
-}
-
-// Format prints v as "***", whatever the verb.
-func (Value) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
-
-func (Value) String() string { return hidden }
-
-// MarshalText encodes v as "***".
-func (Value) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// LogValue logs v as "***".
-func (Value) LogValue() slog.Value { return slog.StringValue(hidden) }
-
 // Key encrypts and decrypts secrets: an identity of age.
 type Key struct {
 	identity  age.Identity
@@ -88,16 +52,16 @@ type Key struct {
 }
 
 // NewKey makes a key, and returns also the text that ParseKey takes.
-func NewKey() (*Key, Value, error) {
+func NewKey() (*Key, redact.Value, error) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
-		return nil, Value{}, fmt.Errorf("make a key: %w", err)
+		return nil, redact.Value{}, fmt.Errorf("make a key: %w", err)
 	}
-	return &Key{id, id.Recipient()}, New([]byte(id.String() + "\n")), nil
+	return &Key{id, id.Recipient()}, redact.New([]byte(id.String() + "\n")), nil
 }
 
 // ParseKey reads the file that age-keygen writes: one identity, and comments.
-func ParseKey(text Value) (*Key, error) {
+func ParseKey(text redact.Value) (*Key, error) {
 	ids, err := age.ParseIdentities(bytes.NewReader(text.Reveal()))
 	if err == nil && len(ids) != 1 {
 		err = fmt.Errorf("it holds %d identities, want one", len(ids))
@@ -132,7 +96,7 @@ func LocalKey(ctx context.Context, s local) (*Key, error) {
 	}
 	text, err := s.Get(ctx, KeyFile)
 	if err == nil {
-		return ParseKey(New(text))
+		return ParseKey(redact.New(text))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -171,7 +135,7 @@ type record struct {
 }
 
 // Put replaces a secret or makes it.
-func (v *Vault) Put(ctx context.Context, name string, value Value) error {
+func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error {
 	plain, err := seal.Seal(kind, version, record{name, value.Reveal()})
 	if err != nil {
 		return err
@@ -191,31 +155,31 @@ func (v *Vault) Put(ctx context.Context, name string, value Value) error {
 }
 
 // Get returns a secret. Without one the error is fs.ErrNotExist.
-func (v *Vault) Get(ctx context.Context, name string) (Value, error) {
+func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
 	data, err := v.store.Get(ctx, prefix+name+suffix)
 	if err != nil {
-		return Value{}, err
+		return redact.Value{}, err
 	}
 	r, err := age.Decrypt(bytes.NewReader(data), v.key.identity)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
-		return Value{}, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
+		return redact.Value{}, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
 			Err: errors.New("it was encrypted with another key"),
 			Fix: "take the key that the deployment was installed with: " + giveKey}
 	} else if err != nil {
-		return Value{}, damaged(name, err)
+		return redact.Value{}, damaged(name, err)
 	}
 	plain, err := io.ReadAll(r)
 	if err != nil {
-		return Value{}, damaged(name, err)
+		return redact.Value{}, damaged(name, err)
 	}
 	var rec record
 	if err := seal.Open(plain, kind, version, &rec); err != nil {
-		return Value{}, damaged(name, err)
+		return redact.Value{}, damaged(name, err)
 	}
 	if rec.Name != name {
-		return Value{}, damaged(name, fmt.Errorf("it is secret %s", rec.Name))
+		return redact.Value{}, damaged(name, fmt.Errorf("it is secret %s", rec.Name))
 	}
-	return New(rec.Value), nil
+	return redact.New(rec.Value), nil
 }
 
 // Names are those of the secrets in the vault, sorted.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
@@ -28,7 +29,7 @@ func memory(t *testing.T) *store.Store {
 	return s
 }
 
-func key(t *testing.T) (*secret.Key, secret.Value) {
+func key(t *testing.T) (*secret.Key, redact.Value) {
 	t.Helper()
 	k, text, err := secret.NewKey()
 	require.NoError(t, err)
@@ -42,34 +43,34 @@ func TestVault(t *testing.T) {
 	_, err := v.Get(t.Context(), "db/password")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	for _, want := range [][]byte{[]byte(canary), {}, bytes.Repeat([]byte{0, 255}, 1<<16)} {
-		require.NoError(t, v.Put(t.Context(), "db/password", secret.New(want)))
+		require.NoError(t, v.Put(t.Context(), "db/password", redact.New(want)))
 		again, err := secret.ParseKey(text)
 		require.NoError(t, err)
 		got, err := secret.Open(s, again).Get(t.Context(), "db/password")
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got.Reveal()))
 	}
-	require.NoError(t, v.Put(t.Context(), "ca", secret.New([]byte(canary))))
+	require.NoError(t, v.Put(t.Context(), "ca", redact.New([]byte(canary))))
 	names, err := v.Names(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"ca", "db/password"}, names)
 	stored, err := s.Get(t.Context(), "secrets/ca.age")
 	require.NoError(t, err)
 	require.NotContains(t, string(stored), canary)
-	require.ErrorContains(t, v.Put(t.Context(), "../up", secret.New(nil)), "is no key")
+	require.ErrorContains(t, v.Put(t.Context(), "../up", redact.New(nil)), "is no key")
 }
 
 // TestVault_canary: a value shows up nowhere but in Reveal.
 func TestVault_canary(t *testing.T) {
-	v := secret.New([]byte(canary))
+	v := redact.New([]byte(canary))
 	var out bytes.Buffer
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "v", v, "p", &v, "s", struct{ V secret.Value }{v})
-	slog.New(slog.NewTextHandler(&out, nil)).Info("m", "v", v, "p", &v, "s", struct{ V secret.Value }{v})
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "v", v, "p", &v, "s", struct{ V redact.Value }{v})
+	slog.New(slog.NewTextHandler(&out, nil)).Info("m", "v", v, "p", &v, "s", struct{ V redact.Value }{v})
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%p", "%c", "%U"} {
 		fmt.Fprintf(&out, verb+"\n", v)
-		fmt.Fprintf(&out, verb+"\n", struct{ V secret.Value }{v})
-		fmt.Fprintf(&out, verb+"\n", []secret.Value{v})
-		fmt.Fprintf(&out, verb+"\n", struct{ v secret.Value }{v})
+		fmt.Fprintf(&out, verb+"\n", struct{ V redact.Value }{v})
+		fmt.Fprintf(&out, verb+"\n", []redact.Value{v})
+		fmt.Fprintf(&out, verb+"\n", struct{ v redact.Value }{v})
 	}
 	encoded, err := json.Marshal(map[string]any{"v": v, "p": &v})
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestVault_wrongKey(t *testing.T) {
 	s := memory(t)
 	mine, _ := key(t)
 	other, text := key(t)
-	require.NoError(t, secret.Open(s, mine).Put(t.Context(), "ca", secret.New([]byte(canary))))
+	require.NoError(t, secret.Open(s, mine).Put(t.Context(), "ca", redact.New([]byte(canary))))
 	_, err := secret.Open(s, other).Get(t.Context(), "ca")
 	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeWrongKey})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
@@ -102,8 +103,8 @@ func TestVault_damaged(t *testing.T) {
 	s := memory(t)
 	k, _ := key(t)
 	v := secret.Open(s, k)
-	require.NoError(t, v.Put(t.Context(), "ca", secret.New([]byte(canary))))
-	require.NoError(t, v.Put(t.Context(), "other", secret.New([]byte("x"))))
+	require.NoError(t, v.Put(t.Context(), "ca", redact.New([]byte(canary))))
+	require.NoError(t, v.Put(t.Context(), "other", redact.New([]byte("x"))))
 	whole, err := s.Get(t.Context(), "secrets/ca.age")
 	require.NoError(t, err)
 	isDamaged := func(stored []byte, msg ...any) {
@@ -135,17 +136,17 @@ func TestParseKey(t *testing.T) {
 	require.NoError(t, err)
 	_, text := key(t)
 	for _, good := range []string{"# created: today\n" + string(text.Reveal()) + "\n", hybrid.String()} {
-		k, err := secret.ParseKey(secret.New([]byte(good)))
+		k, err := secret.ParseKey(redact.New([]byte(good)))
 		require.NoError(t, err)
 		v := secret.Open(memory(t), k)
-		require.NoError(t, v.Put(t.Context(), "n", secret.New([]byte(canary))))
+		require.NoError(t, v.Put(t.Context(), "n", redact.New([]byte(canary))))
 		got, err := v.Get(t.Context(), "n")
 		require.NoError(t, err)
 		require.Equal(t, canary, string(got.Reveal()))
 	}
 	valid := strings.TrimSpace(string(text.Reveal()))
 	for _, bad := range []string{"", "# nothing\n", valid + "X", "hunter2", valid + "\n" + valid, "age1" + strings.Repeat("q", 58)} {
-		_, err := secret.ParseKey(secret.New([]byte(bad)))
+		_, err := secret.ParseKey(redact.New([]byte(bad)))
 		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey}, bad)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.NotContains(t, err.Error(), "AGE-SECRET-KEY")
@@ -167,7 +168,7 @@ func TestLocalKey(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.NoError(t, secret.Open(s, keys[0]).Put(t.Context(), "n", secret.New([]byte(canary))))
+	require.NoError(t, secret.Open(s, keys[0]).Put(t.Context(), "n", redact.New([]byte(canary))))
 	for _, k := range keys {
 		got, err := secret.Open(s, k).Get(t.Context(), "n")
 		require.NoError(t, err)

@@ -1,11 +1,11 @@
-package mask_test
+package redact_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/stages/mask"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 func TestText(t *testing.T) {
@@ -25,6 +25,11 @@ func TestText(t *testing.T) {
 		"a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb": "a\n***\nb",
 		"cut -----BEGIN PRIVATE KEY-----\nMIIE":                                      "cut ***",
 
+		`GET https://x.blob.example/c?sv=1&sig=abc%2F: 403`:                    `GET https://x.blob.example/c?sv=1&sig=***: 403`,
+		`Authorization: SharedKey acct:c2lnbmVk`:                               `Authorization: SharedKey ***`,
+		`AccountKey=YWJj;Endpoint=x`:                                           `AccountKey=***;Endpoint=x`,
+		`?X-Amz-Signature=0f0f&X-Amz-Credential=AKIAABCDEFGHIJKLMNOP/20260101`: `?X-Amz-Signature=***&X-Amz-Credential=***`,
+
 		`password authentication failed for user "app"`: `password authentication failed for user "app"`,
 		`secret "database-reader" not found`:            `secret "database-reader" not found`,
 		`couldn't find key password in Secret apps/db`:  `couldn't find key password in Secret apps/db`,
@@ -33,7 +38,7 @@ func TestText(t *testing.T) {
 		`token: Zq81xWv0`:                               `token: ***`,
 		`image docker.io/x:1 not found`:                 `image docker.io/x:1 not found`,
 	} {
-		require.Equal(t, want, mask.Text(in), in)
-		require.Equal(t, want, mask.Text(mask.Text(in)), "what is hidden stays as it is: %s", in)
+		require.Equal(t, want, redact.Text(in), in)
+		require.Equal(t, want, redact.Text(redact.Text(in)), "what is hidden stays as it is: %s", in)
 	}
 }

@@ -1,7 +1,4 @@
-// Package mask hides what looks like a secret in text that others wrote, such as
-// the log of a container: there, unlike in what Slipway handles itself, nobody
-// knows which words are secret.
-package mask
+package redact
 
 import (
 	"regexp"
@@ -9,36 +6,40 @@ import (
 	"strings"
 )
 
-// hidden stands for a secret.
-const hidden = "***"
-
 // The forms of secrets that tell themselves.
 var (
 	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 	urlAccount = regexp.MustCompile(`(://)[^/\s:@]*:[^/\s@]+@`)
 	authHeader = regexp.MustCompile(`(?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{8,}`)
-	knownToken = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|\b(AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}`)
+	signedBy   = regexp.MustCompile(`(?i)\b(sharedkey|aws4-hmac-sha256) +\S+`)
+	signature  = regexp.MustCompile(`(?i)\b(sig=)[^&;:\s"',}]+`)
+	knownToken = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|\b(AKIA|ASIA)[0-9A-Z]{12,}\b|\bgh[pousr]_[A-Za-z0-9]{20,}`)
 )
 
 // keyed is "password=" and the like: the key, what is between, and the value, a
 // word or a quoted text.
-var keyed = regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]*)` +
+var keyed = regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|signature|credential)[\w.-]*)` +
 	`(\\?["']?\s*[:=]\s*)` +
 	`(\\?"[^"]*"|'[^']*'|[^\s,;&"'}\])]+)`)
 
 // Text is s without what looks like a secret: passwords in URLs and behind the
-// usual keys, private keys in PEM, bearer tokens, tokens and keys of known forms.
+// usual keys, private keys in PEM, bearer tokens, signatures of requests, tokens and
+// keys of known forms.
 func Text(s string) string {
 	s = privateKey.ReplaceAllString(s, hidden)
 	s = urlAccount.ReplaceAllString(s, "${1}"+hidden+"@")
 	s = knownToken.ReplaceAllString(s, hidden)
-	// The other two are slow, and most texts have none of their words.
+	// The others are slow, and most texts have none of their words.
 	lower := strings.ToLower(s)
 	has := func(word string) bool { return strings.Contains(lower, word) }
 	if has("bearer") || has("basic") {
 		s = authHeader.ReplaceAllString(s, "${1} "+hidden)
 	}
-	if !slices.ContainsFunc([]string{"pass", "pwd", "secret", "token", "key", "credential"}, has) {
+	if has("sharedkey") || has("aws4") {
+		s = signedBy.ReplaceAllString(s, "${1} "+hidden)
+	}
+	s = signature.ReplaceAllString(s, "${1}"+hidden)
+	if !slices.ContainsFunc([]string{"pass", "pwd", "secret", "token", "key", "signature", "credential"}, has) {
 		return s
 	}
 	return keyed.ReplaceAllStringFunc(s, func(found string) string {

@@ -1,4 +1,4 @@
-package step
+package redact
 
 import (
 	"encoding/base64"

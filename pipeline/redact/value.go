@@ -1,0 +1,41 @@
+package redact
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Value is a secret. It is printed, logged and encoded as "***"; Reveal is the
+// only way to what it holds. The zero value is an empty secret.
+type Value struct {
+	// A function: fmt prints what is in fields that are not exported, in spite
+	// of all methods.
+	reveal func() []byte
+}
+
+// New returns a secret that holds a copy of b.
+func New(b []byte) Value {
+	held := bytes.Clone(b)
+	return Value{func() []byte { return bytes.Clone(held) }}
+}
+
+// Reveal returns a copy of what the secret holds.
+func (v Value) Reveal() []byte {
+	if v.reveal == nil {
+		return nil
+	}
+	return v.reveal()
+}
+
+// Format prints v as "***", whatever the verb.
+func (Value) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+
+func (Value) String() string { return hidden }
+
+// MarshalText encodes v as "***".
+func (Value) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// LogValue logs v as "***".
+func (Value) LogValue() slog.Value { return slog.StringValue(hidden) }
