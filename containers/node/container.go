@@ -16,8 +16,8 @@ import (
 
 // prepareContainer makes of an ordinary privileged container one that can run
 // other containers. It may be called again in a container that is prepared.
-// What the host does not allow and a node can live without is told to say.
-func prepareContainer(ctx context.Context, s settings, say func(string)) error {
+// What the host does not allow and a node can live without is reported through logLine.
+func prepareContainer(ctx context.Context, s settings, logLine func(string)) error {
 	if os.Geteuid() != 0 {
 		return errors.New("the node must run as root in a privileged container: start it with all root capabilities")
 	}
@@ -44,7 +44,7 @@ func prepareContainer(ctx context.Context, s settings, say func(string)) error {
 	if err := prepareDevices(); err != nil {
 		return err
 	}
-	setSysctls(say)
+	setSysctls(logLine)
 	return chooseIptables(ctx)
 }
 
@@ -107,7 +107,7 @@ func prepareCgroups() error {
 		return nil
 	}
 	// Read-only in some containers. Where this is not allowed, the writes below
-	// tell whether it was needed.
+	// show whether it was needed.
 	_ = unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_BIND, "")
 	leaf := filepath.Join(root, nodeName)
 	if err := os.MkdirAll(leaf, 0o755); err != nil {
@@ -131,7 +131,7 @@ func prepareCgroups() error {
 	return fmt.Errorf("delegate the cgroup controllers: %w", last)
 }
 
-// ownCgroupView says whether /proc/self/cgroup shows the container at the root of
+// ownCgroupView reports whether /proc/self/cgroup shows the container at the root of
 // what it sees, or in the leaf that an earlier start made.
 func ownCgroupView(own string) bool {
 	for line := range strings.Lines(own) {
@@ -158,7 +158,7 @@ func prepareDevices() error {
 
 // setSysctls sets what forwarding and many watches need. Values that the host
 // keeps read-only are told, not fatal: most hosts have them already.
-func setSysctls(say func(string)) {
+func setSysctls(logLine func(string)) {
 	for _, v := range []struct{ key, value string }{
 		{"net/ipv4/ip_forward", "1"},
 		{"net/ipv4/conf/all/rp_filter", "0"},
@@ -175,7 +175,7 @@ func setSysctls(say func(string)) {
 			continue
 		}
 		if err := os.WriteFile(path, []byte(v.value), 0o644); err != nil {
-			say(fmt.Sprintf("cannot set %s to %s, it stays %s: %v", strings.ReplaceAll(v.key, "/", "."), v.value, bytes.TrimSpace(old), err))
+			logLine(fmt.Sprintf("cannot set %s to %s, it stays %s: %v", strings.ReplaceAll(v.key, "/", "."), v.value, bytes.TrimSpace(old), err))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func superviseAsInit(args []string) int {
 	return 1
 }
 
-// reap waits for every process that has ended and says whether child was one.
+// reap waits for every process that has ended and reports whether child was one.
 func reap(child int) (status syscall.WaitStatus, ended bool) {
 	for {
 		var s syscall.WaitStatus

@@ -107,12 +107,12 @@ func collision(s *corev1.Service, all []*corev1.Service) string {
 	return ""
 }
 
-// balanced says whether a Service wants an address of ours.
+// balanced reports whether a Service wants an address of ours.
 func balanced(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp == nil
 }
 
-// goesFirst says whether a has the better right to a port than b.
+// goesFirst reports whether a has the better right to a port than b.
 func goesFirst(a, b *corev1.Service) bool {
 	hasA, hasB := len(a.Status.LoadBalancer.Ingress) > 0, len(b.Status.LoadBalancer.Ingress) > 0
 	if hasA != hasB {

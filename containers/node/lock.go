@@ -13,16 +13,16 @@ import (
 )
 
 // lockData takes the data directory for this process alone: two etcds on one
-// volume would destroy it. It waits for another holder up to wait, telling say
+// volume would destroy it. It waits for another holder up to wait, telling logLine
 // who that is. The returned file is the lock; closing it, or the end of the
 // process, releases it.
-func lockData(ctx context.Context, data string, wait time.Duration, say func(string)) (*os.File, error) {
+func lockData(ctx context.Context, data string, wait time.Duration, logLine func(string)) (*os.File, error) {
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	path := filepath.Join(data, "lock")
 	deadline := time.Now().Add(wait)
-	told := ""
+	reported := ""
 	for {
 		f, err := tryLock(path)
 		if err == nil {
@@ -35,9 +35,9 @@ func lockData(ctx context.Context, data string, wait time.Duration, say func(str
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("lock %s: another node uses this volume: %s; waited %s: stop that session, then start again", path, holder, wait)
 		}
-		if told != holder {
-			told = holder
-			say("waiting for the data directory, held by " + holder)
+		if reported != holder {
+			reported = holder
+			logLine("waiting for the data directory, held by " + holder)
 		}
 		select {
 		case <-ctx.Done():

@@ -252,7 +252,7 @@ func (p *pki) current(c *x509.Certificate) bool {
 	return p.now.After(c.NotBefore) && p.now.Add(renewBefore).Before(c.NotAfter)
 }
 
-// fits says whether the certificate holds exactly what r asks for.
+// fits reports whether the certificate holds exactly what r asks for.
 func fits(c *x509.Certificate, r request) bool {
 	names, addresses := splitNames(r.names)
 	sameIP := func(a, b net.IP) bool { return a.Equal(b) }

@@ -56,7 +56,7 @@ func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
 			n.health.set(partPods, "waiting", fmt.Sprintf("%d of %d pods are not ready again: %s", len(missing), len(were), strings.Join(missing, ", ")))
 		} else {
 			if len(were) > 0 {
-				n.say(fmt.Sprintf("%d pods are ready again", len(were)))
+				n.logLine(fmt.Sprintf("%d pods are ready again", len(were)))
 			}
 			n.health.set(partPods, "ready", fmt.Sprintf("%d pods are ready again", len(were)))
 			return

@@ -23,7 +23,7 @@ import (
 // node is a running node.
 type node struct {
 	settings
-	say     func(string) // prints a line with the time since the start
+	logLine func(string) // prints a line with the time since the start
 	self    string       // path of this program
 	started time.Time
 	address net.IP // of the container
@@ -43,14 +43,14 @@ type node struct {
 // stopped, or at once when the container cannot be prepared.
 func runNode(ctx context.Context, s settings) (err error) {
 	started := time.Now()
-	say := func(line string) { tell(fmt.Sprintf("%6.2fs %s", time.Since(started).Seconds(), line)) }
-	lock, err := lockData(ctx, s.Data, s.LockWait, say)
+	logLine := func(line string) { printLine(fmt.Sprintf("%6.2fs %s", time.Since(started).Seconds(), line)) }
+	lock, err := lockData(ctx, s.Data, s.LockWait, logLine)
 	if err != nil {
 		return err
 	}
 	defer release(lock)
 
-	n := &node{settings: s, say: say, started: started, health: newHealth(started), processes: map[string]*process{}}
+	n := &node{settings: s, logLine: logLine, started: started, health: newHealth(started), processes: map[string]*process{}}
 	if n.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find its own program: %w", err)
 	}
@@ -77,9 +77,9 @@ func runNode(ctx context.Context, s settings) (err error) {
 		n.start(work, &group)
 		<-work.Done()
 		if cause := context.Cause(work); !errors.Is(cause, context.Canceled) {
-			say(cause.Error())
+			logLine(cause.Error())
 		}
-		say("stops")
+		logLine("stops")
 	}
 	stop(nil)
 	return errors.Join(err, n.stop(ctx), group.Wait())
@@ -90,7 +90,7 @@ func (n *node) prepare(ctx context.Context) error {
 	if err := n.openImages(); err != nil {
 		return err
 	}
-	if err := prepareContainer(ctx, n.settings, n.say); err != nil {
+	if err := prepareContainer(ctx, n.settings, n.logLine); err != nil {
 		return err
 	}
 	network, err := prepareNetwork(ctx)
@@ -143,7 +143,7 @@ func logLibraries(log *logFile) {
 func (n *node) openImages() error {
 	a, err := openArchive(n.Images)
 	if errors.Is(err, fs.ErrNotExist) {
-		n.say("no image archive at " + n.Images + ": images must come from a registry")
+		n.logLine("no image archive at " + n.Images + ": images must come from a registry")
 	} else if err != nil {
 		return err
 	} else {
@@ -182,9 +182,9 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error {
 		n.retry(ctx, partNode, func() error { return awaitContainerd(ctx, n.runtime) })
 		if err := removeSandboxes(ctx, n.runtime); err != nil && ctx.Err() == nil {
-			n.say(err.Error()) // the kubelet will try as well
+			n.logLine(err.Error()) // the kubelet will try as well
 		}
-		n.say("containerd is ready")
+		n.logLine("containerd is ready")
 		close(runtimeReady)
 		n.retry(ctx, partImages, func() error { return n.importImages(ctx) })
 		select {
@@ -218,7 +218,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		if !n.awaitAPI(ctx, "/livez/ping") {
 			return nil
 		}
-		n.say("the API server answers")
+		n.logLine("the API server answers")
 		n.supervise(ctx, kubeletCommand(n.settings, n.self))
 		n.retry(ctx, partPods, func() error {
 			were, err := markPodsNotReady(ctx, n.client)
@@ -239,7 +239,7 @@ func (n *node) importImages(ctx context.Context) error {
 			return err
 		}
 		if imported {
-			n.say(fmt.Sprintf("imported %d images", len(n.images)))
+			n.logLine(fmt.Sprintf("imported %d images", len(n.images)))
 		}
 	}
 	n.health.set(partImages, "ready", fmt.Sprintf("%d images", len(n.images)))
@@ -253,9 +253,9 @@ func (n *node) removeOldImages(ctx context.Context) {
 	}
 	removed, err := removeOldImages(ctx, n.runtime, n.client, n.images, n.PauseImage)
 	if err != nil {
-		n.say(err.Error())
+		n.logLine(err.Error())
 	} else if removed > 0 {
-		n.say(fmt.Sprintf("removed %d image names of earlier archives", removed))
+		n.logLine(fmt.Sprintf("removed %d image names of earlier archives", removed))
 	}
 }
 
@@ -266,9 +266,9 @@ func (n *node) supervise(ctx context.Context, c command) {
 	if n.stopping {
 		return
 	}
-	p, err := supervise(ctx, c, n.LogDir, defaultPacing, n.say)
+	p, err := supervise(ctx, c, n.LogDir, defaultPacing, n.logLine)
 	if err != nil {
-		n.say(fmt.Sprintf("%s: %v", c.name, err))
+		n.logLine(fmt.Sprintf("%s: %v", c.name, err))
 		return
 	}
 	n.processes[c.name] = p
@@ -282,7 +282,7 @@ func (n *node) retry(ctx context.Context, part string, f func() error) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		n.say(err.Error())
+		n.logLine(err.Error())
 		n.health.set(part, "failed", err.Error())
 		select {
 		case <-ctx.Done():
@@ -301,7 +301,7 @@ func (n *node) stop(ctx context.Context) error {
 	if _, ok := n.processes["containerd"]; ok {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3500*time.Millisecond)
 		if err := stopContainers(ctx, n.runtime, time.Second); err != nil {
-			n.say(err.Error())
+			n.logLine(err.Error())
 		}
 		cancel()
 	}

@@ -42,9 +42,9 @@ func (b pacing) after(pause, ran time.Duration) time.Duration {
 // goroutine.
 type process struct {
 	command
-	pacing pacing
-	log    *logFile
-	say    func(string)
+	pacing  pacing
+	log     *logFile
+	logLine func(string)
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -58,13 +58,13 @@ type process struct {
 // supervise starts c in a process group of its own, with its output in
 // <logDir>/<name>.log, and again whenever it ends, until end. The end of ctx does
 // not stop it: components are stopped in order.
-func supervise(ctx context.Context, c command, logDir string, b pacing, say func(string)) (*process, error) {
+func supervise(ctx context.Context, c command, logDir string, b pacing, logLine func(string)) (*process, error) {
 	log, err := openLog(filepath.Join(logDir, c.name+".log"), logLimit)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &process{command: c, pacing: b, log: log, say: say, cancel: cancel, done: make(chan struct{})}
+	p := &process{command: c, pacing: b, log: log, logLine: logLine, cancel: cancel, done: make(chan struct{})}
 	p.set("starting")
 	go p.run(ctx)
 	return p, nil
@@ -86,7 +86,7 @@ func (p *process) run(ctx context.Context) {
 		p.mu.Lock()
 		p.restarts++
 		p.mu.Unlock()
-		p.say(fmt.Sprintf("%s ended (%v), starts again in %s; its last line: %s", p.name, err, pause, p.log.Last()))
+		p.logLine(fmt.Sprintf("%s ended (%v), starts again in %s; its last line: %s", p.name, err, pause, p.log.Last()))
 		select {
 		case <-ctx.Done():
 			return

@@ -18,7 +18,7 @@ const priorityClasses = "poststarthook/scheduling/bootstrap-system-priority-clas
 // checks; false when ctx ended first.
 func (n *node) awaitAPI(ctx context.Context, path string, without ...string) bool {
 	for ctx.Err() == nil {
-		err := n.askAPI(ctx, path, without...)
+		err := n.requestAPI(ctx, path, without...)
 		if err == nil {
 			return true
 		}
@@ -31,8 +31,8 @@ func (n *node) awaitAPI(ctx context.Context, path string, without ...string) boo
 	return false
 }
 
-// askAPI is the error of one request; nil when the answer was 200.
-func (n *node) askAPI(ctx context.Context, path string, without ...string) error {
+// requestAPI is the error of one request; nil when the answer was 200.
+func (n *node) requestAPI(ctx context.Context, path string, without ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	request := n.client.Discovery().RESTClient().Get().AbsPath(path)
@@ -50,13 +50,13 @@ func (n *node) askAPI(ctx context.Context, path string, without ...string) error
 func (n *node) watchAPI(ctx context.Context) {
 	wasReady := false
 	every(ctx, func() time.Duration {
-		if err := n.askAPI(ctx, "/readyz"); err != nil {
+		if err := n.requestAPI(ctx, "/readyz"); err != nil {
 			n.health.set(partAPI, state(wasReady), err.Error())
 			return 100 * time.Millisecond
 		}
 		if !wasReady {
 			wasReady = true
-			n.say("the API server is ready")
+			n.logLine("the API server is ready")
 		}
 		n.health.set(partAPI, "ready", "")
 		return 2 * time.Second
@@ -71,7 +71,7 @@ func (n *node) watchNode(ctx context.Context) {
 		switch {
 		case ready:
 			if !wasReady {
-				n.say("the node is ready")
+				n.logLine("the node is ready")
 			}
 			wasReady = true
 			n.health.set(partNode, "ready", "")
@@ -90,7 +90,7 @@ func state(wasReady bool) string {
 	return "waiting"
 }
 
-// nodeReady says whether the kubelet of this start has reported the node ready:
+// nodeReady reports whether the kubelet of this start has reported the node ready:
 // what an earlier start reported does not count.
 func (n *node) nodeReady(ctx context.Context) (bool, string) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)

@@ -11,7 +11,7 @@ import (
 // wipe removes everything in the data directory, but not the directory, which is
 // a mount. It fails when a node uses it.
 func wipe(ctx context.Context, s settings) error {
-	lock, err := lockData(ctx, s.Data, s.LockWait, tell)
+	lock, err := lockData(ctx, s.Data, s.LockWait, printLine)
 	if err != nil {
 		return err
 	}
@@ -39,5 +39,5 @@ func wipe(ctx context.Context, s settings) error {
 	return nil
 }
 
-// tell prints a line about the node's progress.
-func tell(line string) { fmt.Fprintln(os.Stderr, "slipway-node: "+line) }
+// printLine prints a line about the node's progress.
+func printLine(line string) { fmt.Fprintln(os.Stderr, "slipway-node: "+line) }

@@ -162,10 +162,10 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	return dir, false, point(root, dir)
 }
 
-// keptFor is how long a bundle that nobody built again stays below the store:
+// retention is how long a bundle that nobody built again stays below the store:
 // other checkouts name theirs in their .env. The newest stays in any case. What
 // differs between two is some hundred megabytes.
-const keptFor = 7 * 24 * time.Hour
+const retention = 7 * 24 * time.Hour
 
 // point makes the link "current" name dir, in one step, and removes the bundles
 // that nobody has built for a week.
@@ -200,7 +200,7 @@ func point(root, dir string) error {
 	}
 	slices.SortFunc(bundles, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	for _, old := range bundles[min(1, len(bundles)):] {
-		if now.Sub(old.ModTime()) < keptFor {
+		if now.Sub(old.ModTime()) < retention {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(root, old.Name())); err != nil {

@@ -142,7 +142,7 @@ func outcome(hit bool) string {
 	return "built"
 }
 
-// failure writes what was said while a part was built into a log and names it.
+// failure writes the output of a failed build into a log and names it.
 func (b *builder) failure(ctx context.Context, part string, err error) error {
 	if _, ok := errors.AsType[*remedy.Error](err); ok {
 		return err
@@ -188,7 +188,7 @@ func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Releas
 	return release, sameSuite(release, l)
 }
 
-// mayBuild tells whether a user of a system can build a bundle.
+// mayBuild reports whether a user of a system can build a bundle.
 func mayBuild(system string, user int) error {
 	if system == "linux" && user == 0 {
 		return nil
@@ -199,7 +199,7 @@ func mayBuild(system string, user int) error {
 	}
 }
 
-// sameSuite tells whether packages of a release are those of the lock.
+// sameSuite reports whether packages of a release are those of the lock.
 func sameSuite(release debian.Release, l *lock.Lock) error {
 	if release.Codename == l.Suite {
 		return nil

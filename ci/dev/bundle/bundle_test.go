@@ -81,7 +81,7 @@ func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 func TestOnlyTheNewestBundlesStay(t *testing.T) {
 	b, parts, images := sample(t)
 	last := ""
-	week := time.Now().Add(-keptFor - time.Hour)
+	week := time.Now().Add(-retention - time.Hour)
 	for range 5 {
 		parts[0].Version += "1"
 		dir, _, err := b.place(t.Context(), parts, images)
@@ -116,9 +116,9 @@ func TestABundleIsCopiedToAnEmptyFolderOnly(t *testing.T) {
 	require.EqualValues(t, 0o755, info.Mode().Perm())
 	require.ErrorContains(t, copyBundle(dir, to), "is not empty")
 
-	var said bytes.Buffer
-	require.NoError(t, compare(dir, to, &said))
-	require.Contains(t, said.String(), "alike: 3")
+	var output bytes.Buffer
+	require.NoError(t, compare(dir, to, &output))
+	require.Contains(t, output.String(), "alike: 3")
 	parts[0].Version = "2"
 	require.NoError(t, os.WriteFile(parts[0].source, []byte("other"), 0o755))
 	other, _, err := b.place(t.Context(), parts, images)
@@ -200,9 +200,9 @@ func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{}, {"bake"}, {"build", "extra"}, {"build", "--nope"}, {"build", "--without", "node"}} {
-		var said bytes.Buffer
-		require.Equal(t, 2, run(t.Context(), args, io.Discard, &said), args)
-		require.Contains(t, said.String(), "usage:")
+		var output bytes.Buffer
+		require.Equal(t, 2, run(t.Context(), args, io.Discard, &output), args)
+		require.Contains(t, output.String(), "usage:")
 	}
 	var help bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"build", "--help"}, &help, io.Discard))
@@ -211,8 +211,8 @@ func TestUsage(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	require.Equal(t, 7, run(stopped, []string{"verify", t.TempDir()}, io.Discard, io.Discard))
-	var said bytes.Buffer
-	require.Equal(t, 3, run(t.Context(), []string{"verify", t.TempDir()}, io.Discard, &said))
-	require.Contains(t, said.String(), "BUN-001")
-	require.Contains(t, said.String(), "make bundle")
+	var output bytes.Buffer
+	require.Equal(t, 3, run(t.Context(), []string{"verify", t.TempDir()}, io.Discard, &output))
+	require.Contains(t, output.String(), "BUN-001")
+	require.Contains(t, output.String(), "make bundle")
 }

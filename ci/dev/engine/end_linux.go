@@ -26,7 +26,7 @@ func (c *control) end(ctx context.Context, r record) error {
 		return err
 	}
 	if !waitEnd(ctx, fd, stopTimeout) {
-		c.say("engine: process %d still runs after %s; ending it by force", r.PID, stopTimeout)
+		c.logf("engine: process %d still runs after %s; ending it by force", r.PID, stopTimeout)
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}

@@ -88,7 +88,7 @@ func TestAnEngineThatTakesTooLong(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "e.sock")
 	cli := filepath.Join(t.TempDir(), "dagger")
 	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho connecting\nexec /bin/sleep 60\n"), 0o755))
-	c := &control{paths: paths{socket: socket, log: filepath.Join(t.TempDir(), "log")}, patience: 300 * time.Millisecond}
+	c := &control{paths: paths{socket: socket, log: filepath.Join(t.TempDir(), "log")}, timeout: 300 * time.Millisecond}
 	require.NoError(t, os.WriteFile(c.paths.log, []byte("level=info msg=starting\n"), 0o600))
 
 	running := &process{ended: make(chan struct{})}
@@ -97,7 +97,7 @@ func TestAnEngineThatTakesTooLong(t *testing.T) {
 
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
-	c.patience = 2 * time.Second
+	c.timeout = 2 * time.Second
 	err = c.await(t.Context(), cli, running)
 	coded(t, err, "ENG-006", "ask the engine at unix://"+socket+" for its version: no answer within 2s; last seen:\nconnecting;")
 

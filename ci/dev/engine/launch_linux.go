@@ -77,7 +77,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 
 // await returns when the engine answers the CLI.
 func (c *control) await(ctx context.Context, cli string, engine *process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, fmt.Errorf("no answer within %s", c.patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
 	fault := func(err error) error {
 		return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",

@@ -205,9 +205,9 @@ func (w *layerWriter) file(name, path string) error {
 	return err
 }
 
-// tree adds what is below dir, in lexical order, where keep answers true for
+// tree adds what is below dir, in lexical order, where include returns true for
 // the slash path below dir.
-func (w *layerWriter) tree(ctx context.Context, name, dir string, keep func(path string) bool) error {
+func (w *layerWriter) tree(ctx context.Context, name, dir string, include func(path string) bool) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (w *layerWriter) tree(ctx context.Context, name, dir string, keep func(path
 		switch {
 		case rel == ".":
 			return w.dir(name, 0o755)
-		case !keep(rel):
+		case !include(rel):
 			if d.IsDir() {
 				return filepath.SkipDir
 			}

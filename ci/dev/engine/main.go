@@ -106,7 +106,7 @@ type control struct {
 	checkout       string // root of the repository
 	store          *store.Store
 	paths          paths
-	patience       time.Duration // how long an engine may take to answer after its start
+	timeout        time.Duration // how long an engine may take to answer after its start
 }
 
 func newControl(stdout, stderr io.Writer) (*control, error) {
@@ -119,7 +119,7 @@ func newControl(stdout, stderr io.Writer) (*control, error) {
 		return nil, &remedy.Error{Code: codeStore, Op: "find a place for builds", Err: err,
 			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}
 	}
-	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path()), patience: startTimeout}, nil
+	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path()), timeout: startTimeout}, nil
 }
 
-func (c *control) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+func (c *control) logf(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }

@@ -103,7 +103,7 @@ func buildFault(err error) error {
 func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engineParts, error) {
 	var parts engineParts
 	err := c.task(ctx, p, "host packages", "checking", func(ctx context.Context) (bool, error) {
-		return len(debian.Missing(hostTools()...)) == 0, debian.Need(ctx, func(text string) { c.say("%s", text) }, hostTools()...)
+		return len(debian.Missing(hostTools()...)) == 0, debian.Need(ctx, func(text string) { c.logf("%s", text) }, hostTools()...)
 	})
 	if err != nil {
 		return parts, err

@@ -81,9 +81,9 @@ func TestAStarterThatIsKilledLeavesNoEngine(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	require.NoError(t, out.SetReadDeadline(time.Now().Add(20*time.Second)))
-	said, err := io.ReadAll(out) // to the end: the reader has ended
+	output, err := io.ReadAll(out) // to the end: the reader has ended
 	require.NoError(t, err)
-	require.Equal(t, "got nothing\n", string(said))
+	require.Equal(t, "got nothing\n", string(output))
 }
 
 func TestInsideWithoutASetupEnds(t *testing.T) {
@@ -106,9 +106,9 @@ func TestBeginSendsTheSetup(t *testing.T) {
 	p, err := begin(reader(write), []byte("setup\n"), func(pid int) error { noted = pid; return nil })
 	require.NoError(t, err)
 	require.NoError(t, write.Close())
-	said, err := io.ReadAll(out)
+	output, err := io.ReadAll(out)
 	require.NoError(t, err)
-	require.Equal(t, "got setup\n", string(said))
+	require.Equal(t, "got setup\n", string(output))
 	<-p.ended
 	require.NoError(t, p.err)
 	require.Equal(t, p.cmd.Process.Pid, noted)

@@ -32,10 +32,10 @@ const (
 // errNone says that status has nothing to show; it has said so itself.
 var errNone = errors.New("no engine answers")
 
-// answers tells whether something listens at a runner host. Of the schemes
+// probe reports whether something listens at a runner host. Of the schemes
 // that Dagger's CLI knows, only sockets can be asked without it: the others
 // are asked by way of the CLI.
-func answers(ctx context.Context, host, cli string) error {
+func probe(ctx context.Context, host, cli string) error {
 	u, err := url.Parse(host)
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", envRunner, err)
@@ -87,9 +87,9 @@ func coreVersion(ctx context.Context, cli, host string) error {
 	return nil
 }
 
-// dockerAnswers tells whether a Docker daemon is there for the CLI to start an
+// dockerResponds reports whether a Docker daemon is there for the CLI to start an
 // engine in.
-func dockerAnswers(ctx context.Context) bool {
+func dockerResponds(ctx context.Context) bool {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return false
 	}

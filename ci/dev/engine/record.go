@@ -41,7 +41,7 @@ func newRecord(proc procFS, pid int) (record, error) {
 	return record{PID: pid, Ticks: ticks, Boot: boot, Began: time.Now().UTC().Truncate(time.Second)}, nil
 }
 
-// alive tells whether the very process of the record still runs.
+// alive reports whether the very process of the record still runs.
 func (r record) alive(proc procFS) bool {
 	if r.PID <= 1 {
 		return false

@@ -122,10 +122,10 @@ func (b rootBuild) make(ctx context.Context, dir string) error {
 func unpack(ctx context.Context, tarFile, dir string) error {
 	cmd := exec.CommandContext(ctx, "tar", "--extract", "--preserve-permissions", "--same-owner",
 		"--numeric-owner", "--xattrs", "--xattrs-include=*", "--exclude=./dev/*", "--file", tarFile, "--directory", dir)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("tar: %w\n%s", err, lastLines(said.String(), 10))
+		return fmt.Errorf("tar: %w\n%s", err, lastLines(output.String(), 10))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (s sdkImage) make(ctx context.Context, dir, goroot string, config ociConfig
 		if err := w.file("usr/local/bin/codegen", s.codegen); err != nil {
 			return err
 		}
-		return w.tree(ctx, "usr/local/go", goroot, keepOfGo)
+		return w.tree(ctx, "usr/local/go", goroot, includeGoFile)
 	})
 	if err != nil {
 		return fmt.Errorf("pack the Go SDK image: %w", err)
@@ -101,9 +101,9 @@ func (s sdkImage) make(ctx context.Context, dir, goroot string, config ociConfig
 	return os.WriteFile(filepath.Join(dir, manifestFile), []byte(digest+"\n"), 0o644)
 }
 
-// keepOfGo leaves out of a Go tree what only Go's own tests and documentation
+// includeGoFile leaves out of a Go tree what only Go's own tests and documentation
 // need.
-func keepOfGo(path string) bool {
+func includeGoFile(path string) bool {
 	top, _, _ := strings.Cut(path, "/")
 	if slices.Contains([]string{"api", "doc", "misc", "test", ".git", ".github"}, top) {
 		return false

@@ -23,7 +23,7 @@ const startTimeout = 90 * time.Second
 // start makes an engine reachable; see usage.
 func (c *control) start(ctx context.Context, own bool) error {
 	if r, ok := c.running(ctx); ok {
-		return c.startedAlready(ctx, r)
+		return c.reportRunning(ctx, r)
 	}
 	host := os.Getenv(envRunner)
 	if host != "" && host != c.paths.host() && !own {
@@ -31,32 +31,32 @@ func (c *control) start(ctx context.Context, own bool) error {
 		if err != nil {
 			return err
 		}
-		err = answers(ctx, host, cli)
+		err = probe(ctx, host, cli)
 		if err == nil {
-			c.say("engine: %s answers; using it", host)
+			c.logf("engine: %s answers; using it", host)
 			return c.linkCLI(cli)
 		}
-		c.say("engine: %s=%s does not answer (%v); looking for another", envRunner, host, err)
+		c.logf("engine: %s=%s does not answer (%v); looking for another", envRunner, host, err)
 	}
-	if !own && dockerAnswers(ctx) {
+	if !own && dockerResponds(ctx) {
 		cli, err := c.buildCLI(ctx)
 		if err != nil {
 			return err
 		}
-		c.say("engine: Docker answers; the dagger CLI starts its engine %s there when it is first called", daggerVersion)
+		c.logf("engine: Docker answers; the dagger CLI starts its engine %s there when it is first called", daggerVersion)
 		return c.linkCLI(cli)
 	}
 	if err := c.mayRun(runtime.GOOS, os.Geteuid()); err != nil {
 		return err
 	}
-	c.store.Waiting = func(_ store.Key, holder string) { c.say("engine: %s starts it already; waiting", holder) }
+	c.store.Waiting = func(_ store.Key, holder string) { c.logf("engine: %s starts it already; waiting", holder) }
 	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
 	if r, ok := c.running(ctx); ok {
-		return c.startedAlready(ctx, r)
+		return c.reportRunning(ctx, r)
 	}
 	p := progress.ForStderr(tasks)
 	parts, err := c.buildEngine(ctx, p)
@@ -102,13 +102,13 @@ func (c *control) running(ctx context.Context) (record, bool) {
 	return r, dial(ctx, "unix", c.paths.socket) == nil
 }
 
-// startedAlready tells of the engine that runs.
-func (c *control) startedAlready(ctx context.Context, r record) error {
+// reportRunning describes the engine that is running.
+func (c *control) reportRunning(ctx context.Context, r record) error {
 	if r.Version != daggerVersion {
 		return &remedy.Error{Code: codeVersion, Op: "start an engine", Fix: "run: make engine-stop engine",
 			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
 	}
-	c.say("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
+	c.logf("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
 	if _, err := os.Stat(r.CLI); err == nil {
 		return c.linkCLI(r.CLI)
 	}

@@ -19,14 +19,14 @@ func (c *control) stop(ctx context.Context) error {
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !ok || !r.alive(proc) {
-		c.say("engine: none of ours runs")
+		c.logf("engine: none of ours runs")
 		return removeIfThere(c.paths.pid)
 	}
 	if os.Geteuid() != 0 {
 		return &remedy.Error{Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
 			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
 	}
-	c.store.Waiting = func(_ store.Key, holder string) { c.say("engine: %s is starting it; waiting", holder) }
+	c.store.Waiting = func(_ store.Key, holder string) { c.logf("engine: %s is starting it; waiting", holder) }
 	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
 	if err != nil {
 		return err
@@ -39,14 +39,14 @@ func (c *control) stop(ctx context.Context) error {
 	if err := removeIfThere(c.paths.pid); err != nil {
 		return err
 	}
-	c.say("engine: process %d has ended", r.PID)
+	c.logf("engine: process %d has ended", r.PID)
 	return nil
 }
 
 // status says which engine clients would reach.
 func (c *control) status(ctx context.Context) error {
 	if host := os.Getenv(envRunner); host != "" && host != c.paths.host() {
-		if err := answers(ctx, host, c.knownCLI(ctx)); err != nil {
+		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
 			fmt.Fprintf(c.stdout, "%s=%s does not answer: %v\n", envRunner, host, err)
 			return errNone
 		}
@@ -57,7 +57,7 @@ func (c *control) status(ctx context.Context) error {
 		fmt.Fprintf(c.stdout, "process %d answers at %s\nlog: %s\n", r.PID, c.paths.host(), c.paths.log)
 		return nil
 	}
-	if dockerAnswers(ctx) {
+	if dockerResponds(ctx) {
 		fmt.Fprintf(c.stdout, "Docker answers; the dagger CLI starts its engine there\n")
 		return nil
 	}
@@ -77,13 +77,13 @@ func (c *control) knownCLI(ctx context.Context) string {
 func (c *control) env(ctx context.Context) error {
 	host := os.Getenv(envRunner)
 	if host != "" && host != c.paths.host() {
-		if err := answers(ctx, host, c.knownCLI(ctx)); err != nil {
+		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
 			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
 				Fix: "run: unset " + envRunner + " && make engine"}
 		}
 	} else if _, ok := c.running(ctx); ok {
 		host = c.paths.host()
-	} else if host = ""; !dockerAnswers(ctx) {
+	} else if host = ""; !dockerResponds(ctx) {
 		return &remedy.Error{Code: codeNone, Op: "find an engine", Err: errors.New("none answers"), Fix: "run make engine"}
 	}
 	if !c.linked() {

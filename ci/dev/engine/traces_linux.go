@@ -35,10 +35,10 @@ func clearRules(table, network, cidr string) error {
 	}
 	cmd := exec.Command("iptables-restore", "--noflush")
 	cmd.Stdin = strings.NewReader(script)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("iptables-restore: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+		return fmt.Errorf("iptables-restore: %w: %s", err, bytes.TrimSpace(output.Bytes()))
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func memTotal(text string) (int64, error) {
 	return 0, fmt.Errorf("there is no MemTotal")
 }
 
-// busy tells whether so much else runs that the times mean little.
+// busy reports whether so much else runs that the times mean little.
 func (m machine) busy() bool { return m.load > 0.3*float64(m.cpus) }
 
 func (m machine) String() string {

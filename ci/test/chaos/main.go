@@ -153,7 +153,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 			failed = append(failed, fmt.Errorf("round %d: %w", i+1, err))
 		}
 		fmt.Fprintf(out, "%2d/%d %-9s at %5.1fs %s; %d steps kept; %s: %s\n", i+1, s.rounds, r.kind,
-			r.moment.Seconds(), seen.during, seen.kept, time.Since(began).Round(time.Second), verdict)
+			r.moment.Seconds(), seen.during, seen.reused, time.Since(began).Round(time.Second), verdict)
 	}
 	fmt.Fprintf(out, "%d of %d equal\n", s.rounds-len(failed), s.rounds)
 	return errors.Join(failed...)

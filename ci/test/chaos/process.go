@@ -69,13 +69,13 @@ func look(dir string) (process, error) {
 	return process{pid, parent, strings.Split(strings.TrimSuffix(string(cmdline), "\x00"), "\x00")}, nil
 }
 
-// isStep tells whether it runs a step in its container, and not the init of that
+// isStep reports whether it runs a step in its container, and not the init of that
 // container, which has the step's command line behind its own.
 func (p process) isStep() bool {
 	return len(p.args) > 2 && filepath.Base(p.args[0]) == "slipway" && p.args[1] == "step"
 }
 
-// isAPIServer tells whether it is the node's API server.
+// isAPIServer reports whether it is the node's API server.
 func (p process) isAPIServer() bool { return len(p.args) > 1 && p.args[1] == "kube-apiserver" }
 
 // errGone says that the install ended before anything could be done to it.

@@ -42,7 +42,7 @@ type round struct {
 // seen is what a round showed.
 type seen struct {
 	during string // what ran at the moment
-	kept   int    // steps that had succeeded and were not repeated
+	reused int    // steps that had succeeded and were not repeated
 }
 
 // running is an install that goes on.
@@ -79,8 +79,8 @@ func (r *round) play(ctx context.Context) (seen, error) {
 		}
 		r.moment = r.moment * 3 / 4 // this install was faster than the reference
 	}
-	kept, err := r.goOn(ctx)
-	s.kept = kept
+	reused, err := r.resume(ctx)
+	s.reused = reused
 	if err != nil {
 		return s, err
 	}
@@ -231,10 +231,10 @@ func (r *round) stopAPI(ctx context.Context, inst *running) (string, error) {
 	return "", nil
 }
 
-// goOn installs again and returns how many steps were kept. One that had
+// resume installs again and returns how many steps were reused. One that had
 // succeeded and ran again is an error, unless it says that its result did not
 // hold any more.
-func (r *round) goOn(ctx context.Context) (int, error) {
+func (r *round) resume(ctx context.Context) (int, error) {
 	before, err := r.succeeded(ctx, r.log+"-interrupted")
 	if err != nil {
 		return 0, err
@@ -247,14 +247,14 @@ func (r *round) goOn(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	kept := 0
+	reused := 0
 	var errs []error
 	for _, s := range rec.Steps {
 		id := s.Stage + "/" + s.Step
 		switch {
 		case !before[id]:
 		case s.Status == "reused":
-			kept++
+			reused++
 		default:
 			log, err := os.ReadFile(filepath.Join(dir, "steps", s.Stage+"."+s.Step, "log.txt"))
 			if err != nil {
@@ -264,7 +264,7 @@ func (r *round) goOn(ctx context.Context) (int, error) {
 			}
 		}
 	}
-	return kept, errors.Join(errs...)
+	return reused, errors.Join(errs...)
 }
 
 // notHeld is what a step's log says of an earlier result that did not verify.

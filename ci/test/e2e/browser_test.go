@@ -25,7 +25,7 @@ type opened struct {
 	url string
 
 	mu       sync.Mutex
-	said     []string // on the console
+	console  []string
 	requests []string // URLs
 }
 
@@ -75,12 +75,12 @@ func (p *opened) hear(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
 		for _, a := range e.Args {
-			p.said = append(p.said, string(a.Value))
+			p.console = append(p.console, string(a.Value))
 		}
 	case *runtime.EventExceptionThrown:
-		p.said = append(p.said, e.ExceptionDetails.Text)
+		p.console = append(p.console, e.ExceptionDetails.Text)
 	case *log.EventEntryAdded:
-		p.said = append(p.said, e.Entry.Text)
+		p.console = append(p.console, e.Entry.Text)
 	case *network.EventRequestWillBeSent:
 		p.requests = append(p.requests, e.Request.URL)
 	}

@@ -31,7 +31,7 @@ type result struct {
 // deployment is a deployment under test and what every call on it is given.
 type deployment struct {
 	slipway.Deployment
-	said *transcript // of every call but those that show secrets
+	printed *transcript // of every call but those that show secrets
 }
 
 // open skips the test unless engine and bundle are there.
@@ -60,7 +60,7 @@ func (d deployment) call(t *testing.T, function string, args ...string) result {
 	defer cancel()
 	r := finish(t, d.Module(ctx, function, args...))
 	if function != "toolchain" && function != "kubeconfig" {
-		d.said.add(r.out + r.err)
+		d.printed.add(r.out + r.err)
 	}
 	t.Logf("dagger call %s %s (%s): exit %d after %s", function, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
 	return r

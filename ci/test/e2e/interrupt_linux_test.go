@@ -34,7 +34,7 @@ func interrupts(t *testing.T, d deployment) (spans *transcript) {
 		require.Equal(t, 7, code, slipway.Tail(text))
 		require.Contains(t, text, "error RUN-001")
 		require.Regexp(t, `steps interrupted: [1-9]`, text)
-		d.said.add(text)
+		d.printed.add(text)
 	})
 
 	t.Run("Ctrl-C once: what runs ends, and it says what is left", func(t *testing.T) {
@@ -49,7 +49,7 @@ func interrupts(t *testing.T, d deployment) (spans *transcript) {
 		require.Contains(t, text, "what is finished is not repeated")
 		require.Regexp(t, `preorchestrator/gitea +succeeded`, text, "it was let finish")
 		require.Regexp(t, `orchestrator/sync +cancelled`, text)
-		d.said.add(text)
+		d.printed.add(text)
 	})
 	require.Contains(t, spans.String(), "preorchestrator/gitea", "the collector got the spans")
 	return spans

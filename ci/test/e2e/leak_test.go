@@ -110,7 +110,7 @@ func holds(text string, forms []string) bool {
 // has the records of all of them, and in more: texts by what they are.
 func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
 	t.Helper()
-	places := map[string]string{"what commands printed": d.said.String()}
+	places := map[string]string{"what commands printed": d.printed.String()}
 	maps.Copy(places, more)
 	report := d.report(t)
 	require.NoError(t, filepath.WalkDir(report, func(path string, entry fs.DirEntry, err error) error {

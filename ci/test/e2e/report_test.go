@@ -263,7 +263,7 @@ func (p *opened) scriptless(t *testing.T, r record) {
 func (p *opened) quiet(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	require.Empty(t, p.said, "the console")
+	require.Empty(t, p.console, "the console")
 	require.NotEmpty(t, p.requests)
 	for _, url := range p.requests {
 		if file, _, _ := strings.Cut(url, "#"); file != p.url && !strings.HasPrefix(url, "data:") && url != "about:blank" {

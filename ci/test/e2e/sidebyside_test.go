@@ -12,22 +12,22 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// TestTwoDeploymentsSideBySide configures two, which are kept by name, one of them in
+// TestTwoDeploymentsSideBySide configures two, which are saved by name, one of them in
 // the form, and installs them at the same time; one fails at its last step. Each has its own
 // cluster, passwords and records, and removing what the failed one left leaves the
 // other alone.
 func TestTwoDeploymentsSideBySide(t *testing.T) {
 	t.Parallel()
 	left, right := open(t, "e2e-left"), open(t, "e2e-right")
-	kept := t.TempDir()
-	left.Config, right.Config = kept, kept
+	configs := t.TempDir()
+	left.Config, right.Config = configs, configs
 	cli := func(t *testing.T, d deployment, command string, args ...string) result {
 		t.Helper()
 		r := finish(t, d.CLI(t.Context(), command, args...))
 		t.Logf("slipway %s %s (%s): exit %d after %s", command, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
 		return r
 	}
-	s := left.form(t, t.TempDir(), kept)
+	s := left.form(t, t.TempDir(), configs)
 	s.shows("platform.release")
 	s.press("Enter", "Enter", "C-u", "=e2e-left", "Enter", "C-u", "=left.example", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
 	s.shows("e2e-left.yaml?")
@@ -37,7 +37,7 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 	nameless.Name = ""
 	r := cli(t, nameless, "configure", "--deployment", "e2e-right", "--set", "global.scale=50", "--set", "global.domain=right.example")
 	require.Zero(t, r.code, r.err)
-	file := filepath.Join(kept, "deployments", "e2e-right.yaml")
+	file := filepath.Join(configs, "deployments", "e2e-right.yaml")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, append(text, "hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n"...), 0o600))
@@ -56,7 +56,7 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 		func(t *testing.T) { right.ok(t, "destroy") })
 	both("install",
 		func(t *testing.T) {
-			current := left // the first that was kept
+			current := left // the first that was saved
 			current.Name = ""
 			r := cli(t, current, "install")
 			require.Zero(t, r.code, slipway.Tail(r.err))
@@ -66,7 +66,7 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 		func(t *testing.T) {
 			r := cli(t, right, "install")
 			require.Equal(t, 4, r.code, slipway.Tail(r.err))
-			require.Contains(t, r.err, "run the hook gate before postorchestrator/access", "it is in the configuration that is kept")
+			require.Contains(t, r.err, "run the hook gate before postorchestrator/access", "it is in the saved configuration")
 		})
 
 	const identity = `kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}'

@@ -80,7 +80,7 @@ func (s *screen) shows(text string) string {
 	return picture
 }
 
-// waits tells whether a picture is one on which something waits for a key: a field of
+// waits reports whether a picture is one on which something waits for a key: a field of
 // a form, a line, or the end. Between two fields none does, and keys go astray.
 func waits(picture string) bool {
 	return strings.Contains(picture, "┃") || strings.Contains(picture, "[exit ") || strings.HasSuffix(picture, "]:")

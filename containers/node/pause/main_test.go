@@ -16,8 +16,8 @@ func TestPauseEndsWhenTold(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "pause")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	said, err := build.CombinedOutput()
-	require.NoError(t, err, string(said))
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, string(output))
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

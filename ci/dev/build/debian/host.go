@@ -19,9 +19,9 @@ const CodePackages = "ENG-001"
 type Tool struct{ Command, Package string }
 
 // Need makes sure that the tools are on PATH. Those that are not, it installs
-// with apt-get, telling say which. Without root or apt-get it answers a
+// with apt-get, reporting which through notify. Without root or apt-get it returns a
 // remedy.Error that names the command to run.
-func Need(ctx context.Context, say func(text string), tools ...Tool) error {
+func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	missing := Missing(tools...)
 	if len(missing) == 0 {
 		return nil
@@ -38,8 +38,8 @@ func Need(ctx context.Context, say func(text string), tools ...Tool) error {
 			Fix: "run: sudo " + install,
 			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
 	}
-	if say != nil {
-		say("installing " + strings.Join(missing, ", "))
+	if notify != nil {
+		notify("installing " + strings.Join(missing, ", "))
 	}
 	err := apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
 	if err == nil {
@@ -69,10 +69,10 @@ func Missing(tools ...Tool) []string {
 func apt(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, lastLines(said.String(), 10))
+		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, lastLines(output.String(), 10))
 	}
 	return nil
 }

@@ -114,8 +114,8 @@ func (r Root) Make(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "mmdebstrap", r.arguments(out, "-", script.Name())...)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.Itoa(Epoch), "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
 	cmd.Stdin = strings.NewReader(list.String())
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	// A cancelled mmdebstrap clears its folder and its mounts by itself, once the
 	// programs that it runs have ended: so they are told as well.
 	cmd.SysProcAttr = isolated()
@@ -124,7 +124,7 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
 		}
-		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, lastLines(said.String(), 30))
+		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, lastLines(output.String(), 30))
 	}
 	versions, err := Versions(out)
 	if err != nil {

@@ -73,11 +73,11 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 		first, _, _ := strings.Cut(string(version), "\n")
 		in.String("cc", first)
 	}
-	keep := c.Sources
-	if keep == nil {
-		keep = func(path string) bool { return !strings.HasSuffix(path, "_test.go") }
+	include := c.Sources
+	if include == nil {
+		include = func(path string) bool { return !strings.HasSuffix(path, "_test.go") }
 	}
-	if err := in.Tree("module", c.Module, keep); err != nil {
+	if err := in.Tree("module", c.Module, include); err != nil {
 		return store.Key{}, err
 	}
 	replaced, err := c.replaced(ctx)
@@ -85,7 +85,7 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 		return store.Key{}, err
 	}
 	for _, dir := range replaced {
-		if err := in.Tree("replace "+dir, filepath.Join(c.Module, dir), keep); err != nil {
+		if err := in.Tree("replace "+dir, filepath.Join(c.Module, dir), include); err != nil {
 			return store.Key{}, err
 		}
 	}
@@ -97,13 +97,13 @@ func (c Command) Compile(ctx context.Context, out string) error {
 	cmd := exec.CommandContext(ctx, "go", c.arguments(out)...)
 	cmd.Dir = c.Module
 	cmd.Env = append(os.Environ(), c.environment()...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build %s: %w", c.Name, cause)
 		}
-		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, tail(said.String(), 40))
+		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, tail(output.String(), 40))
 	}
 	return nil
 }

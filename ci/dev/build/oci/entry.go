@@ -32,7 +32,7 @@ type Tree struct {
 	// Owner gives every entry to one user and group; nil keeps what the folder
 	// has.
 	Owner *Owner
-	// Skip leaves out what it answers true for, with what is below; it gets the
+	// Skip leaves out what it returns true for, with what is below; it gets the
 	// path below Root ("usr/share/doc"). May be nil.
 	Skip func(path string) bool
 }
@@ -212,7 +212,7 @@ func capabilities(name string) (map[string]string, error) {
 	return map[string]string{attribute: string(buffer[:n])}, nil
 }
 
-// isOpaque says whether the folder of an upper layer hides what lower layers
+// isOpaque reports whether the folder of an upper layer hides what lower layers
 // have in it.
 func isOpaque(name string) bool {
 	buffer := make([]byte, 8)

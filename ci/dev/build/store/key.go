@@ -76,10 +76,10 @@ func (in *Inputs) File(label, path string) error {
 	return nil
 }
 
-// Tree adds every file below dir for which keep answers true, in lexical
-// order, labelled by its slash path below dir. A nil keep takes all. Folders
+// Tree adds every file below dir for which include returns true, in lexical
+// order, labelled by its slash path below dir. A nil include takes all. Folders
 // whose name begins with a dot are left out.
-func (in *Inputs) Tree(label, dir string, keep func(path string) bool) error {
+func (in *Inputs) Tree(label, dir string, include func(path string) bool) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("digest inputs: %w", err)
@@ -95,7 +95,7 @@ func (in *Inputs) Tree(label, dir string, keep func(path string) bool) error {
 			return fmt.Errorf("digest inputs: %w", err)
 		}
 		rel = filepath.ToSlash(rel)
-		if keep != nil && !keep(rel) {
+		if include != nil && !include(rel) {
 			return nil
 		}
 		if d.Type()&fs.ModeSymlink != 0 {

@@ -26,7 +26,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", key, err)
 	}
-	told := false
+	notified := false
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -37,10 +37,10 @@ func (s *Store) Lock(ctx context.Context, key Key) (*Lock, error) {
 			return nil, fmt.Errorf("lock %s: %w", key, err)
 		}
 		holder := readHolder(path)
-		if !told && s.Waiting != nil {
+		if !notified && s.Waiting != nil {
 			s.Waiting(key, holder)
 		}
-		told = true
+		notified = true
 		select {
 		case <-ctx.Done():
 			_ = f.Close()

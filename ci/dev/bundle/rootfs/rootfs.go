@@ -28,7 +28,7 @@ const (
 	filesDir  = "root"     // the layer's files: a whole root, or an overlay's upper folder
 	workDir   = ".work"    // the overlay's own
 	mergedDir = ".merged"  // where the overlay is mounted during the build
-	sayFile   = "apt.log"  // what apt said
+	logFile   = "apt.log"  // the output of apt
 	stampFile = "versions" // "name version" lines of the packages that the layer sees
 )
 
@@ -51,7 +51,7 @@ type Layer struct {
 	hit   bool
 }
 
-// Reused says whether the store had the layer already.
+// Reused reports whether the store had the layer already.
 func (l *Layer) Reused() bool { return l.hit }
 
 // Key is what the layer is stored under.
@@ -103,8 +103,8 @@ func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 		}
 		unpack := exec.CommandContext(ctx, "tar", "--extract", "--preserve-permissions", "--numeric-owner",
 			"--file", filepath.Join(built, debian.TarFile), "--directory", files)
-		if said, err := unpack.CombinedOutput(); err != nil {
-			return fmt.Errorf("unpack the Debian base: %w\n%s", err, said)
+		if output, err := unpack.CombinedOutput(); err != nil {
+			return fmt.Errorf("unpack the Debian base: %w\n%s", err, output)
 		}
 		versions, err := os.ReadFile(filepath.Join(built, debian.PackagesFile))
 		if err != nil {
@@ -229,14 +229,14 @@ func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addit
 		}
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if err != nil {
-		return fmt.Errorf("apt-get install %s: %w\n%s", strings.Join(packages, " "), err, said.String())
+		return fmt.Errorf("apt-get install %s: %w\n%s", strings.Join(packages, " "), err, output.String())
 	}
 	versions, err := os.ReadFile(filepath.Join(b.Cache, "versions"))
 	if err != nil {
@@ -245,7 +245,7 @@ func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addit
 	// The overlay's own folder has mode 0 and no use any more.
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644),
-		os.WriteFile(filepath.Join(dir, sayFile), said.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(dir, logFile), output.Bytes(), 0o644),
 		os.RemoveAll(filepath.Join(dir, workDir)),
 		os.Remove(filepath.Join(dir, mergedDir)),
 	)

@@ -76,8 +76,8 @@ func builder(t *testing.T) *Builder {
 	if os.Geteuid() != 0 {
 		t.Skip("an overlay mount needs root")
 	}
-	if said, err := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "true").CombinedOutput(); err != nil {
-		t.Skipf("no mount namespaces here: %s", said)
+	if output, err := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "true").CombinedOutput(); err != nil {
+		t.Skipf("no mount namespaces here: %s", output)
 	}
 	st, err := store.Open(t.TempDir())
 	require.NoError(t, err)

@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// pods prints what a cluster that went on has as it was: the container of each pod
+// pods prints what a cluster that kept running has left alone: the container of each pod
 // that runs, and when it was started.
 const pods = `{range .items[*]}{.metadata.name}{"\t"}{.status.containerStatuses[0].state.running.startedAt}{"\n"}{end}`
 
-// TestKeptCluster follows an install whose cluster goes on between runs.
-func TestKeptCluster(t *testing.T) {
+// TestBackgroundCluster follows an install whose cluster keeps running between runs.
+func TestBackgroundCluster(t *testing.T) {
 	t.Parallel()
-	d := open(t, "e2e-kept")
+	d := open(t, "e2e-background")
 	run := func(t *testing.T, command string, args ...string) result {
 		t.Helper()
 		r := finish(t, d.CLI(t.Context(), command, args...))
@@ -44,7 +44,7 @@ func TestKeptCluster(t *testing.T) {
 	failed := run(t, "install", "--keep-cluster", "--config", gate)
 	require.Equal(t, 4, failed.code, slipway.Tail(failed.err))
 	require.Contains(t, failed.err, "run the hook gate before postorchestrator/access")
-	require.Contains(t, failed.out, "the cluster of deployment e2e-kept is ready: https://127.0.0.1:6443")
+	require.Contains(t, failed.out, "the cluster of deployment e2e-background is ready: https://127.0.0.1:6443")
 	require.Contains(t, failed.out, "It runs in the background")
 
 	access := filepath.Join(t.TempDir(), "kubeconfig")
@@ -148,7 +148,7 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		}, time.Minute, time.Second)
 	})
 
-	t.Run("a keeper that was killed is not missed", func(t *testing.T) {
+	t.Run("a background process that was killed is not missed", func(t *testing.T) {
 		r := ok(t, "cluster", "--background")
 		pid := regexp.MustCompile(`process (\d+)`).FindStringSubmatch(r.out)
 		require.NotNil(t, pid, r.out)
