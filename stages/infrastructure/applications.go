@@ -30,7 +30,7 @@ const (
 func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	list, err := r.client.List(ctx, gvr, "", "")
 	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-		return o.GetLabels()[kube.DeploymentLabel] != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
+		return kube.DeploymentOf(o.GetLabels()) != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
 	}), err
 }
 

@@ -76,7 +76,7 @@ func (t toolchain) of(env *step.Env) toolchain {
 }
 
 // checkLabel tells which check an object belongs to.
-const checkLabel = "slipway.dev/check"
+const checkLabel = "slipway.sh/check"
 
 // cleanup runs f with a context that cancellation of ctx does not reach.
 func cleanup(ctx context.Context, f func(ctx context.Context)) {

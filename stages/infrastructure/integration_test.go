@@ -150,7 +150,7 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels["slipway.dev/deployment"] = "it"
+		labels["slipway.sh/deployment"] = "it"
 		o.SetLabels(labels)
 	}
 	_, err = c.ApplyYAML(d.t.Context(), []byte(namespaces), kube.ApplyOptions{})
@@ -166,11 +166,11 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 const namespaces = `
 apiVersion: v1
 kind: Namespace
-metadata: {name: argocd, labels: {app.kubernetes.io/managed-by: slipway, slipway.dev/deployment: it}}
+metadata: {name: argocd, labels: {app.kubernetes.io/managed-by: slipway, slipway.sh/deployment: it}}
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: apps, labels: {app.kubernetes.io/managed-by: slipway, slipway.dev/deployment: it}}
+metadata: {name: apps, labels: {app.kubernetes.io/managed-by: slipway, slipway.sh/deployment: it}}
 `
 
 // application owns a ConfigMap as if Argo CD had made it.

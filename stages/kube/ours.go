@@ -1,5 +1,7 @@
 package kube
 
+import "cmp"
+
 // FieldManager is the name under which Slipway owns fields, and the value of the
 // label ManagedBy.
 const FieldManager = "slipway"
@@ -10,8 +12,17 @@ const SystemNamespace = "slipway-system"
 // Labels on what Slipway makes.
 const (
 	ManagedBy       = "app.kubernetes.io/managed-by"
-	DeploymentLabel = "slipway.dev/deployment"
+	DeploymentLabel = "slipway.sh/deployment"
 )
+
+// formerDeploymentLabel is what earlier versions used in place of DeploymentLabel.
+const formerDeploymentLabel = "slipway.dev/deployment"
+
+// DeploymentOf returns the deployment that an object with these labels belongs to; empty
+// when Slipway did not make it.
+func DeploymentOf(labels map[string]string) string {
+	return cmp.Or(labels[DeploymentLabel], labels[formerDeploymentLabel])
+}
 
 // Labels are on everything that Slipway makes for a deployment. The map is the
 // caller's.

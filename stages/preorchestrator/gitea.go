@@ -31,7 +31,7 @@ const (
 	giteaPort  = 443             // of its Service
 	usable     = 2 * time.Minute // how long the git server may take to answer once its pods are ready
 	poll       = 250 * time.Millisecond
-	certLabel  = "slipway.dev/certificate" // annotation of the pods: fingerprint they were started with
+	certLabel  = "slipway.sh/certificate" // annotation of the pods: fingerprint they were started with
 	giteaChart = "gitea"
 )
 

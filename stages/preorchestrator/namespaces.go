@@ -60,10 +60,10 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			out.Created = append(out.Created, ns.Name)
 		case err != nil:
 			return contract.Namespaces{}, err
-		case found[kube.DeploymentLabel] == "":
+		case kube.DeploymentOf(found) == "":
 			foreign = append(foreign, ns.Name+" (without an owner)")
-		case found[kube.DeploymentLabel] != deployment:
-			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, found[kube.DeploymentLabel]))
+		case kube.DeploymentOf(found) != deployment:
+			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, kube.DeploymentOf(found)))
 		case going:
 			leaving = append(leaving, ns.Name)
 			out.Created = append(out.Created, ns.Name)

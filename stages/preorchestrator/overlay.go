@@ -197,7 +197,7 @@ func configure(objs []*unstructured.Unstructured) error {
 
 // configNote is the annotation of pods that holds the digest of their
 // configuration.
-const configNote = "slipway.dev/config"
+const configNote = "slipway.sh/config"
 
 // dropped are dex, what step tls writes, and what only the redis Secret's maker
 // needs.

@@ -118,7 +118,7 @@ rolled_out kube-system deployment/local-path-provisioner
 
 begin_checks() {
 	apply -f - <<END
-{apiVersion: v1, kind: Namespace, metadata: {name: $checks, labels: {app.kubernetes.io/managed-by: installer, slipway.dev/deployment: $DEPLOYMENT}}}
+{apiVersion: v1, kind: Namespace, metadata: {name: $checks, labels: {app.kubernetes.io/managed-by: installer, slipway.sh/deployment: $DEPLOYMENT}}}
 END
 	kubectl delete deployments,pods,services,persistentvolumeclaims -n "$checks" -l "check=$1" >/dev/null 2>&1
 	until_ok 60 "the namespace's service account" kubectl get serviceaccount -n "$checks" default
@@ -211,7 +211,7 @@ fi
 
 say namespaces
 for namespace in slipway-system gitea argocd platform database guestbook; do
-	labels="app.kubernetes.io/managed-by: installer, slipway.dev/deployment: $DEPLOYMENT"
+	labels="app.kubernetes.io/managed-by: installer, slipway.sh/deployment: $DEPLOYMENT"
 	[ "$namespace" = slipway-system ] || labels="$labels, pod-security.kubernetes.io/enforce: restricted"
 	echo "{apiVersion: v1, kind: Namespace, metadata: {name: $namespace, labels: {$labels}}}"
 	echo ---
@@ -225,7 +225,7 @@ keep() {
 		return
 	fi
 	{
-		echo "{apiVersion: v1, kind: Secret, metadata: {namespace: $1, name: $2, labels: {slipway.dev/deployment: $DEPLOYMENT}},"
+		echo "{apiVersion: v1, kind: Secret, metadata: {namespace: $1, name: $2, labels: {slipway.sh/deployment: $DEPLOYMENT}},"
 		echo " stringData: {$(cat)}}"
 	} | kubectl create -f - >/dev/null
 }
@@ -263,25 +263,25 @@ apply -f - <<END
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/tls
-metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.dev/deployment: $DEPLOYMENT}}
+metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.sh/deployment: $DEPLOYMENT}}
 data: {tls.crt: $(encoded ca.crt), tls.key: $(encoded ca.key)}
 ---
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/tls
-metadata: {name: gitea-tls, namespace: gitea, labels: {slipway.dev/deployment: $DEPLOYMENT}}
+metadata: {name: gitea-tls, namespace: gitea, labels: {slipway.sh/deployment: $DEPLOYMENT}}
 data: {tls.crt: $(encoded tls.crt), tls.key: $(encoded tls.key), ca.crt: $(encoded ca.crt)}
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.dev/deployment: $DEPLOYMENT}}
+metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.sh/deployment: $DEPLOYMENT}}
 data:
   ca.crt: |
 $(indented)
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: argocd-tls-certs-cm, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT, app.kubernetes.io/part-of: argocd}}
+metadata: {name: argocd-tls-certs-cm, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, app.kubernetes.io/part-of: argocd}}
 data:
   $git_host: |
 $(indented)

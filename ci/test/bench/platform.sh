@@ -46,12 +46,12 @@ user_password=$(secret gitea gitea-slipway password)
 apply -f - <<END
 apiVersion: v1
 kind: Secret
-metadata: {name: repository-platform, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repository}}
+metadata: {name: repository-platform, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repository}}
 stringData: {type: git, url: "https://$git_host/slipway/platform.git", username: slipway, password: "$user_password"}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: repositories-slipway, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repo-creds}}
+metadata: {name: repositories-slipway, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repo-creds}}
 stringData: {type: git, url: "https://$git_host/slipway/", username: slipway, password: "$user_password"}
 END
 
@@ -82,7 +82,7 @@ $patch: delete
 END
 cat >"$overlay/kustomization.yaml" <<END
 namespace: argocd
-labels: [{pairs: {slipway.dev/deployment: $DEPLOYMENT}}]
+labels: [{pairs: {slipway.sh/deployment: $DEPLOYMENT}}]
 resources: [core-install.yaml]
 patches: [{path: config.yaml}, {path: workloads.yaml}, {path: changes.yaml}]
 images:
@@ -91,7 +91,7 @@ images:
 END
 cat >"$overlay/project/kustomization.yaml" <<END
 namespace: argocd
-labels: [{pairs: {slipway.dev/deployment: $DEPLOYMENT}}]
+labels: [{pairs: {slipway.sh/deployment: $DEPLOYMENT}}]
 resources: [project.yaml]
 END
 apply -k "$overlay"
@@ -210,7 +210,7 @@ say apps
 apply -f - <<END
 apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {name: root, namespace: argocd, labels: {slipway.dev/deployment: $DEPLOYMENT}, finalizers: [resources-finalizer.argocd.argoproj.io]}
+metadata: {name: root, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}, finalizers: [resources-finalizer.argocd.argoproj.io]}
 spec:
   project: platform
   source:
