@@ -97,6 +97,16 @@ func (d deployment) shell(t *testing.T, script string) string {
 	return d.ok(t, "toolchain", "with-exec", "--args", list("sh", "-ceu", script), "stdout").out
 }
 
+// shells runs scripts one after the other in one such container, for each starts the
+// cluster, and returns what each printed.
+func (d deployment) shells(t *testing.T, scripts ...string) []string {
+	t.Helper()
+	const end = "#####"
+	out := strings.Split(d.shell(t, strings.Join(scripts, "\necho '"+end+"'\n")), end+"\n")
+	require.Len(t, out, len(scripts))
+	return out
+}
+
 // list encodes arguments for a flag that takes several.
 func list(args ...string) string {
 	var b strings.Builder

@@ -44,11 +44,13 @@ func (t *transcript) String() string {
 // public are the keys of Secrets whose values are no secret.
 var public = map[string]bool{"type": true, "username": true, "email": true, "url": true, "ca.crt": true, "tls.crt": true}
 
-// secrets are those that Slipway made in the cluster, and the administrator's
-// access to it: by what they are, in the forms in which they could be somewhere.
-func (d deployment) secrets(t *testing.T) map[string][]string {
+// listSecrets prints the Secrets that Slipway made in the cluster.
+const listSecrets = "kubectl get secrets -A -l app.kubernetes.io/managed-by=slipway -o json"
+
+// secrets are those of listSecrets' output, and the administrator's access to the
+// cluster: by what they are, in the forms in which they could be somewhere.
+func (d deployment) secrets(t *testing.T, text string) map[string][]string {
 	t.Helper()
-	text := d.shell(t, "kubectl get secrets -A -l app.kubernetes.io/managed-by=slipway -o json")
 	var list struct {
 		Items []struct {
 			Metadata struct{ Namespace, Name string }
@@ -122,7 +124,8 @@ func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
 		places["the report's "+filepath.ToSlash(name)] = read(t, report, name)
 		return nil
 	}))
-	for name, text := range d.volume(t) {
+	inside := d.shells(t, listSecrets, packVolume)
+	for name, text := range volume(t, inside[1]) {
 		places["the state volume's "+name] = text
 	}
 	for _, name := range []string{
@@ -132,7 +135,7 @@ func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
 	} {
 		require.NotEmpty(t, places[name], name)
 	}
-	for what, forms := range d.secrets(t) {
+	for what, forms := range d.secrets(t, inside[0]) {
 		for where, text := range places {
 			if holds(text, forms) { // the secret is not told here either
 				t.Errorf("%s: the secret %s is in it", where, what)
@@ -141,11 +144,13 @@ func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
 	}
 }
 
-// volume are the files of the deployment's state volume, without the secrets and
-// Terraform's state, by name.
-func (d deployment) volume(t *testing.T) map[string]string {
+// packVolume prints the deployment's state volume, without the secrets and
+// Terraform's state, as an archive in base64.
+const packVolume = "tar -cz -C /slipway/state --exclude=./secrets --exclude=./terraform . | base64 -w0"
+
+// volume are the files of packVolume's output, by name.
+func volume(t *testing.T, text string) map[string]string {
 	t.Helper()
-	text := d.shell(t, "tar -cz -C /slipway/state --exclude=./secrets --exclude=./terraform . | base64 -w0")
 	packed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	require.NoError(t, err)
 	plain, err := gzip.NewReader(bytes.NewReader(packed))

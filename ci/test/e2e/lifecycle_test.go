@@ -61,19 +61,20 @@ func TestLifecycle(t *testing.T) {
 		requireHealthy(t, d.status(t), apps...)
 	})
 
+	var before string
 	t.Run("kubectl and the web app agree", func(t *testing.T) {
-		out := d.shell(t, `kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=M:.metadata.name,S:.status.sync.status,H:.status.health.status'
-for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`)
+		out := d.shells(t, `kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=M:.metadata.name,S:.status.sync.status,H:.status.health.status'
+for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`, snapshot)
 		for _, app := range apps {
-			require.Regexp(t, `(?m)^`+app+`\s+Synced\s+Healthy`, out)
+			require.Regexp(t, `(?m)^`+app+`\s+Synced\s+Healthy`, out[0])
 		}
-		require.Contains(t, out, "The slipway is greased.")
+		require.Contains(t, out[0], "The slipway is greased.")
+		before = out[1]
 		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://cluster:6443")
 	})
 
-	var before, serial string
 	t.Run("a second install changes nothing", func(t *testing.T) {
-		before, serial = d.shell(t, snapshot), d.serial(t)
+		serial := d.serial(t)
 		require.Contains(t, before, "Deployment ", "the snapshot holds the objects")
 		require.Regexp(t, `(?m)^gitea\s+gitea-admin`, before, "and the Secrets")
 		require.NotContains(t, before, emptySHA256)

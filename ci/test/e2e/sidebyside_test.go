@@ -71,15 +71,18 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 
 	const identity = `kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}'
 kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data}'`
-	of := map[string]string{left.Name: left.shell(t, identity), right.Name: right.shell(t, identity)}
-	require.Contains(t, of[left.Name], "password")
-	require.NotEqual(t, of[left.Name], of[right.Name], "they have one cluster or one password")
+	var ofLeft, ofRight string
+	both("identity",
+		func(t *testing.T) { ofLeft = left.shell(t, identity) },
+		func(t *testing.T) { ofRight = right.shell(t, identity) })
+	require.Contains(t, ofLeft, "password")
+	require.NotEqual(t, ofLeft, ofRight, "they have one cluster or one password")
 
 	r = right.ok(t, "destroy")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out, "nothing is left of the failed install")
 	require.Equal(t, 2, right.call(t, "status").code, "the removed one is gone")
 	right.ok(t, "destroy") // again: there is nothing to do
 	requireHealthy(t, left.status(t), apps...)
-	require.Equal(t, of[left.Name], left.shell(t, identity), "the other one is as it was")
+	require.Equal(t, ofLeft, left.shell(t, identity), "the other one is as it was")
 	left.ok(t, "destroy")
 }
