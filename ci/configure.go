@@ -6,21 +6,22 @@ import (
 	"github.com/slipway-sh/slipway/ci/internal/dagger"
 )
 
-// formFile is where the form writes: on a volume of the engine, for those who call
-// Configure then.
+// formFile is where the form writes, on a volume of the engine, and where Configure
+// reads it with fromForm.
 const formFile = "/slipway/form/slipway.yaml"
 
 // Configure makes a configuration out of answers, and returns the file.
 //
 // `configure … export --path slipway.yaml` writes it; `form terminal` asks for it on
-// this terminal. What nobody answers for is named. Hooks around configuring run.
+// this terminal. The error lists every field without an answer. Hooks around
+// configuring run.
 //
 // +cache="never"
 func (m *Slipway) Configure(
 	ctx context.Context,
 	// Answers, field=value, such as global.name=staging.
 	//
-	// The list is a line of CSV: one with a comma in it is in double quotes.
+	// An answer with a comma in it goes in double quotes, as in CSV.
 	// +optional
 	set []string,
 	// More answers, YAML as in a configuration, which need not be complete.

@@ -76,7 +76,8 @@ func New(
 // Install brings a platform up and returns a table of its applications.
 //
 // With no argument it installs the reference platform on a local Kubernetes
-// that Slipway starts itself. Running it again converges: what holds is kept.
+// that Slipway starts itself. Running it again converges: a step whose result still
+// holds is not repeated.
 //
 // +cache="never"
 func (m *Slipway) Install(
@@ -142,7 +143,7 @@ func (m *Slipway) Status(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// "text" or "json"; --output of the CLI, a flag that dagger keeps to itself.
+	// "text" or "json"; --output of the CLI, a flag that dagger reserves.
 	// +default="text"
 	format string,
 ) (string, error) {
@@ -153,7 +154,7 @@ func (m *Slipway) Status(
 	return c.stdout(ctx, "status", "--output", format)
 }
 
-// Report is a directory that tells how a run went: report.html and more.
+// Report is the directory with a run's report: report.html and more.
 //
 // It has report.html for people, report.json, junit.xml and summary.md for CI, the
 // steps' logs and the runtime state, and no secrets. It is there after a failed run
@@ -210,7 +211,7 @@ func (m *Slipway) Destroy(
 
 // Runs lists the runs of a deployment, or shows one of them.
 //
-// The oldest comes first. One that is shown has every attempt at its steps.
+// The oldest comes first. With show it lists every attempt at the steps of that run.
 //
 // +cache="never"
 func (m *Slipway) Runs(

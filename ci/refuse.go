@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/origin"
 )
 
-// codeUncoded is that of the program.
+// codeUncoded is the code of a failure that has none of its own, as in the program.
 const codeUncoded = "RUN-003"
 
 // refuse is err as a failure of the call that ends as one of Slipway's program

@@ -55,7 +55,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 }
 
 // NotPulled refuses an image by its reference that the engine could not take, for
-// err. The program says more of the other images; this one holds the program.
+// err. Problems with the other images are reported by the program, which is in this one.
 func NotPulled(ref string, err error) *Refusal {
 	host, _, _ := strings.Cut(ref, "/")
 	registry, _, _ := strings.Cut(ref, "/toolchain@")
