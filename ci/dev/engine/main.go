@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, errNone):
-		return 1 // status has said so
+		return 1 // status has printed why
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "stopped:", err)
 		return 7

@@ -29,12 +29,11 @@ const (
 	versionTimeout = time.Minute
 )
 
-// errNone says that status has nothing to show; it has said so itself.
+// errNone is status without an engine; status has printed so.
 var errNone = errors.New("no engine answers")
 
-// probe reports whether something listens at a runner host. Of the schemes
-// that Dagger's CLI knows, only sockets can be asked without it: the others
-// are asked by way of the CLI.
+// probe connects to a runner host and returns why that is not possible. Sockets
+// are dialled; the other schemes that Dagger's CLI knows go through the CLI.
 func probe(ctx context.Context, host, cli string) error {
 	u, err := url.Parse(host)
 	if err != nil {
@@ -47,7 +46,7 @@ func probe(ctx context.Context, host, cli string) error {
 		return dial(ctx, "tcp", u.Host)
 	}
 	if cli == "" {
-		return fmt.Errorf("ask %s: no dagger CLI %s to ask with", host, daggerVersion)
+		return fmt.Errorf("ask %s: no dagger CLI %s to connect with", host, daggerVersion)
 	}
 	return coreVersion(ctx, cli, host)
 }
@@ -66,8 +65,7 @@ func dial(ctx context.Context, network, address string) error {
 	return conn.Close()
 }
 
-// coreVersion has the CLI ask an engine for its version: the whole way there
-// and back.
+// coreVersion has the CLI query an engine's version: the whole way there and back.
 func coreVersion(ctx context.Context, cli, host string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout, fmt.Errorf("no answer within %s", versionTimeout))
 	defer cancel()

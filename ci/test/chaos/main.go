@@ -152,7 +152,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 			verdict = "FAILED: " + err.Error()
 			failed = append(failed, fmt.Errorf("round %d: %w", i+1, err))
 		}
-		fmt.Fprintf(out, "%2d/%d %-9s at %5.1fs %s; %d steps kept; %s: %s\n", i+1, s.rounds, r.kind,
+		fmt.Fprintf(out, "%2d/%d %-9s at %5.1fs %s; %d steps reused; %s: %s\n", i+1, s.rounds, r.kind,
 			r.moment.Seconds(), seen.during, seen.reused, time.Since(began).Round(time.Second), verdict)
 	}
 	fmt.Fprintf(out, "%d of %d equal\n", s.rounds-len(failed), s.rounds)
