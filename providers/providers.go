@@ -49,7 +49,7 @@ type Deployment struct {
 
 // Root is a Terraform root module. Its outputs are Outputs, each an object.
 type Root struct {
-	Files fs.FS          // *.tf, at the top
+	Files fs.FS          // *.tf and .terraform.lock.hcl, at the top
 	Vars  map[string]any // variables; no secret
 }
 

@@ -318,6 +318,20 @@ func (c *Conductor) digests(s contract.Spec, input []byte) journal.Digests {
 	return journal.Digests{Input: sum(s.String(), string(input)), Config: sum(release), Tools: sum(c.opts.Images.Digest)}
 }
 
+// terraformInput is what the steps with the provider's root work on. Another root is
+// another input, also where its variables are the same.
+func (c *Conductor) terraformInput(common contract.Common) (contract.TerraformInput, error) {
+	root, err := c.opts.Provider.Terraform(c.place)
+	if err != nil {
+		return contract.TerraformInput{}, err
+	}
+	digest, err := platform.Digest(root.Files)
+	if err != nil {
+		return contract.TerraformInput{}, fmt.Errorf("read the Terraform root: %w", err)
+	}
+	return contract.TerraformInput{Common: common, Vars: root.Vars, Root: digest}, nil
+}
+
 // terraformRoot is the provider's root as a directory of the engine.
 func (c *Conductor) terraformRoot() (*dagger.Directory, error) {
 	root, err := c.opts.Provider.Terraform(c.place)

@@ -15,11 +15,11 @@ import (
 // A cluster that Slipway runs itself goes as a whole, with everything in it. Of
 // any other one, the platform is taken out first, object by object.
 func (c *Conductor) destroy(p *pipeline.Pipeline) error {
-	root, err := c.opts.Provider.Terraform(c.place)
+	common := c.common()
+	root, err := c.terraformInput(common)
 	if err != nil {
 		return err
 	}
-	common := c.common()
 	var gone []pipeline.Dep
 	if c.cluster == nil {
 		remove := add(c, p, contract.PlatformRemoveStep(),
@@ -32,7 +32,7 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 		gone = append(gone, pipeline.Add(p, key, spanned(key, c.locked(c.wipe))))
 	}
 	terraform := add(c, p, contract.TerraformDestroyStep(),
-		func() contract.TerraformInput { return contract.TerraformInput{Common: common, Vars: root.Vars} }, gone...)
+		func() contract.TerraformInput { return root }, gone...)
 	// The last look: at what would outlive the deployment.
 	add(c, p, contract.InventoryStep(),
 		func() contract.InventoryInput {

@@ -28,11 +28,11 @@ type installation struct {
 // tell them. Whatever does not need each other runs in parallel.
 func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	cfg := c.opts.Config
-	root, err := c.opts.Provider.Terraform(c.place)
+	common := c.common()
+	root, err := c.terraformInput(common)
 	if err != nil {
 		return nil, err
 	}
-	common := c.common()
 	if common.Disabled, err = c.opts.Release.Off(cfg.Choices()); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	}
 	verified := c.addVerify(p, up...)
 	terraform := add(c, p, contract.TerraformStep(),
-		func() contract.TerraformInput { return contract.TerraformInput{Common: common, Vars: root.Vars} }, verified)
+		func() contract.TerraformInput { return root }, verified)
 	clusterInput := func() contract.ClusterInput {
 		return contract.ClusterInput{Common: common, Infrastructure: terraform.Value()}
 	}

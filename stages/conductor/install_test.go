@@ -3,7 +3,9 @@ package conductor
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -162,6 +164,29 @@ func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
 	require.Equal(t, of(other, "{}", nil), of(other, "{}", release), "it does not read the platform release")
 	require.Equal(t, []string{"input"}, base.Changed(of(contract.Spec{Key: named("c"), Platform: true}, "{}", nil)))
 	require.Equal(t, []string{"input"}, base.Changed(of(reads, "[]", nil)))
+}
+
+// otherRoot is provider local with other files in its Terraform root.
+type otherRoot struct {
+	local.Provider
+	files fs.FS
+}
+
+func (o otherRoot) Terraform(d providers.Deployment) (providers.Root, error) {
+	root, err := o.Provider.Terraform(d)
+	root.Files = o.files
+	return root, err
+}
+
+func TestAnotherTerraformRootIsAnotherInput(t *testing.T) {
+	of := func(text string) contract.TerraformInput {
+		c := conductor(otherRoot{files: fstest.MapFS{"main.tf": {Data: []byte(text)}}})
+		in, err := c.terraformInput(c.common())
+		require.NoError(t, err)
+		return in
+	}
+	require.Equal(t, of("# a"), of("# a"))
+	require.NotEqual(t, of("# a"), of("# b"))
 }
 
 func TestAnotherServerInAKubeconfig(t *testing.T) {

@@ -27,6 +27,7 @@ type Preflight struct {
 type TerraformInput struct {
 	Common Common         `json:"common"`
 	Vars   map[string]any `json:"vars"` // the root's variables; no secret
+	Root   string         `json:"root"` // digest of the root's files
 }
 
 // TerraformDestroyed is what infrastructure/terraform-destroy left.

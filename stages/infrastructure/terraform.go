@@ -198,6 +198,12 @@ func prepare(dir, root string, vars map[string]any) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%s holds no *.tf", root)
 	}
+	lockFile := filepath.Join(root, ".terraform.lock.hcl")
+	if _, err := os.Stat(lockFile); err == nil {
+		names = append(names, lockFile)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, name := range names {
 		if err := copyFile(filepath.Join(dir, filepath.Base(name)), name); err != nil {
 			return err

@@ -216,7 +216,7 @@ func TestEnvironmentIsFreeOfTerraformSettings(t *testing.T) {
 
 func TestPrepareTakesTerraformFilesOnly(t *testing.T) {
 	root, to := t.TempDir(), t.TempDir()
-	for _, name := range []string{"main.tf", "terraform.tfstate", "other.txt"} {
+	for _, name := range []string{".terraform.lock.hcl", "main.tf", "terraform.tfstate", "other.txt"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(name), 0o600))
 	}
 	require.NoError(t, prepare(to, root, map[string]any{"a": 1}))
@@ -226,7 +226,7 @@ func TestPrepareTakesTerraformFilesOnly(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	require.Equal(t, []string{"main.tf", varFile}, names)
+	require.Equal(t, []string{".terraform.lock.hcl", "main.tf", varFile}, names)
 	require.ErrorContains(t, prepare(t.TempDir(), t.TempDir(), nil), "holds no *.tf")
 }
 
