@@ -50,12 +50,18 @@ func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (con
 	if err != nil {
 		return contract.ArgoCD{}, err
 	}
-	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	set := kube.Set{Name: "argocd-objects", Deployment: in.Common.Deployment}
+	applied, deleted, err := c.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true})
+	if err != nil {
+		return contract.ArgoCD{}, err
+	}
+	up, err := c.ScaleUp(ctx, objs, argo.Namespace)
 	if err != nil {
 		return contract.ArgoCD{}, err
 	}
 	env.Progress("%s", kube.Count(applied))
-	out := contract.ArgoCD{Objects: len(applied)}
+	env.Logger.Info("argo cd's objects", "deleted", deleted, "scaledUp", up)
+	out := contract.ArgoCD{Objects: len(applied), Changed: len(deleted) + len(up)}
 	for _, a := range applied {
 		if a.Change != kube.Unchanged {
 			out.Changed++

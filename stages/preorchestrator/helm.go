@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -14,8 +13,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
@@ -79,8 +76,8 @@ const (
 )
 
 // converge installs or upgrades the release, or leaves it alone when the
-// deployed revision renders the same from the same values, all its objects are
-// there and run its images. What a killed run left behind is cleared away first; no object and
+// deployed revision renders the same from the same values and all its objects are
+// as it has them. What a killed run left behind is cleared away first; no object and
 // no volume is deleted for it. It does not wait for the pods.
 func (r *chartRelease) converge(ctx context.Context) (change string, err error) {
 	deployed, unfinished, err := r.recover(ctx)
@@ -102,8 +99,19 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if err != nil {
 		return "", badChart(r.name, err)
 	}
+	objs, err := kube.Decode([]byte(planned.Manifest))
+	if err != nil {
+		return "", badChart(r.name, err)
+	}
+	up, err := r.client.ScaleUp(ctx, objs, r.namespace)
+	if err != nil {
+		return "", err
+	}
+	if len(up) > 0 {
+		r.log.Info("scaled up", "release", r.name, "objects", up)
+	}
 	if !unfinished && same(deployed, planned) {
-		differ, err := r.drift(ctx, deployed)
+		differ, err := r.drift(ctx, objs)
 		if err != nil {
 			return "", err
 		}
@@ -188,52 +196,25 @@ func sortHistory(history []*release.Release) (deployed *release.Release, stale [
 	return deployed, stale
 }
 
-// drift lists the objects of a revision that are not in the cluster, or run
-// other images there.
-func (r *chartRelease) drift(ctx context.Context, rel *release.Release) ([]string, error) {
-	objs, err := kube.Decode([]byte(rel.Manifest))
-	if err != nil {
-		return nil, badChart(r.name, err)
-	}
+// drift lists the objects of the release that are not in the cluster, or not there as
+// the release has them. One that the API server would not take again is left as it is:
+// an upgrade could not correct it either.
+func (r *chartRelease) drift(ctx context.Context, objs []*unstructured.Unstructured) ([]string, error) {
 	var out []string
 	for _, o := range objs {
-		ns := o.GetNamespace()
-		if ns == "" {
-			ns = r.namespace
+		found, err := r.client.Drift(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
+		if errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) {
+			r.log.Warn("cannot be compared with the release", "object", o.GetKind()+"/"+o.GetName(), "error", err)
+			continue
 		}
-		api, err := r.client.Resource(ctx, o.GroupVersionKind(), ns)
 		if err != nil {
 			return nil, err
 		}
-		var live *unstructured.Unstructured
-		err = r.client.Retry(ctx, "get "+o.GetKind()+" "+o.GetName(), func(ctx context.Context) (err error) {
-			live, err = api.Get(ctx, o.GetName(), metav1.GetOptions{})
-			return err
-		})
-		switch {
-		case apierrors.IsNotFound(err):
-			out = append(out, o.GetKind()+"/"+o.GetName()+" is gone")
-		case err != nil:
-			return nil, err
-		case !maps.Equal(imagesOf(o), imagesOf(live)):
-			out = append(out, o.GetKind()+"/"+o.GetName()+" runs other images")
+		for _, a := range found {
+			out = append(out, a.Kind+"/"+a.Name+" would be "+string(a.Change))
 		}
 	}
 	return out, nil
-}
-
-// imagesOf are the images of a pod template by the names of its containers.
-func imagesOf(o *unstructured.Unstructured) map[string]string {
-	out := map[string]string{}
-	for _, field := range []string{"initContainers", "containers"} {
-		list, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", field)
-		for _, e := range list {
-			if c, ok := e.(map[string]any); ok {
-				out[field+"/"+fmt.Sprint(c["name"])] = fmt.Sprint(c["image"])
-			}
-		}
-	}
-	return out
 }
 
 // workloads are the objects of the newest deployed revision whose pods are to
