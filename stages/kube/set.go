@@ -88,7 +88,7 @@ type Set struct {
 const membersKey = "objects"
 
 // ApplySet applies objs as Apply does and then deletes what it applied earlier for the
-// same set and objs no longer has. An object that does not carry the deployment's
+// same set and objs no longer has. An object that is not labelled as the deployment's
 // label any more is left alone, and so is one whose deletion takes data with it:
 // a CustomResourceDefinition, a Namespace, a PersistentVolumeClaim. It returns what
 // was deleted.
@@ -197,7 +197,7 @@ func (c *Client) drop(ctx context.Context, m member, deployment string) (gone bo
 	what := "delete " + m.kind.Kind + " " + join(m.namespace, m.name)
 	err = c.Retry(ctx, what, func(ctx context.Context) error {
 		live, err := api.Get(ctx, m.name, metav1.GetOptions{})
-		if err != nil || live.GetLabels()[DeploymentLabel] != deployment {
+		if err != nil || DeploymentOf(live.GetLabels()) != deployment {
 			return err
 		}
 		uid, propagation := live.GetUID(), metav1.DeletePropagationBackground
