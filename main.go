@@ -7,11 +7,23 @@ import (
 	"os"
 
 	"github.com/slipway-sh/slipway/cli"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/azblob"
+	"github.com/slipway-sh/slipway/pipeline/store/gs"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	providers "github.com/slipway-sh/slipway/providers/registry"
+	steps "github.com/slipway-sh/slipway/stages/registry"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
-	os.Exit(cli.Run(context.Background(), version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	program := cli.Program{
+		Version:   version,
+		Providers: providers.All(),
+		Stores:    map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
+		Steps:     steps.All,
+	}
+	os.Exit(cli.Run(context.Background(), program, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

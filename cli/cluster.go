@@ -2,72 +2,90 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 )
 
-// clusterCommand is `slipway cluster`: it keeps the cluster running, in front or
-// in the background, and ends one that is.
-func clusterCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := targetFlags(set)
-	background := set.BoolP("background", "b", false, "leave it running in the background")
-	stop := set.Bool("stop", false, "stop the one that runs, in the background or in another terminal")
-	lend := set.Bool("lend", false, "open a session for others, and run the cluster in it when one of them asks")
-	_ = set.MarkHidden("lend")
-	id := set.String("id", "", "write the service's Dagger id to this file instead of running it")
-	_ = set.MarkHidden("id")
-	return func(ctx context.Context, io streams, args []string) error {
-		if err := noArgs(args); err != nil {
-			return err
-		}
-		switch {
-		case *stop && *background:
-			return errUsage{errors.New("give --background or --stop, not both")}
-		case *stop:
-			return t.stopCluster(ctx, io)
-		case *background:
-			t.keep = keepCluster
-			return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
-				return t.kept(ctx, io, c, nil)
-			})
-		case *id == "":
-			t.keep = keepHere
-		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
-			if *id != "" {
-				text, err := c.ClusterID(ctx)
-				return writeID(*id, text, err)
-			}
-			return t.lend(ctx, io, c, *lend)
-		})
-	}
+type clusterOptions struct {
+	deployment             deployment.Flags
+	background, stop, lend bool
+	id                     string
 }
 
-// clusterReady tells how to reach the cluster, whose API and ports are published.
-func clusterReady(w io.Writer, t *target, ports []int) {
+func newCluster(p *Program) *cobra.Command {
+	var o clusterOptions
+	cmd := &cobra.Command{
+		Use: "cluster", Short: "Runs the deployment's local cluster and publishes its ports, until interrupted or in the background",
+		Args: noArgs, RunE: run("stopping the cluster", o.run),
+	}
+	addDeployment(cmd, p, &o.deployment)
+	set := cmd.Flags()
+	set.BoolVarP(&o.background, "background", "b", false, "leave it running in the background")
+	set.BoolVar(&o.stop, "stop", false, "stop the one that runs, in the background or in another terminal")
+	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
+	_ = set.MarkHidden("lend")
+	set.StringVar(&o.id, "id", "", "write the service's Dagger id to this file instead of running it")
+	_ = set.MarkHidden("id")
+	return cmd
+}
+
+func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	var how deployment.Run
+	switch {
+	case o.stop && o.background:
+		return usage.Errorf("give --background or --stop, not both")
+	case o.stop:
+		cfg, err := o.deployment.Source.Load(io)
+		if err != nil {
+			return err
+		}
+		return session.Stop(ctx, io.Out, cfg.Global.Name)
+	case o.background:
+		how.Lifetime = session.Background
+	case o.id == "":
+		how.Lifetime = session.Foreground
+	}
+	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		ready := func(ports []int) { clusterReady(io, d, ports) }
+		switch {
+		case o.id != "":
+			text, err := d.ClusterID(ctx)
+			return writeID(o.id, text, err)
+		case o.background:
+			return d.Session.Publish(ctx, d.Conductor, ready, nil)
+		}
+		return d.Session.Lend(ctx, io, d.Conductor, o.lend, ready)
+	})
+}
+
+// clusterReady says how to reach the cluster, whose API and ports are published.
+func clusterReady(io console.Streams, d *deployment.Deployment, ports []int) {
+	io.Err.End()
+	w, joined := io.Out, d.Session.Joined
 	const api = "https://127.0.0.1:6443"
-	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", t.cfg.Global.Name, api)
+	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
 	for _, p := range ports {
 		fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 	}
 	where := ", in another terminal"
-	if t.joined != nil {
+	if joined != nil {
 		where = ""
 	}
 	fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
-		addressed(t.flags)("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
+		d.Hint("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
 	switch {
-	case t.joined == nil:
+	case joined == nil:
 		fmt.Fprintln(w, "Ctrl-C stops it.")
-	case t.joined.Background:
+	case joined.Background:
 		fmt.Fprintf(w, "It runs in the background (process %d, log %s), until: %s\n",
-			t.joined.PID, t.joined.Log, addressed(t.flags)("slipway cluster --stop"))
+			joined.PID, joined.Log, d.Hint("slipway cluster --stop"))
 	default:
-		fmt.Fprintf(w, "It runs in another terminal (process %d).\n", t.joined.PID)
+		fmt.Fprintf(w, "It runs in another terminal (process %d).\n", joined.PID)
 	}
 }

@@ -26,7 +26,7 @@ func kept(t *testing.T) string {
 			t.Setenv(name, "")
 		}
 	}
-	for _, f := range answers.NewSchema(describe(), nil).Fields("") {
+	for _, f := range answers.NewSchema(config.Describe(program().Providers.Settings()), nil).Fields("") {
 		for _, name := range f.SuggestedBy {
 			t.Setenv(name, "")
 		}
@@ -230,7 +230,7 @@ func onPlainTerminal(t *testing.T, lines []string, args ...string) (code int, ou
 	require.NoError(t, err)
 	defer func() { require.NoError(t, screen.Close()) }()
 	var b strings.Builder
-	code = Run(t.Context(), "dev", args, strings.NewReader(strings.Join(lines, "\n")+"\n"), &b, screen)
+	code = Run(t.Context(), program(), args, strings.NewReader(strings.Join(lines, "\n")+"\n"), &b, screen)
 	text, err := os.ReadFile(screen.Name())
 	require.NoError(t, err)
 	return code, b.String(), string(text)

@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config/deployments"
 )
 
@@ -22,22 +24,6 @@ func keptDeployments(t *testing.T, text string, names ...string) deployments.Fol
 		require.NoError(t, folder.Write(name, []byte("apiVersion: slipway.sh/v1\nglobal: {name: "+name+"}\n"+text)))
 	}
 	return folder
-}
-
-// Every command that takes a configuration takes a deployment by name.
-func TestEveryCommandTakesADeployment(t *testing.T) {
-	takes := 0
-	for name, cmd := range commands() {
-		set := pflag.NewFlagSet(name, pflag.ContinueOnError)
-		cmd.flags(set)
-		if set.Lookup("config") == nil {
-			continue
-		}
-		require.NotNil(t, set.Lookup("deployment"), name)
-		require.Contains(t, set.Lookup("deployment").Usage, envDeployment)
-		takes++
-	}
-	require.GreaterOrEqual(t, takes, 12)
 }
 
 func TestTwoDeploymentsAreBothUsable(t *testing.T) {
@@ -79,7 +65,7 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 		"standard input":      {[]string{"--config", "-"}, "a", "slipway", ""},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Setenv(envDeployment, c.env)
+			t.Setenv(source.EnvDeployment, c.env)
 			code, out, errs := slipway(append([]string{"env"}, c.args...)...)
 			require.Zero(t, code, errs)
 			require.Contains(t, out, "export SLIPWAY_CONFIG_GLOBAL_NAME='"+c.name+"'\n")
@@ -94,8 +80,8 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 	require.Empty(t, errs)
 
 	require.NoError(t, folder.Use("a"))
-	t.Setenv(moduleEnv, "1")
-	t.Setenv(envDeployment, "b")
+	t.Setenv(module.Env, "1")
+	t.Setenv(source.EnvDeployment, "b")
 	code, out, errs = slipway("validate")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "deployment slipway ", "nothing is kept in the module")
@@ -140,7 +126,7 @@ func TestDeploymentsThatCannotBeTaken(t *testing.T) {
 		"a mistake":              {[]string{"status", "--deployment", "broken"}, "", []string{"CFG-001", "read " + folder.File("broken"), "line 2: global.scale", "slipway validate --deployment broken checks"}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Setenv(envDeployment, c.env)
+			t.Setenv(source.EnvDeployment, c.env)
 			code, _, errs := slipway(c.args...)
 			require.Equal(t, 2, code, errs)
 			for _, text := range c.says {
@@ -189,43 +175,6 @@ func TestWhatIsKeptIsMigratedByName(t *testing.T) {
 	require.Empty(t, errs)
 }
 
-// The process in the background works on the deployment that was chosen, also when
-// another one is chosen meanwhile.
-func TestTheProcessInTheBackgroundIsToldOfTheDeployment(t *testing.T) {
-	folder := keptDeployments(t, "", "dev")
-	require.NoError(t, folder.Use("dev"))
-	for _, args := range [][]string{nil, {"--deployment", "dev"}} {
-		tt := keepingTarget(t, args...)
-		_, err := tt.load(quiet())
-		require.NoError(t, err)
-		require.Equal(t, []string{"cluster", "--lend", "--deployment=dev"}, tt.lenderArgs())
-	}
-}
-
-func TestCommandsForTheSameDeployment(t *testing.T) {
-	folder := keptDeployments(t, "", "dev", "other")
-	require.NoError(t, folder.Use("other"))
-	file := folder.File("dev")
-	for _, c := range []struct {
-		args       []string
-		text, want string
-	}{
-		{[]string{"--deployment", "dev"}, "slipway install, then slipway cluster --stop", "slipway install --deployment dev, then slipway cluster --deployment dev --stop"},
-		{[]string{"--deployment", "dev"}, "slipway validate --config FILE checks it", "slipway validate --deployment dev checks it"},
-		{[]string{"--deployment", "dev"}, "slipway report, or dagger call report", "slipway report --deployment dev, or dagger call report --config " + file},
-		{[]string{"--name", "dev"}, "slipway report, or dagger call report", "slipway report --name dev, or dagger call report --config " + file + " --name dev"},
-		{nil, "slipway report, or dagger call report", "slipway report, or dagger call report --config " + folder.File("other")},
-		{[]string{"--config", "c.yaml"}, "slipway report, or dagger call report", "slipway report --config c.yaml, or dagger call report --config c.yaml"},
-		{[]string{"--deployment", "dev"}, "slipway use NAME, slipway explain X", "slipway use NAME, slipway explain X"},
-	} {
-		set := pflag.NewFlagSet("install", pflag.ContinueOnError)
-		tt := targetFlags(set)
-		require.NoError(t, set.Parse(c.args))
-		require.NoError(t, tt.choose(quiet().err))
-		require.Equal(t, c.want, addressed(set)(c.text))
-	}
-}
-
 // What was chosen before a command that fails is in the commands of its remedy.
 func TestTheRemedyOfADeploymentNamesIt(t *testing.T) {
 	keptDeployments(t, "", "dev")
@@ -237,4 +186,18 @@ func TestTheRemedyOfADeploymentNamesIt(t *testing.T) {
 	code, _, errs = slipway("status", "--deployment", "dev")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "BUN-006")
+}
+
+// Every command that takes a configuration takes a deployment by name.
+func TestEveryCommandTakesADeployment(t *testing.T) {
+	takes := 0
+	every(tree(t), func(c *cobra.Command) {
+		if c.Flag("config") == nil {
+			return
+		}
+		require.NotNil(t, c.Flag("deployment"), c.CommandPath())
+		require.Contains(t, c.Flag("deployment").Usage, source.EnvDeployment)
+		takes++
+	})
+	require.GreaterOrEqual(t, takes, 12)
 }

@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 )
 
@@ -24,32 +26,32 @@ else than text, and what has a comma in an item are left out. No secret is among
 them, since a configuration only says where secrets are. For a deployment that is
 kept SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`
 
-// envCommand is `slipway env`: the values of a configuration as variables of a shell.
-func envCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := &target{}
-	configurationFlags(set, t)
-	set.StringVarP(&t.name, "name", "n", "", "name of the deployment: one of slipway configure, or a new one; with --config it replaces the name there")
-	set.StringVar(&t.state, "state", "", "URL of the bucket with the deployment's state; replaces state.url")
-	return func(_ context.Context, io streams, args []string) error {
-		if err := noArgs(args); err != nil {
-			return err
-		}
-		cfg, err := t.load(io)
-		if err != nil {
-			return err
-		}
-		all, err := variables(cfg)
-		if err != nil {
-			return err
-		}
-		if t.byName {
-			all.set = append([]variable{{envDeployment, t.deployment}}, all.set...)
-		}
-		for _, path := range all.unfit {
-			fmt.Fprintf(io.err, "slipway: %s is left out: there is a comma in an item, an equals sign in a name, or a NUL character\n", path)
-		}
-		return export(io.out, all.set)
+type envOptions struct{ source source.Source }
+
+func newEnv(p *Program) *cobra.Command {
+	o := envOptions{source: source.Source{Registries: p.registries()}}
+	cmd := &cobra.Command{Use: "env", Short: "Prints a configuration as variables for a shell, which evaluates them", Long: envLong, Args: noArgs, RunE: run("", o.run)}
+	addSource(cmd, cmd.Flags(), &o.source)
+	addOverrides(cmd, cmd.Flags(), &o.source)
+	return cmd
+}
+
+func (o *envOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	cfg, err := o.source.Load(io)
+	if err != nil {
+		return err
 	}
+	all, err := variables(cfg, config.Describe(o.source.Providers.Settings()))
+	if err != nil {
+		return err
+	}
+	if o.source.Stored {
+		all.set = append([]variable{{source.EnvDeployment, o.source.Deployment}}, all.set...)
+	}
+	for _, path := range all.unfit {
+		fmt.Fprintf(io.Err, "slipway: %s is left out: there is a comma in an item, an equals sign in a name, or a NUL character\n", path)
+	}
+	return export(io.Out, all.set)
 }
 
 // export prints variables for a shell to evaluate.
@@ -73,7 +75,7 @@ type assigned struct {
 }
 
 // variables are the values in effect, in the order of their paths.
-func variables(cfg *config.Config) (*assigned, error) {
+func variables(cfg *config.Config, schema *jsonschema.Schema) (*assigned, error) {
 	dec := json.NewDecoder(bytes.NewReader(cfg.Canonical()))
 	dec.UseNumber()
 	var values map[string]any
@@ -81,7 +83,7 @@ func variables(cfg *config.Config) (*assigned, error) {
 		return nil, fmt.Errorf("read the configuration back: %w", err)
 	}
 	out := &assigned{}
-	out.mapping("", values, describe())
+	out.mapping("", values, schema)
 	return out, nil
 }
 

@@ -17,14 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/pipeline/progress"
 )
-
-// quiet are streams that nobody reads.
-func quiet() streams {
-	return streams{in: strings.NewReader(""), out: &strings.Builder{}, err: progress.Open(&strings.Builder{}, progress.Options{})}
-}
 
 // sourced is what a shell makes of variables.
 func sourced(t *testing.T, text string, names ...string) []string {
@@ -89,7 +84,7 @@ export SLIPWAY_CONFIG_TLS_MODE='self-signed'
 func TestVariablesAreTheEffectiveValues(t *testing.T) {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nsmtp: {host: mail.example.com, from: a@example.com}\nlocal: {ports: [80]}\n"), config.Options{})
 	require.NoError(t, err)
-	all, err := variables(cfg)
+	all, err := variables(cfg, config.Describe(program().Providers.Settings()))
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, v := range all.set {
@@ -135,7 +130,7 @@ func TestAShellReadsACertificateBack(t *testing.T) {
 	code, out, errs := slipway("env", "--deployment", "staging")
 	require.Zero(t, code, errs)
 	require.Equal(t, []string{certificate, "file:it's $HOME/a key", "staging"},
-		sourced(t, out, "SLIPWAY_CONFIG_TLS_CERTIFICATE", "SLIPWAY_CONFIG_TLS_KEY", envDeployment))
+		sourced(t, out, "SLIPWAY_CONFIG_TLS_CERTIFICATE", "SLIPWAY_CONFIG_TLS_KEY", source.EnvDeployment))
 }
 
 // A configuration says where secrets are, and nothing looks there.

@@ -2,34 +2,38 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/docs"
 )
 
 // errorsPage is where people read docs/errors.md.
 const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.md"
 
-// explainCommand is `slipway explain`: it shows what docs/errors.md says about a
-// code.
-func explainCommand(*pflag.FlagSet) func(context.Context, streams, []string) error {
-	return func(_ context.Context, io streams, args []string) error {
-		if len(args) != 1 {
-			return errUsage{errors.New("give one code, as an error shows it")}
-		}
-		code := strings.ToUpper(args[0])
-		entries := explanations()
-		if text, ok := entries[code]; ok {
-			fmt.Fprintf(io.out, "%s\n\n%s\n", code, text)
-			return nil
-		}
-		return errUsage{fmt.Errorf("there is no code %q; %s", args[0], similar(code, entries))}
+func newExplain(*Program) *cobra.Command {
+	return &cobra.Command{
+		Use: "explain CODE", Short: "Shows what an error code means and what to do", RunE: run("", explain),
+		ValidArgsFunction: once(errorCodes),
 	}
+}
+
+func explain(_ context.Context, io console.Streams, args []string) error {
+	if len(args) != 1 {
+		return usage.Errorf("give one code, as an error shows it")
+	}
+	code := strings.ToUpper(args[0])
+	entries := explanations()
+	if text, ok := entries[code]; ok {
+		fmt.Fprintf(io.Out, "%s\n\n%s\n", code, text)
+		return nil
+	}
+	return usage.Errorf("there is no code %q; %s", args[0], similar(code, entries))
 }
 
 // explanations are the entries of docs/errors.md by code.

@@ -3,21 +3,25 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"os"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// line is a parsed command line.
-func line(t *testing.T, name string, args ...string) *pflag.FlagSet {
+// line is a command with a parsed command line.
+func line(t *testing.T, name string, args ...string) *cobra.Command {
 	t.Helper()
-	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	commands()[name].flags(set)
-	require.NoError(t, set.Parse(args))
-	return set
+	cmd, _, err := tree(t).Find([]string{name})
+	require.NoError(t, err)
+	require.NoError(t, cmd.ParseFlags(args))
+	return cmd
 }
 
 // A command in a remedy works on what the command line worked on.
@@ -44,24 +48,53 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 		{[]string{"--state", "s3://b", "--lock", "l.json"}, "slipway install --state-key FILE --lock-timeout 1m", "slipway install --lock l.json --state s3://b --state-key FILE --lock-timeout 1m"},
 		{[]string{"--state", "s3://me:hunter2@b"}, "slipway validate, slipway install", "slipway validate, slipway install"},
 	} {
-		require.Equal(t, c.want, addressed(line(t, "install", c.args...))(c.text))
+		require.Equal(t, c.want, hint.For(line(t, "install", c.args...), program().Stores)(c.text))
 	}
 
-	t.Setenv(moduleEnv, "1")
-	got := addressed(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"))("dagger call install")
+	t.Setenv(module.Env, "1")
+	got := hint.For(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"), nil)("dagger call install")
 	require.Equal(t, "dagger call install --config c.yaml --name dev", got, "where the module has its files means nothing to who called it")
-	got = addressed(line(t, "runs", "--state", "gs://b", "--state-key", "/slipway/in/state-key"))("dagger call runs")
+	got = hint.For(line(t, "runs", "--state", "gs://b", "--state-key", "/slipway/in/state-key"), program().Stores)("dagger call runs")
 	require.Equal(t, "dagger call --state gs://b runs", got, "a URL does")
 }
 
 func TestAnErrorIsPrintedWithCommandsForTheSameDeployment(t *testing.T) {
 	f := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken"), Fix: "slipway destroy", Log: "steps/x/log.txt"}
 	var w bytes.Buffer
-	require.Equal(t, 4, complain(&w, "install", addressed(line(t, "install", "--name", "dev")), f))
+	require.Equal(t, 4, complain(&w, "slipway install", hint.For(line(t, "install", "--name", "dev"), nil), f))
 	require.Equal(t, "\nerror NOT-001: broken\n  remedy: slipway destroy --name dev\n"+
 		"  log:    steps/x/log.txt in the run's report (slipway report --name dev, or dagger call report --name dev)\n", w.String())
 
 	code, _, errs := slipway("toolchain", "--name", "dev")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "such as: slipway toolchain --name dev -- kubectl")
+}
+
+func TestCommandsForTheSameDeployment(t *testing.T) {
+	folder := keptDeployments(t, "", "dev", "other")
+	require.NoError(t, folder.Use("other"))
+	file := folder.File("dev")
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("c.yaml", nil, 0o600))
+	for _, c := range []struct {
+		args       []string
+		text, want string
+	}{
+		{[]string{"--deployment", "dev"}, "slipway install, then slipway cluster --stop", "slipway install --deployment dev, then slipway cluster --deployment dev --stop"},
+		{[]string{"--deployment", "dev"}, "slipway validate --config FILE checks it", "slipway validate --deployment dev checks it"},
+		{[]string{"--deployment", "dev"}, "slipway report, or dagger call report", "slipway report --deployment dev, or dagger call report --config " + file},
+		{[]string{"--name", "dev"}, "slipway report, or dagger call report", "slipway report --name dev, or dagger call report --config " + file + " --name dev"},
+		{nil, "slipway report, or dagger call report", "slipway report, or dagger call report --config " + folder.File("other")},
+		{[]string{"--config", "c.yaml"}, "slipway report, or dagger call report", "slipway report --config c.yaml, or dagger call report --config c.yaml"},
+		{[]string{"--deployment", "dev"}, "slipway use NAME, slipway explain X", "slipway use NAME, slipway explain X"},
+	} {
+		cmd, f := &cobra.Command{Use: "install"}, &deployment.Flags{}
+		p := program()
+		addDeployment(cmd, &p, f)
+		tree(t).AddCommand(cmd)
+		require.NoError(t, cmd.ParseFlags(c.args))
+		_, err := f.Source.Read(silent(nil))
+		require.NoError(t, err)
+		require.Equal(t, c.want, f.Hint(c.text))
+	}
 }

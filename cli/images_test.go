@@ -1,28 +1,17 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
-
-// slipway runs the program and returns exit code, standard output and error.
-func slipway(args ...string) (int, string, string) {
-	var out, errs bytes.Buffer
-	code := Run(context.Background(), "dev", args, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // lockFile writes a lock as bundle push does.
 func lockFile(t *testing.T, location string) string {
@@ -70,41 +59,6 @@ func TestWhereImagesComeFrom(t *testing.T) {
 	}
 }
 
-func TestTheRegistryIsTheMostExplicitOne(t *testing.T) {
-	path := lockFile(t, "pushed.example.com/slipway")
-	for want, c := range map[string]struct{ flag, configured string }{
-		"pushed.example.com/slipway": {"", ""},
-		"config.example.com":         {"", "config.example.com"},
-		"flag.example.com":           {"flag.example.com", "config.example.com"},
-	} {
-		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		tg := targetFlags(set)
-		require.NoError(t, set.Parse([]string{"--lock", path, "--registry", c.flag}))
-		tg.cfg = &config.Config{Advanced: config.Advanced{Registry: c.configured}}
-		pins, err := tg.pins()
-		require.NoError(t, err)
-		require.True(t, tg.fromRegistry())
-		require.Equal(t, want, tg.cfg.Advanced.Registry)
-		require.NotEmpty(t, toolVersions(pins)["terraform"])
-	}
-}
-
-func TestBundlePushUsage(t *testing.T) {
-	code, _, errs := slipway("bundle", "push", "dir")
-	require.Equal(t, 2, code)
-	require.Contains(t, errs, "--to")
-	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x")
-	require.Equal(t, 3, code)
-	require.Contains(t, errs, "BUN-001")
-	for _, args := range [][]string{{"bundle", "--help"}, {"bundle", "push", "--help"}} {
-		code, out, _ := slipway(args...)
-		require.Zero(t, code)
-		for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--plain-http"} {
-			require.Contains(t, out, flag)
-		}
-	}
-}
-
 // A bundle that is not there is the same failure for every command, before the
 // engine is asked; ci/origin has the one of a call of the module.
 func TestABundleThatIsNotThere(t *testing.T) {
@@ -120,5 +74,19 @@ func TestABundleThatIsNotThere(t *testing.T) {
 			require.Contains(t, errs, "error "+string(code)+": ", args)
 			require.Contains(t, errs, "make bundle")
 		}
+	}
+}
+
+func TestBundlePushUsage(t *testing.T) {
+	code, _, errs := slipway("bundle", "push", "dir")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "--to")
+	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x")
+	require.Equal(t, 3, code)
+	require.Contains(t, errs, "BUN-001")
+	code, out, _ := slipway("bundle", "push", "--help")
+	require.Zero(t, code)
+	for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--plain-http"} {
+		require.Contains(t, out, flag)
 	}
 }

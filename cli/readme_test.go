@@ -24,7 +24,7 @@ func TestReadmesWayToABrowser(t *testing.T) {
 	require.NoError(t, err)
 	found := regexp.MustCompile(`printf '(apiVersion: slipway\.sh/v1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(readme)
 	require.NotNil(t, found)
-	registry := providerRegistry()
+	registry := program().Providers
 	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), config.Options{Providers: registry.Names(), Section: registry.Validate})
 	require.NoError(t, err)
 	ports := local.Provider{}.Node(providers.Deployment{Section: cfg.Section("local")}).Ports

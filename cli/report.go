@@ -8,38 +8,52 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-func reportCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := targetFlags(set)
-	output := set.StringP("output", "o", "report", "directory to write: a new or an empty one, or that of an earlier report, which is replaced")
-	run := set.String("run", "", "id of the run; the last one if not given")
-	return func(ctx context.Context, io streams, args []string) error {
-		if err := noArgs(args); err != nil {
-			return err
-		}
-		if err := forReport(*output); err != nil {
-			return err
-		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
-			id := ""
-			err := replace(*output, func(dir string) (err error) {
-				id, err = c.Report(ctx, *run, dir)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(io.out, "%s: run %s\n", filepath.Join(*output, report.PageFile), id)
-			return nil
-		})
-	}
+type reportOptions struct {
+	deployment  deployment.Flags
+	output, run string
 }
+
+func newReport(p *Program) *cobra.Command {
+	var o reportOptions
+	cmd := &cobra.Command{
+		Use: "report", Short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs",
+		Args: noArgs, RunE: run("", o.write),
+	}
+	addDeployment(cmd, p, &o.deployment)
+	cmd.Flags().StringVarP(&o.output, "output", "o", "report", "directory to write: a new or an empty one, or that of an earlier report, which is replaced")
+	cmd.Flags().StringVar(&o.run, "run", "", "id of the run; the last one if not given")
+	complete(cmd, "run", runIDs(&o.deployment))
+	return cmd
+}
+
+func (o *reportOptions) write(ctx context.Context, io console.Streams, _ []string) error {
+	if err := forReport(o.output); err != nil {
+		return err
+	}
+	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		id := ""
+		err := replace(o.output, func(dir string) (err error) {
+			id, err = d.Report(ctx, o.run, dir)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(io.Out, "%s: run %s\n", filepath.Join(o.output, report.PageFile), id)
+		return nil
+	})
+}
+
+// codeOutput: the directory for the report holds something that is no report.
+const codeOutput fault.Code = "RUN-008"
 
 // forReport refuses a directory that holds anything but an earlier report.
 func forReport(dir string) error {

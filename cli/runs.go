@@ -2,106 +2,71 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"os/user"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
+	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/state"
 )
 
-func runsCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := targetFlags(set)
-	output := set.StringP("output", "o", "text", `format: "text" or "json"`)
-	return func(ctx context.Context, io streams, args []string) error {
-		show := ""
-		switch {
-		case len(args) == 0:
-		case args[0] == "show" && len(args) == 2:
-			show = args[1]
-		default:
-			return errUsage{errors.New("give nothing, or show and the id of a run")}
-		}
-		if *output != "text" && *output != "json" {
-			return errUsage{fmt.Errorf("--output is %q; give text or json", *output)}
-		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
-			if show != "" {
-				run, err := c.Run(ctx, show)
-				if err != nil {
-					return err
-				}
-				if *output == "json" {
-					return printJSON(io.out, run)
-				}
-				return showRun(io.out, run)
-			}
-			runs, err := c.Runs(ctx)
-			if err != nil {
-				return err
-			}
-			if *output == "json" {
-				return printJSON(io.out, runs)
-			}
-			return listRuns(io.out, runs)
-		})
-	}
+type runsOptions struct {
+	deployment deployment.Flags
+	format     format
 }
 
-func unlockCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	t := targetFlags(set)
-	force := set.Bool("force", false, "take the lock away also from a run that gives signs of life")
-	reason := set.String("reason", "", "why; it is recorded")
-	return func(ctx context.Context, io streams, args []string) error {
-		if err := noArgs(args); err != nil {
+func newRuns(p *Program) *cobra.Command {
+	var o runsOptions
+	cmd := &cobra.Command{
+		Use: "runs", Short: "Lists the runs of a deployment, or shows one with every attempt at its steps",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage.Errorf("give nothing, or show and the id of a run")
+			}
+			return nil
+		},
+		RunE: run("", o.list),
+	}
+	show := &cobra.Command{
+		Use: "show ID", Short: "Shows a run with every attempt at its steps",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("give the id of one run; slipway runs lists them")
+			}
+			return nil
+		},
+		RunE: run("", o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
+	}
+	addPersistentDeployment(cmd, p, &o.deployment)
+	o.format.addFlag(cmd.PersistentFlags())
+	cmd.AddCommand(show)
+	return cmd
+}
+
+func (o *runsOptions) list(ctx context.Context, streams console.Streams, _ []string) error {
+	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		runs, err := d.Runs(ctx)
+		if err != nil {
 			return err
 		}
-		if *reason == "" {
-			return errUsage{errors.New("give --reason; it is recorded")}
-		}
-		return t.conduct(ctx, io, nil, func(ctx context.Context, c *conductor.Conductor) error {
-			r, err := c.Unlock(ctx, *reason, *force)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(io.out, "deployment %s is not locked any more", t.cfg.Global.Name)
-			if r.After != nil {
-				fmt.Fprintf(io.out, "; %s had the lock", r.After.Holder)
-			}
-			fmt.Fprintln(io.out)
-			return nil
-		})
-	}
+		return o.format.print(streams.Out, runs, func(w io.Writer) error { return listRuns(w, runs) })
+	})
 }
 
-// whoAmI is who holds the lock of a run that this program drives.
-func whoAmI() (name, host string) {
-	name, host = "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if os.Getenv("SLIPWAY_MODULE") != "" {
-		name = "dagger call"
-	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
-	}
-	return name, host
+func (o *runsOptions) show(ctx context.Context, streams console.Streams, args []string) error {
+	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		found, err := d.Run(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return o.format.print(streams.Out, found, func(w io.Writer) error { return showRun(w, found) })
+	})
 }
 
 // listRuns prints a line per run, the newest last.
@@ -157,89 +122,4 @@ func showRun(w io.Writer, run *contract.RunDetail) error {
 		fmt.Fprintln(w, "not usable:", problem)
 	}
 	return nil
-}
-
-// storedRuns is `slipway state runs`: all runs, or one of them with its attempts.
-func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (any, error) {
-	live, err := liveRun(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if run == "" {
-		return listedRuns(ctx, s, live)
-	}
-	if _, err := report.IDTime(run); err != nil {
-		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
-	}
-	out := contract.RunDetail{ID: run}
-	if out.Record, err = storedRecord(ctx, s, run, live); err != nil {
-		return nil, err
-	}
-	out.Attempts, err = journal.On(s, deployment).Run(ctx, run)
-	if err != nil { // what can be read is shown, and what cannot is named
-		out.Problems = append(out.Problems, err.Error())
-	}
-	for i := range out.Attempts {
-		if a := &out.Attempts[i]; a.Status == journal.Running && run != live {
-			a.Status = journal.Interrupted
-		}
-	}
-	if out.Record == nil && len(out.Attempts) == 0 && len(out.Problems) == 0 {
-		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run",
-			Err: fmt.Errorf("there is no run %s", run), Fix: "slipway runs lists them"}
-	}
-	return out, nil
-}
-
-// recordsAtOnce is how many records of runs are read at the same time.
-const recordsAtOnce = 8
-
-// listedRuns are all runs, the oldest first. One without a record ended before it
-// had the lock: it did nothing, and is left out.
-func listedRuns(ctx context.Context, s *store.Store, live string) ([]contract.RunSummary, error) {
-	ids, err := state.Runs(ctx, s)
-	if err != nil {
-		return nil, fmt.Errorf("list the runs: %w", err)
-	}
-	records := make([]*report.Run, len(ids))
-	var group errgroup.Group
-	group.SetLimit(recordsAtOnce)
-	for i, id := range ids {
-		group.Go(func() (err error) {
-			records[i], err = storedRecord(ctx, s, id, live)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	runs := []contract.RunSummary{}
-	for i, record := range records {
-		if record != nil {
-			runs = append(runs, contract.Summarise(ids[i], record))
-		}
-	}
-	return runs, nil
-}
-
-// storedRecord is the record of a run; nil when it left none. live is the run that
-// goes on.
-func storedRecord(ctx context.Context, s *store.Store, run, live string) (*report.Run, error) {
-	data, err := state.File(ctx, s, run, report.RecordFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read run %s: %w", run, err)
-	}
-	return completed(ctx, s, run, live, data)
-}
-
-// writeJSON is how a state command answers.
-func writeJSON(file string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
-	}
-	return os.WriteFile(file, data, 0o644)
 }

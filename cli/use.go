@@ -8,54 +8,68 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/deployments"
 )
 
-// useCommand is `slipway use`: it chooses the deployment that commands work on when
-// they are told of none, and lists those that are kept.
-func useCommand(set *pflag.FlagSet) func(context.Context, streams, []string) error {
-	none := set.Bool("none", false, "choose none: commands that name no deployment take the defaults")
-	return func(_ context.Context, io streams, args []string) error {
-		switch {
-		case len(args) > 1:
-			return errUsage{errors.New("give the name of one deployment, or nothing")}
-		case len(args) == 1 && *none:
-			return errUsage{errors.New("give a name or --none, not both")}
-		case len(args) == 1 && args[0] == "":
-			return errUsage{errors.New("the name is empty; slipway use --none chooses none")}
-		}
-		folder, err := deployments.Default()
-		if err != nil {
-			return err
-		}
-		switch {
-		case *none:
-			err = folder.Use("")
-		case len(args) == 1:
-			err = folder.Use(args[0])
-		default:
-			return listDeployments(io.out, folder)
-		}
-		if err != nil {
-			return err
-		}
-		if *none {
-			fmt.Fprintln(io.out, "no deployment is chosen; commands that name none take the defaults")
-		} else {
-			fmt.Fprintf(io.out, "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
-		}
-		if other := os.Getenv(envDeployment); other != "" && (*none || other != args[0]) {
-			fmt.Fprintf(io.err, "slipway: in this shell commands go on working on %s: %s is set, and comes first\n", quoted(other), envDeployment)
-		}
-		return nil
-	}
+type useOptions struct {
+	registries source.Registries
+	none       bool
 }
 
-// listDeployments prints a line per deployment that is kept, and marks the current
+func newUse(p *Program) *cobra.Command {
+	o := useOptions{registries: p.registries()}
+	cmd := &cobra.Command{
+		Use: "use [NAME]", Short: "Chooses the deployment that commands work on when none is named, or lists those that are kept",
+		RunE: run("", o.run), ValidArgsFunction: once(deploymentNames),
+	}
+	cmd.Flags().BoolVar(&o.none, "none", false, "choose none: commands that name no deployment take the defaults")
+	return cmd
+}
+
+func (o *useOptions) run(_ context.Context, io console.Streams, args []string) error {
+	switch {
+	case len(args) > 1:
+		return usage.Errorf("give the name of one deployment, or nothing")
+	case len(args) == 1 && o.none:
+		return usage.Errorf("give a name or --none, not both")
+	case len(args) == 1 && args[0] == "":
+		return usage.Errorf("the name is empty; slipway use --none chooses none")
+	}
+	folder, err := deployments.Default()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.none:
+		err = folder.Use("")
+	case len(args) == 1:
+		err = folder.Use(args[0])
+	default:
+		return o.list(io.Out, folder)
+	}
+	if err != nil {
+		return err
+	}
+	if o.none {
+		fmt.Fprintln(io.Out, "no deployment is chosen; commands that name none take the defaults")
+	} else {
+		fmt.Fprintf(io.Out, "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
+	}
+	if other := os.Getenv(source.EnvDeployment); other != "" && (o.none || other != args[0]) {
+		fmt.Fprintf(io.Err, "slipway: in this shell commands go on working on %s: %s is set, and comes first\n", shell.Quote(other), source.EnvDeployment)
+	}
+	return nil
+}
+
+// list prints a line per deployment that is kept, and marks the current
 // one.
-func listDeployments(w io.Writer, folder deployments.Folder) error {
+func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
 	names, err := folder.Names()
 	if err != nil {
 		return err
@@ -71,21 +85,21 @@ func listDeployments(w io.Writer, folder deployments.Folder) error {
 		if name == current {
 			mark = "* "
 		}
-		fmt.Fprintf(table, "%s%s\t%s\t%s\n", mark, name, providerOf(folder.File(name), name), folder.File(name))
+		fmt.Fprintf(table, "%s%s\t%s\t%s\n", mark, name, o.providerOf(folder.File(name), name), folder.File(name))
 	}
 	return errors.Join(gone, table.Flush())
 }
 
 // providerOf is the provider that the configuration names which is kept under name.
-func providerOf(file, name string) string {
-	t := &target{config: file, deployment: name, byName: true}
-	data, err := t.read(streams{})
+func (o *useOptions) providerOf(file, name string) string {
+	s := &source.Source{Registries: o.registries, File: file, Deployment: name, Stored: true}
+	data, err := s.Read(console.Streams{})
 	if err != nil {
 		return "(not readable)"
 	}
-	cfg, err := t.parse(data, nil)
+	cfg, err := s.Parse(data, nil)
 	if err == nil {
-		err = t.itsName(cfg)
+		err = s.CheckName(cfg)
 	}
 	if err != nil {
 		return "(not valid)"

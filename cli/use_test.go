@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/source"
 )
 
 func TestTheDeploymentsThatAreKeptAreListed(t *testing.T) {
@@ -64,7 +66,7 @@ func TestNoneIsChosen(t *testing.T) {
 
 func TestAVariableThatComesFirstIsToldOf(t *testing.T) {
 	keptDeployments(t, "", "dev", "staging")
-	t.Setenv(envDeployment, "staging")
+	t.Setenv(source.EnvDeployment, "staging")
 	code, _, errs := slipway("use", "dev")
 	require.Zero(t, code, errs)
 	require.Equal(t, "slipway: in this shell commands go on working on staging: SLIPWAY_DEPLOYMENT is set, and comes first\n", errs)

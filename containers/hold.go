@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"dagger.io/dagger"
@@ -55,6 +56,18 @@ func (h *Hold) Stop(ctx context.Context) error {
 		return fmt.Errorf("give the lock up: %w", err)
 	}
 	return nil
+}
+
+// TellFault writes the fault that err holds for the conductor, which started this
+// program in a container.
+func TellFault(w io.Writer, err error) {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		return
+	}
+	if text, jsonErr := json.Marshal(f); jsonErr == nil {
+		fmt.Fprintf(w, "%s%s\n", FaultLine, text)
+	}
 }
 
 // ToldFault is the fault that a program told in a line that begins with FaultLine;

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/publish"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+type bundlePushOptions struct {
+	to, lock string
+	plain    bool
+}
+
+func newBundlePush() *cobra.Command {
+	var o bundlePushOptions
+	cmd := &cobra.Command{
+		Use: "push DIR --to host[:port]/path", Short: "Pushes a bundle to a registry, and writes the lock with its digests",
+		Args: oneBundle, RunE: run("stopping", o.run),
+	}
+	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
+	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
+	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
+	return cmd
+}
+
+func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	if o.to == "" {
+		return usage.Errorf("push needs --to host[:port]/path")
+	}
+	ctx, release := console.UntilInterrupt(ctx, io.Stop)
+	defer release()
+	return push(ctx, io, publish.Options{Dir: args[0], To: o.to, PlainHTTP: o.plain}, o.lock)
+}
+
+func push(ctx context.Context, io console.Streams, o publish.Options, file string) error {
+	pins, err := lock.Load()
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	o.Lock, o.Observe = pins, pushPrinter(io.Err)
+	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", o.Dir, o.To)
+	pushed, err := publish.Push(ctx, o)
+	if err != nil {
+		return err
+	}
+	text, err := pushed.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(file, text, 0o644); err != nil {
+		return fmt.Errorf("write the lock: %w", err)
+	}
+	fmt.Fprintf(io.Out, "%s holds the digests; install with: slipway install --lock %s\n", file, file)
+	return nil
+}
+
+// pushPrinter prints a line when an image is there, and every five seconds while
+// one is on its way.
+func pushPrinter(w io.Writer) func(publish.Progress) {
+	last := time.Now()
+	return func(p publish.Progress) {
+		line := fmt.Sprintf("%2d/%d %-22s %6.1f MB", p.N, p.Of, p.Image, float64(p.Total)/1e6)
+		switch {
+		case p.There:
+			fmt.Fprintln(w, line, "there already")
+		case p.Finished:
+			fmt.Fprintf(w, "%s pushed in %.1f s\n", line, p.Took.Seconds())
+		case time.Since(last) < 5*time.Second:
+			return
+		default:
+			fmt.Fprintf(w, "%s, %.0f %%\n", line, 100*float64(p.Done)/float64(max(p.Total, 1)))
+		}
+		last = time.Now()
+	}
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/azblob"
+	"github.com/slipway-sh/slipway/pipeline/store/gs"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/providers/registry"
+	steps "github.com/slipway-sh/slipway/stages/registry"
+)
+
+// program is Slipway with everything that it has.
+func program() Program {
+	return Program{
+		Version: "dev", Providers: registry.All(), Steps: steps.All,
+		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
+	}
+}
+
+func TestMain(m *testing.M) { os.Exit(withoutDeployments(m)) }
+
+// withoutDeployments runs the tests without the deployments of who runs them.
+func withoutDeployments(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "slipway-test-")
+	if err == nil {
+		err = errors.Join(os.Setenv(deployments.EnvFolder, dir), os.Unsetenv(source.EnvDeployment))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return m.Run()
+}
+
+// slipway runs the program and returns exit code, standard output and error.
+func slipway(args ...string) (int, string, string) {
+	var out, errs bytes.Buffer
+	code := Run(context.Background(), program(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// every calls do with each command that is not hidden.
+func every(cmd *cobra.Command, do func(*cobra.Command)) {
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			do(c)
+			every(c, do)
+		}
+	}
+}
+
+// tree are all commands.
+func tree(t *testing.T) *cobra.Command {
+	t.Helper()
+	p := program()
+	return newRoot(t.Context(), &p)
+}
+
+func TestHelpNamesEveryCommandAndFlag(t *testing.T) {
+	code, out, errs := slipway("--help")
+	require.Zero(t, code)
+	require.Empty(t, errs)
+	require.Contains(t, out, "Exit codes: 0 ok, 1 bug")
+	for _, c := range tree(t).Commands() {
+		if c.Hidden {
+			require.NotContains(t, out, "\n  "+c.Name()+" ")
+		} else {
+			require.Contains(t, out, "\n  "+c.Name()+" ")
+		}
+	}
+	every(tree(t), func(c *cobra.Command) {
+		code, help, errs := slipway(append(strings.Fields(c.CommandPath())[1:], "--help")...)
+		require.Zero(t, code, errs)
+		require.True(t, strings.HasPrefix(help, c.Short) || c.Long != "" && strings.HasPrefix(help, c.Long), help)
+		require.Contains(t, help, c.CommandPath())
+		require.NotContains(t, help, "-id ", "what only the module uses is hidden")
+		require.NotContains(t, help, "Exit codes")
+	})
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for what, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no such command":     {[]string{"instal"}, `did you mean "install"?`},
+		"no such flag":        {[]string{"status", "--colour"}, "unknown flag: --colour"},
+		"an argument":         {[]string{"install", "now"}, `unexpected argument "now"`},
+		"parallel":            {[]string{"install", "--parallel", "-1"}, "give 0 or more"},
+		"output":              {[]string{"status", "--output", "xml"}, "give text or json"},
+		"bundle":              {[]string{"bundle"}, "give verify or push"},
+		"lock":                {[]string{"lock"}, "give verify or update"},
+		"no such lock":        {[]string{"lock", "updat"}, `there is no "updat"; give verify or update`},
+		"where to look":       {[]string{"lock", "update", "--fiel"}, "See slipway lock update --help."},
+		"no id":               {[]string{"runs", "show"}, "give the id of one run"},
+		"a session":           {[]string{"session"}, `there is no command "session"`},
+		"server":              {[]string{"kubeconfig", "--server", "not a url"}, "such as https://127.0.0.1:6443"},
+		"cluster":             {[]string{"cluster", "--stop", "--background"}, "give --background or --stop, not both"},
+		"a step without name": {[]string{"step"}, "give one step"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			code, _, errs := slipway(c.args...)
+			require.Equal(t, 2, code, errs)
+			require.Contains(t, errs, c.says)
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		code, out, _ := slipway(args...)
+		require.Zero(t, code)
+		require.Equal(t, "slipway dev\n", out)
+	}
+}
+
+func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
+	plain := func(s string) string { return s }
+	f := &fault.Fault{Code: "INF-006", Class: fault.Step, Op: "destroy", Fix: "run again", Log: "steps/x/log.txt", Err: errors.New("refused")}
+	var w bytes.Buffer
+	require.Equal(t, 4, complain(&w, "slipway destroy", plain, fmt.Errorf("infrastructure/x: %w", f)))
+	require.Equal(t, "\nerror INF-006: infrastructure/x: destroy: refused\n  remedy: run again\n"+
+		"  log:    steps/x/log.txt in the run's report (slipway report, or dagger call report)\n"+
+		"  more:   https://github.com/slipway-sh/slipway/blob/main/docs/errors.md#inf-006\n", w.String())
+
+	w.Reset()
+	unknown := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken")}
+	require.Equal(t, 4, complain(&w, "slipway install", plain, unknown))
+	require.Equal(t, "\nerror NOT-001: broken\n", w.String(), "no entry to read, no link")
+
+	w.Reset()
+	require.Equal(t, 1, complain(&w, "slipway status", plain, errors.New("no code")))
+	require.Contains(t, w.String(), "RUN-003")
+	require.Contains(t, w.String(), "no code")
+	require.Contains(t, w.String(), "remedy: ")
+
+	w.Reset()
+	require.Zero(t, complain(&w, "slipway status", plain, nil))
+	require.Empty(t, w.String())
+}

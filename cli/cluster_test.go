@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/pipeline/progress"
+)
+
+func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
+	var out bytes.Buffer
+	clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
+		Config: &config.Config{Global: config.Global{Name: "dev"}}, Session: &session.Session{},
+		Hint: hint.For(line(t, "cluster", "--name", "dev"), nil),
+	}, []int{443})
+	require.Equal(t, `the cluster of deployment dev is ready: https://127.0.0.1:6443
+  port 443 of this machine is the load balancer's
+  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://127.0.0.1:6443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
+Ctrl-C stops it.
+`, out.String())
+}
+
+func TestAClusterThatNobodyKeeps(t *testing.T) {
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	code, out, errs := slipway("cluster", "--stop", "--name", "dev")
+	require.Zero(t, code, errs)
+	require.Equal(t, "the cluster of deployment dev does not run\n", out)
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/diff"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+type migrateOptions struct {
+	source source.Source
+	dry    bool
+}
+
+func newConfigMigrate(p *Program) *cobra.Command {
+	o := migrateOptions{source: source.Source{Registries: p.registries()}}
+	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it", Args: noArgs, RunE: run("", o.run)}
+	addSource(cmd, cmd.Flags(), &o.source)
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
+	return cmd
+}
+
+// codeBackup: a file is in the way where the original of a migrated configuration
+// is kept.
+const codeBackup fault.Code = "CFG-006"
+
+// run writes the configuration as the current version of the schema has it, and
+// keeps the original beside it. One that would not be valid then is left as it is.
+func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	text, err := o.source.Read(io)
+	if err != nil {
+		return err
+	}
+	if o.source.File == "" {
+		return usage.Errorf("give --config FILE or --deployment NAME")
+	}
+	file := o.source.FileName()
+	migrated, changes, err := config.Migrate(text, file)
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		fmt.Fprintf(io.Err, "%s is of the current version, %s\n", file, config.APIVersion)
+		if o.source.File == "-" && !o.dry {
+			_, err = io.Out.Write(text)
+		}
+		return err
+	}
+	if _, err := o.source.Parse(text, func([]migrate.Change) {}); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		fmt.Fprintf(io.Err, "  %s\n", c)
+	}
+	if err := diff.YAML(io.Err, file, text, migrated); err != nil {
+		return err
+	}
+	switch {
+	case o.dry:
+		return nil
+	case o.source.File == "-":
+		_, err = io.Out.Write(migrated)
+		return err
+	}
+	backup, err := keepOriginal(o.source.File, text)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(o.source.File)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.source.File, err)
+	}
+	if err := atomicfile.Write(o.source.File, migrated, info.Mode().Perm()); err != nil {
+		return fmt.Errorf("write %s: %w", o.source.File, err)
+	}
+	fmt.Fprintf(io.Out, "%s is now of version %s; the original is %s\n", o.source.File, config.APIVersion, backup)
+	return nil
+}
+
+// keepOriginal writes text beside the file that it came from.
+func keepOriginal(file string, text []byte) (string, error) {
+	backup := file + ".orig"
+	f := &fault.Fault{Code: codeBackup, Class: fault.Usage, Op: "keep the original in " + backup, Fix: "move that file away, then run the same command again"}
+	switch there, err := os.ReadFile(backup); {
+	case err == nil && !bytes.Equal(there, text):
+		f.Err = errors.New("there is another file")
+		return "", f
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		f.Err = err
+		return "", f
+	}
+	if err := atomicfile.Write(backup, text, 0o600); err != nil {
+		f.Err = err
+		return "", f
+	}
+	return backup, nil
+}

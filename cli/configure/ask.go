@@ -1,0 +1,160 @@
+package configure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/form"
+)
+
+// ask has a person answer, and returns the file that they want written; nil when
+// they want none.
+func (c *Command) ask(ctx context.Context, io console.Streams, asker form.Asker) ([]byte, error) {
+	s, err := c.start(answers.NewSchema(c.describe(), nil), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.suggest("proxy")
+	if len(s.problems) > 0 {
+		return nil, c.invalid(s.problems)
+	}
+	for {
+		if err := c.interview(ctx, io, asker, s); err != nil {
+			return nil, err
+		}
+		text, err := c.text(s.Draft)
+		if err != nil {
+			return nil, err
+		}
+		text, what, err := c.review(ctx, io, asker, text)
+		switch {
+		case err != nil:
+			return nil, err
+		case what == write:
+			return text, nil
+		case what == quit:
+			fmt.Fprintln(io.Terminal, "Nothing was written.")
+			return nil, nil
+		}
+		if s.Draft, err = answers.NewDraft(s.Schema, text); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// interview asks all questions once.
+func (c *Command) interview(ctx context.Context, io console.Streams, asker form.Asker, s *initialDraft) error {
+	if err := c.askWrong(s); err != nil {
+		return err
+	}
+	first := s.Schema.First()
+	if err := c.page(ctx, asker, s, first, false); err != nil {
+		return err
+	}
+	schema, components, err := c.platform(s.Draft)
+	if err != nil {
+		return err
+	}
+	s.Platform(schema, components)
+	if !c.complete { // what was given can only be taken in whole once the schema is
+		full, err := c.start(schema, components, nil)
+		if err != nil {
+			return err
+		}
+		full.print(io.Terminal)
+		if len(full.problems) > 0 {
+			return c.invalid(full.problems)
+		}
+		own := func(g answers.Given) bool {
+			return strings.HasPrefix(g.Field.Path, "platform.settings.") || strings.HasPrefix(g.Field.Path, answers.Components+".")
+		}
+		s.take(slices.DeleteFunc(full.given, func(g answers.Given) bool { return !own(g) }))
+		c.complete = true
+	}
+	if err := c.leave(s); err != nil {
+		return err
+	}
+	s.suggest(s.Draft.Get("provider"))
+	if err := c.askWrong(s); err != nil {
+		return err
+	}
+	err = c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Ask(first)) > 0)
+	if errors.Is(err, form.ErrBack) {
+		return c.interview(ctx, io, asker, s)
+	}
+	return err
+}
+
+// leave takes away what was answered for another provider, before that was changed.
+// What there was before, and what was given, stays.
+func (c *Command) leave(s *initialDraft) error {
+	base, err := answers.NewDraft(s.Schema, c.base)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.source.Providers.Names() {
+		given := slices.ContainsFunc(s.given, func(g answers.Given) bool { return strings.HasPrefix(g.Field.Path, name+".") })
+		if name != s.Draft.Get("provider") && !base.Has(name) && !given {
+			s.Draft.Remove(name)
+		}
+	}
+	return nil
+}
+
+// askWrong has those fields asked all the same whose answers were given and are wrong.
+// What may be a secret is not shown again.
+func (c *Command) askWrong(s *initialDraft) error {
+	problems, err := c.hide(s.Draft)
+	for _, p := range problems {
+		delete(s.Given, p.Field)
+	}
+	return err
+}
+
+// hide takes away what is refused in a draft and may be a secret, and returns all that
+// is wrong with it.
+func (c *Command) hide(d *answers.Draft) ([]config.Problem, error) {
+	text, err := d.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	schema := answers.NewSchema(c.describe(), nil)
+	problems := c.check(text)
+	for _, p := range problems {
+		if f, wrong := schema.Field(p.Field); wrong == nil && f.Secret(d.Get(p.Field)) {
+			d.Remove(p.Field)
+		}
+	}
+	return problems, nil
+}
+
+// page asks the questions of pages that are not answered yet.
+func (c *Command) page(ctx context.Context, asker form.Asker, s *initialDraft, pages []answers.Page, back bool) error {
+	pages = s.Ask(pages)
+	if len(pages) == 0 {
+		return nil
+	}
+	before := s.Before(pages)
+	all, err := asker.Ask(ctx, s.Interview, pages, before, back)
+	if err != nil && !errors.Is(err, form.ErrBack) {
+		return err
+	}
+	if err != nil { // what was answered is where the next time begins, if it can be
+		if draft, problems := s.With(s.Changed(pages, before, all), all); len(problems) == 0 {
+			s.Draft = draft
+		}
+		return err
+	}
+	draft, problems := s.With(pages, all)
+	if len(problems) > 0 { // the form takes no such answer
+		return c.invalid(problems)
+	}
+	s.Draft = draft
+	return nil
+}

@@ -1,0 +1,257 @@
+// Package configure is `slipway configure`: it makes a configuration.
+package configure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/form"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// Long is the text of the command's help.
+const Long = `It asks in a form on a terminal, and begins with what it finds, the first that says
+something: --set, --answers, variables (SLIPWAY_CONFIG_GLOBAL_NAME for global.name,
+and so on; slipway env prints them), --file or what is there already, variables of
+other programs such as AWS_REGION, defaults. What --set, --answers and the variables
+say is not asked. Without a terminal, or with --answers, nothing is asked at all:
+what nobody answers for and has no sensible default is named, exit code 2.
+
+Without --output the file is kept under the deployment's name, for --deployment NAME
+and slipway use NAME. No secret belongs into it, only where it is.`
+
+// Command is `slipway configure`: a configuration is made of an earlier one, of answers
+// that were given, and of those that a person gives.
+type Command struct {
+	deployment string // name that the file is stored under
+	sets       []string
+	fragment   string // file with answers
+	file       string // an earlier configuration or run
+	output     string
+	quiet      bool // asks nothing
+	plain      bool // asks in lines
+	force      bool
+	next       string // what to do then, in place of the usual
+
+	cmd          *cobra.Command
+	version      string
+	source       source.Source // checks what is made
+	images       images.Flags
+	secrets      secrets.Flags
+	releaseFlags release.Flags
+
+	base     []byte // the earlier configuration, of the current version; may be empty
+	from     string // where it is from
+	asks     bool   // a person answers
+	foreign  bool   // the shell has variables of another deployment
+	own      bool   // it is the one that is there already where the file is written
+	release  string // the platform release in it
+	complete bool   // what was given is in the draft, also what only the platform knows
+}
+
+// AddFlags declares the flags for cmd, of the program of this version.
+func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Registries) {
+	c.cmd, c.version, c.source.Registries = cmd, version, known
+	set := cmd.Flags()
+	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; what is kept under it is where the form begins")
+	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; an empty answer takes the field away, and its default applies; may be repeated")
+	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
+	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, or a run that slipway report has written (its directory, or a .tar.gz of it)")
+	set.StringVarP(&c.output, "output", "o", "", "file to write in place of keeping it by name; - is standard output")
+	c.images.AddFlags(set)
+	c.secrets.AddFlags(set)
+	set.StringVar(&c.releaseFlags.Dir, "platform", "", "directory of the platform release, where platform.release cannot be read")
+	set.BoolVar(&c.quiet, "non-interactive", false, "ask nothing")
+	set.BoolVar(&c.plain, "accessible", os.Getenv("ACCESSIBLE") != "", "ask in plain lines, for screen readers (env ACCESSIBLE)")
+	set.BoolVar(&c.force, "force", false, "without a form: replace a file that is there, where that is not what was begun with")
+	set.StringVar(&c.next, "next", "", "what to do then")
+	_ = set.MarkHidden("next")
+}
+
+// describe is the schema of configurations.
+func (c *Command) describe() *jsonschema.Schema {
+	return config.Describe(c.source.Providers.Settings())
+}
+
+// Run does it, with the hooks around it: those before of the configuration that there
+// is, those after of the one that was written.
+func (c *Command) Run(ctx context.Context, io console.Streams) error {
+	if err := c.begin(io); err != nil {
+		return err
+	}
+	around := c.hooks(io)
+	if err := around.before(ctx); err != nil {
+		return err
+	}
+	text, err := c.make(ctx, io)
+	switch {
+	case err != nil:
+		return around.after(ctx, around.old, err)
+	case text == nil: // the person wants none
+		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was to be written"), Fix: "run slipway configure again"}
+		err := around.after(ctx, around.old, gaveUp)
+		if _, hooks := errors.AsType[joined](err); hooks {
+			return err
+		}
+		return nil
+	}
+	cfg, err := c.source.Parse(text, nil)
+	if err != nil {
+		return err
+	}
+	message, err := c.write(io, cfg, text)
+	if err != nil {
+		return around.after(ctx, around.old, err)
+	}
+	around.on.File = text
+	if err := around.after(ctx, cfg, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(io.Out, message)
+	return err
+}
+
+// joined is the error of errors.Join: that of hooks besides the outcome.
+type joined interface {
+	error
+	Unwrap() []error
+}
+
+// make makes the file: of answers that a person gives, or of those that were given. No
+// file and no error: the person wants none.
+func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) {
+	asker := c.asker(io)
+	if asker == nil {
+		return c.given(io)
+	}
+	c.asks = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-io.Stop:
+			cancel(form.ErrAborted)
+		case <-ctx.Done():
+		}
+	}()
+	text, err := c.ask(ctx, io, asker)
+	if errors.Is(err, form.ErrAborted) {
+		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: err, Fix: "nothing was written; run slipway configure again"}
+	}
+	return text, err
+}
+
+// asker is who asks; nil when nobody does.
+func (c *Command) asker(io console.Streams) form.Asker {
+	in, isFile := io.In.(*os.File)
+	switch {
+	case c.quiet, c.fragment != "", io.Terminal == nil, module.Active():
+		return nil
+	case c.plain:
+		return form.NewPlain(io.In, io.Terminal)
+	case os.Getenv("CI") != "" && os.Getenv("CI") != "false": // whose terminals nobody sits at
+		return nil
+	case !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.Terminal.Fd())):
+		return nil
+	case os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "":
+		return form.NewPlain(io.In, io.Terminal)
+	}
+	return form.Form{In: in, Out: io.Terminal}
+}
+
+// begin reads the earlier configuration: that of --file, else what is there already.
+func (c *Command) begin(io console.Streams) error {
+	switch other := os.Getenv(source.EnvDeployment); {
+	case c.deployment == "" && c.cmd.Flags().Changed("deployment"):
+		return usage.Errorf("--deployment is empty; give a name")
+	case other == "" || c.output != "" || module.Active():
+	case c.deployment == "":
+		c.deployment = other
+		fmt.Fprintf(io.Err, "slipway: deployment %s (chosen with %s; --deployment chooses another)\n", other, source.EnvDeployment)
+	}
+	if other := os.Getenv(source.EnvDeployment); other != "" && other != c.deployment {
+		c.foreign = true
+		fmt.Fprintf(io.Err, "slipway: the variables of deployment %s (%s) are no answers here\n", other, source.EnvDeployment)
+	}
+	if c.deployment != "" && c.output != "" {
+		return usage.Errorf("give either --deployment, under which the file is kept, or --output")
+	}
+	for _, set := range c.sets {
+		if name, ok := strings.CutPrefix(set, "global.name="); ok && c.deployment != "" && name != c.deployment {
+			return usage.Errorf("--deployment is %s and --set says global.name is %s; give one of them", c.deployment, name)
+		}
+	}
+	if c.file == "-" && c.fragment == "-" {
+		return usage.Errorf("give standard input to one of --file and --answers")
+	}
+	there, err := c.destination(c.deployment)
+	if err != nil {
+		return err
+	}
+	recorded := false
+	switch {
+	case c.file != "":
+		c.from = c.file
+		c.base, recorded, err = source.Recorded(c.file, io)
+	case there != "":
+		c.from = there
+		if c.base, err = os.ReadFile(there); errors.Is(err, fs.ErrNotExist) {
+			c.from, err = "", nil
+		}
+	}
+	if err != nil {
+		return unreadable("read the configuration to begin with", "give --file the path of a configuration, or of a run that slipway report has written", err)
+	}
+	var changes []migrate.Change
+	if c.base, changes, err = config.Migrate(c.base, c.from); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		fmt.Fprintf(io.Err, "slipway: %s is of an older version: %s\n", c.from, change)
+	}
+	c.own = there != "" && same(c.from, there)
+	schema := answers.NewSchema(c.describe(), nil)
+	if recorded {
+		if c.base, err = answers.Readable(schema, c.base); err != nil {
+			return err
+		}
+	}
+	d, err := answers.NewDraft(schema, c.base)
+	if err != nil {
+		return unreadable("read the configuration to begin with", "correct the file", err)
+	}
+	c.release = d.Get("platform.release")
+	return nil
+}
+
+// unreadable is a file that cannot be read; an interruption stays one.
+func unreadable(op, fix string, err error) error {
+	if _, coded := errors.AsType[*fault.Fault](err); coded {
+		return err
+	}
+	return &fault.Fault{Code: source.CodeUnreadable, Class: fault.Usage, Op: op, Err: err, Fix: fix}
+}
+
+func (c *Command) invalid(problems []config.Problem) error {
+	return &fault.Fault{Code: config.CodeInvalid, Class: fault.Usage, Op: "configure", Err: &config.Invalid{Problems: problems},
+		Fix: "give or correct what is listed, then run the same command again; slipway configure on a terminal asks for it"}
+}

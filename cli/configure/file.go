@@ -1,0 +1,170 @@
+package configure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/diff"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+// destination is the file that is written for a deployment; empty when that is
+// standard output, or not known yet.
+func (c *Command) destination(name string) (string, error) {
+	switch c.output {
+	case "-":
+		return "", nil
+	case "":
+	default:
+		if info, err := os.Stat(filepath.Dir(c.output)); err != nil || !info.IsDir() {
+			return "", usage.Errorf("--output is %s; give a file in a folder that exists", c.output)
+		}
+		return c.output, nil
+	}
+	folder, err := deployments.Default()
+	if err != nil {
+		return "", err
+	}
+	if folder == "" {
+		return "", usage.Errorf("there is no folder to keep it in: set HOME or " + deployments.EnvFolder + ", or give --output FILE")
+	}
+	if name == "" {
+		return "", nil
+	}
+	file := folder.File(name)
+	if file == "" {
+		return "", usage.Errorf("--deployment is %q; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter", name)
+	}
+	return file, nil
+}
+
+// write puts the file where it belongs, and returns what to print about it.
+func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (message string, err error) {
+	name := cfg.Global.Name
+	if c.output == "-" {
+		return string(text), nil
+	}
+	file, err := c.destination(name)
+	if err != nil {
+		return "", err
+	}
+	if before, err := readIfThere(file); err == nil && before != nil && !bytes.Equal(before, text) && !c.asks {
+		c.changes(io.Err, file, before, text)
+	}
+	flag, current := "--deployment "+name, ""
+	if c.output == "" {
+		current, err = c.store(io, name, text)
+	} else {
+		flag = "--config " + shell.Quote(c.output)
+		err = overwrite(file, text)
+	}
+	if err != nil {
+		fmt.Fprintf(io.Err, "\n%s\n\nslipway: this could not be written\n", text)
+		return "", unwritten(file, err)
+	}
+	next := "slipway install " + flag
+	if _, err := c.source.Providers.Get(cfg.Provider); err != nil {
+		next = fmt.Sprintf("slipway config explain %s   (nothing can be installed to %s yet)", flag, cfg.Provider)
+	}
+	if c.next != "" {
+		next = c.next
+	}
+	return fmt.Sprintf("The configuration of deployment %s is %s\n%s\nNext:\n  %s\n", name, file, current, next), nil
+}
+
+// changes shows what becomes of a file. What is refused in it and may be a secret is
+// not shown.
+func (c *Command) changes(w io.Writer, file string, before, after []byte) {
+	if d, err := answers.NewDraft(answers.NewSchema(c.describe(), nil), before); err == nil {
+		if _, err := c.hide(d); err == nil {
+			if hidden, err := d.Bytes(); err == nil {
+				before = hidden
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nWhat it changes in %s:\n", file)
+	if err := diff.YAML(w, file, before, after); err != nil {
+		fmt.Fprintf(w, "  (%s)\n", err) // such as a file that is not YAML
+	}
+}
+
+// codeUnwritten: the configuration that was made cannot be written to its place. It was
+// shown, so that nothing is lost.
+const codeUnwritten fault.Code = "CFG-014"
+
+func unwritten(file string, err error) error {
+	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: "write " + file, Err: err,
+		Fix: "give another place, --output FILE, or yourself access to that one"}
+}
+
+// overwrite writes a file, or the one that a link leads to, which keeps its mode.
+func overwrite(file string, text []byte) error {
+	mode := os.FileMode(0o600)
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		info, err := os.Stat(target)
+		if err != nil {
+			return err
+		}
+		file, mode = target, info.Mode().Perm()
+	}
+	return atomicfile.Write(file, text, mode)
+}
+
+// store stores the file by name; the first one is the current one, which current says.
+func (c *Command) store(io console.Streams, name string, text []byte) (current string, err error) {
+	folder, err := deployments.Default()
+	if err != nil {
+		return "", err
+	}
+	if err := folder.Write(name, text); err != nil {
+		return "", err
+	}
+	names, err := folder.Names()
+	if err == nil && len(names) == 1 {
+		err = folder.Use(name)
+		current = "It is the current one: commands that name no deployment work on it (slipway use).\n"
+	}
+	if err != nil { // it is kept all the same
+		fmt.Fprintf(io.Err, "slipway: choose it as the current deployment: %v\n", err)
+		return "", nil
+	}
+	return current, nil
+}
+
+// readIfThere is what is in a file; nil if it is not there.
+func readIfThere(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unwritten(file, err)
+	}
+	return text, nil
+}
+
+// same tells whether two paths lead to the same file.
+func same(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}

@@ -1,0 +1,80 @@
+package configure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// hooks run the hooks around configuring. Without hooks it needs no engine.
+type hooks struct {
+	c   *Command
+	io  console.Streams
+	on  conductor.Configuring
+	old *config.Config // the configuration that there is; nil: none, or one that is not valid
+}
+
+func (c *Command) hooks(io console.Streams) *hooks {
+	now := time.Now()
+	a := &hooks{c: c, io: io, on: conductor.Configuring{Run: report.NewID(now), Started: now, File: c.base}}
+	if len(c.base) == 0 || !c.own {
+		return a
+	}
+	cfg, err := c.source.Parse(c.base, func([]migrate.Change) {})
+	if err != nil {
+		fmt.Fprintf(io.Err, "slipway: %s is not valid as it is; hooks before configuring, if it has any, do not run\n", c.from)
+		return a
+	}
+	a.old = cfg
+	return a
+}
+
+// before runs the hooks before configuring, of the configuration that there is.
+func (a *hooks) before(ctx context.Context) error {
+	return a.with(ctx, a.old, true, nil, func(c *conductor.Conductor) error { return c.BeforeConfigure(ctx, a.on) })
+}
+
+// after runs the hooks after configuring, of cfg. It returns outcome with the errors
+// of hooks.
+func (a *hooks) after(ctx context.Context, cfg *config.Config, outcome error) error {
+	return a.with(ctx, cfg, false, outcome, func(c *conductor.Conductor) error { return c.AfterConfigure(ctx, a.on, outcome) })
+}
+
+// with calls do with what runs the hooks of cfg, if it has any before or after
+// configuring; if not, it returns without.
+func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, without error, do func(*conductor.Conductor) error) error {
+	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Place(); return is == before }) {
+		return without
+	}
+	pins, err := a.c.images.Pins(cfg)
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	s, err := session.Open(ctx, a.io, session.Options{Deployment: cfg.Global.Name})
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	defer s.Close()
+	images, err := a.c.images.Open(ctx, s.Client, cfg, s.Joined != nil, pins, nil)
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, Given: a.c.secrets.Given}
+	return do(conductor.New(conductor.Options{
+		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Hint: hint.For(a.c.cmd, a.c.source.Stores), Observe: a.io.Err.Observe,
+		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },
+	}))
+}

@@ -1,0 +1,131 @@
+package configure
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// resolve is the absolute path of the platform release that a draft names with a path:
+// one of the earlier file is relative to that, any other to the working directory.
+func (c *Command) resolve(path string) (string, error) {
+	if path == c.release && c.release != "" && !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(c.from), path)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", path, err)
+	}
+	return abs, nil
+}
+
+// text is the file that a draft makes, for the place where it is written: a relative
+// path of the platform release in a file is relative to the file.
+func (c *Command) text(d *answers.Draft) ([]byte, error) {
+	path := d.Get("platform.release")
+	if module.Active() || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
+		return d.Bytes()
+	}
+	abs, err := c.resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.destination(d.Get("global.name"))
+	if err != nil && c.output != "" {
+		return nil, err
+	}
+	if there, err := filepath.Abs(filepath.Join(filepath.Dir(file), path)); err != nil || there != abs {
+		d.SetText("platform.release", abs)
+	}
+	return d.Bytes()
+}
+
+// platform is the schema with what the platform release of a draft brings, and its
+// components. The error is that of a release that cannot be read.
+func (c *Command) platform(d *answers.Draft) (*answers.Schema, []answers.Component, error) {
+	cfg := config.Default()
+	if name := d.Get("platform.release"); name != "" {
+		cfg.Platform.Release = name
+	}
+	release, err := c.releaseOf(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	var components []answers.Component
+	for _, part := range release.Components {
+		if !part.Required {
+			components = append(components, answers.Component{Name: part.Name, On: part.Enabled})
+		}
+	}
+	return answers.NewSchema(c.describe(), release.SettingsSchema()), components, nil
+}
+
+// releaseOf is the platform release of a configuration in the making.
+func (c *Command) releaseOf(cfg *config.Config) (*platform.Release, error) {
+	flags := c.releaseFlags
+	if flags.Dir == "" && cfg.ReleaseIsPath() {
+		var err error
+		if flags.Dir, err = c.resolve(cfg.Platform.Release); err != nil {
+			return nil, err
+		}
+	}
+	return flags.Load(cfg, nil)
+}
+
+// check says what is wrong with a file, also what only the platform release knows.
+func (c *Command) check(text []byte) []config.Problem {
+	ignore := func([]migrate.Change) {}
+	cfg, err := c.source.Parse(text, ignore)
+	problems := config.Problems(err)
+	if err != nil && len(problems) == 0 {
+		problems = []config.Problem{{Got: err.Error(), Want: "a configuration of version " + config.APIVersion}}
+	}
+	if cfg == nil { // what is said of the platform can be checked all the same
+		if cfg = c.platformOnly(text); cfg == nil {
+			return problems
+		}
+	}
+	release, err := c.releaseOf(cfg)
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return append(problems, config.Problem{Field: "platform.release", Got: f.Err.Error(), Want: "one that is there: " + f.Fix})
+	}
+	if err != nil {
+		return append(problems, config.Problem{Field: "platform.release", Got: err.Error(), Want: "a platform release"})
+	}
+	if _, err := release.Off(cfg.Choices()); err != nil {
+		problems = append(problems, config.Problem{Field: "platform.components", Got: err.Error(), Want: "components of this platform release"})
+	} else if err := release.Overrides(cfg.Overrides()); err != nil {
+		problems = append(problems, config.Problem{Field: "platform.components", Got: err.Error(), Want: "values for charts of this platform release"})
+	}
+	own, err := release.SettingsProblems(cfg.Platform.Settings)
+	if err != nil {
+		own = []config.Problem{{Field: "platform.settings", Got: err.Error(), Want: "none"}}
+	}
+	return append(problems, own...)
+}
+
+// platformOnly is a configuration with what a file says of the platform, and nothing
+// else; nil if that is wrong.
+func (c *Command) platformOnly(text []byte) *config.Config {
+	d, err := answers.NewDraft(nil, text)
+	if err != nil {
+		return nil
+	}
+	if text, err = d.Only("apiVersion", "platform").Bytes(); err != nil {
+		return nil
+	}
+	cfg, err := c.source.Parse(text, func([]migrate.Change) {})
+	if err != nil {
+		return nil
+	}
+	return cfg
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/incontainer"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// The commands that this program runs in containers, and in place of the dagger CLI.
+
+func newStep(p *Program) *cobra.Command {
+	return &cobra.Command{
+		Use: "step", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return exit(step.Main(cmd.Context(), p.Steps(p.Stores), args, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+		},
+	}
+}
+
+func newSession() *cobra.Command {
+	return &cobra.Command{
+		Use: "session", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !daggercli.Shielded() {
+				return noSuchCommand(cmd.Root(), cmd.Name())
+			}
+			return exit(daggercli.Run(append([]string{cmd.Name()}, args...), cmd.ErrOrStderr()))
+		},
+	}
+}
+
+func newVerify(p *Program) *cobra.Command {
+	v := incontainer.Verify{Providers: p.Providers}
+	cmd := &cobra.Command{
+		Use: "verify PLAN RESULT", Hidden: true,
+		Args: exactly(2, "give: PLAN RESULT, two files"),
+		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+			v.Steps = p.Steps(p.Stores)
+			return v.Run(ctx, args[0], args[1], io.Err)
+		}),
+	}
+	cmd.Flags().StringVar(&v.Dirs.State, "root", contract.StateDir, "the state volume")
+	cmd.Flags().StringVar(&v.Dirs.Platform, "platform", contract.PlatformDir, "the platform release")
+	return cmd
+}
+
+type stateOptions struct {
+	root, deployment string
+	who              lock.Holder
+	patience         time.Duration
+	reason           string
+	force            bool
+}
+
+func newState(p *Program) *cobra.Command {
+	var o stateOptions
+	cmd := &cobra.Command{Use: "state", Hidden: true}
+	set := cmd.PersistentFlags()
+	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
+	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
+	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
+	set.StringVar(&o.who.Run, "run", "", "hold: id of the run")
+	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
+	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
+	set.DurationVar(&o.patience, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
+	set.StringVar(&o.reason, "reason", "", "unlock: why")
+	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
+	sub := func(use string, least, most int, do func(ctx context.Context, io console.Streams, s *incontainer.State, args []string) error) *cobra.Command {
+		return &cobra.Command{
+			Use: use, Args: cobra.RangeArgs(least, most),
+			RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+				return incontainer.WithState(ctx, o.root, p.Stores, io.Err, func(s *incontainer.State) error {
+					return do(ctx, io, s, append(args, ""))
+				})
+			}),
+		}
+	}
+	type streams = console.Streams
+	type state = *incontainer.State
+	return group(cmd,
+		sub("keep FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Keep(ctx, args[0]) }),
+		sub("show FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Show(ctx, args[0]) }),
+		sub("report DIR [RUN]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Report(ctx, args[0], args[1])
+		}),
+		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
+		sub("purge", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Purge(ctx) }),
+		sub("hold", 0, 0, func(ctx context.Context, io streams, s state, _ []string) error {
+			return s.Hold(ctx, io.Stop, o.who, o.patience)
+		}),
+		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)
+		}),
+		sub("runs FILE [RUN]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Runs(ctx, args[0], o.deployment, args[1])
+		}),
+	)
+}
+
+// exactly takes so many arguments.
+func exactly(n int, otherwise string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage.Errorf("%s", otherwise)
+		}
+		return nil
+	}
+}

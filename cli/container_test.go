@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// TestState_report: what a run keeps is one record; a report is everything that
+// is made from it.
+func TestState_report(t *testing.T) {
+	root, out, file := t.TempDir(), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "keep.json")
+	code, _, errs := slipway("state", "--root", root, "report", out)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "\nerror DEP-001: no run was recorded\n")
+
+	r := &report.Run{ID: "20260102-030405-a1b2c3", Workflow: "install", Deployment: "blue", Started: time.Now()}
+	r.Plan([]pipeline.Node{{Key: pipeline.Key{Stage: "a", Name: "b"}}})
+	r.Finish(nil, nil, time.Now())
+	record, err := r.Encode()
+	require.NoError(t, err)
+	kept, err := json.Marshal(contract.Kept{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: "version: 1\n"})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, kept, 0o600))
+	code, _, errs = slipway("state", "--root", root, "keep", file)
+	require.Zero(t, code, errs)
+
+	code, _, errs = slipway("state", "--root", root, "report", out)
+	require.Zero(t, code, errs)
+	for _, name := range []string{"report.json", "report.html", "junit.xml", "summary.md", "summary.txt", "state.yaml"} {
+		require.FileExists(t, filepath.Join(out, name))
+	}
+	id, err := os.ReadFile(out + ".id")
+	require.NoError(t, err)
+	require.Equal(t, r.ID, string(id))
+	entries, err := os.ReadDir(filepath.Join(root, "runs", r.ID))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "the volume keeps what cannot be made again")
+
+	code, _, errs = slipway("state", "--root", root, "show", file)
+	require.Zero(t, code, errs)
+	shown, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(shown), `"outcome":"succeeded"`)
+}
+
+// TestState_kubeconfig: a deployment without a cluster has none, which is no error.
+func TestState_kubeconfig(t *testing.T) {
+	root, file := t.TempDir(), filepath.Join(t.TempDir(), "kubeconfig")
+	code, _, errs := slipway("state", "--root", root, "kubeconfig", file)
+	require.Zero(t, code, errs)
+	require.NoFileExists(t, file)
+
+	require.NoError(t, os.Mkdir(filepath.Join(root, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), []byte("c4nary"), 0o600))
+	code, out, errs := slipway("state", "--root", root, "kubeconfig", file)
+	require.Zero(t, code, errs)
+	require.NotContains(t, out+errs, "c4nary", "what is printed is in the engine's log")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "c4nary", string(text))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// TestVerify_nothingHolds: of a deployment that is not there nothing can be reused,
+// and that is no error.
+func TestVerify_nothingHolds(t *testing.T) {
+	dir := t.TempDir()
+	root, release := filepath.Join(dir, "state"), filepath.Join(dir, "platform")
+	plan, result := filepath.Join(dir, "plan.json"), filepath.Join(dir, "verified.json")
+	require.NoError(t, os.Mkdir(root, 0o700))
+	fsys, err := reference.Release(config.Default().Platform.Release)
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(release, fsys))
+	text, err := json.Marshal(contract.Plan{Run: "r2", Config: config.Default().Canonical(), Images: "sha256:1", Release: "sha256:2"})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(plan, text, 0o600))
+
+	code, _, errs := slipway("verify", "--root", root, "--platform", release, plan, result)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "slipway: infrastructure/verify: 0 earlier results hold; looking at infrastructure/preflight\n")
+	require.Contains(t, errs, "slipway: infrastructure/verify: 0 of 16 earlier results hold\n")
+	text, err = os.ReadFile(result)
+	require.NoError(t, err)
+	var found contract.Verified
+	require.NoError(t, json.Unmarshal(text, &found))
+	require.Empty(t, found.Steps)
+	log, err := os.ReadFile(filepath.Join(root, "runs/r2/steps/infrastructure.preflight/log.txt"))
+	require.NoError(t, err)
+	require.Contains(t, string(log), "the journal has no record of the step")
+	require.NoDirExists(t, filepath.Join(root, "runs/r2/steps/infrastructure.cluster"), "it needs one that does not hold")
+
+	t.Run("without the release", func(t *testing.T) {
+		code, _, errs := slipway("verify", "--root", root, "--platform", filepath.Join(dir, "none"), plan, result)
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, "slipway-fault: {", "the conductor is told")
+	})
+	t.Run("without a plan", func(t *testing.T) {
+		code, _, errs := slipway("verify", filepath.Join(dir, "none.json"), result)
+		require.Equal(t, 1, code)
+		require.Contains(t, errs, "read the plan")
+		code, _, errs = slipway("verify", plan)
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, "give: PLAN RESULT")
+	})
+}
+
+// TestStateFlags: a bucket that cannot be is refused before anything starts, and a
+// URL is not shown.
+func TestStateFlags(t *testing.T) {
+	code, _, errs := slipway("status", "--state", "s3://me:hunter2@bucket")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "CFG-001")
+	require.Contains(t, errs, "state.url: got something else, want a bucket's URL, azblob://, gs://, s3://bucket (credentials do not belong into it")
+	require.NotContains(t, errs, "hunter2")
+}
+
+// TestState_unreachable: a store that does not answer is a fault of class preflight
+// before the lock is taken, which the conductor is told.
+func TestState_unreachable(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary")
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	t.Setenv(contract.StateURLVariable, "s3://bucket?region=x&use_path_style=true&endpoint=http://127.0.0.1:1&prefix=blue")
+	code, _, errs := slipway("state", "--root", t.TempDir(), "hold", "--run", "r1")
+	require.Equal(t, int(fault.Preflight), code, errs)
+	require.Contains(t, errs, string(store.CodeUnreachable))
+	require.Contains(t, errs, `slipway-fault: {`)
+	require.NotContains(t, errs, "c4nary")
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/incontainer"
+)
+
+type installOptions struct {
+	deployment  deployment.Flags
+	selected    pipeline.Select
+	tlsKey      string
+	lockTimeout time.Duration
+	parallel    int
+	background  bool
+}
+
+func newInstall(p *Program) *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use: "install", Short: "Brings a platform up; again: converges, and changes nothing that holds",
+		Args: noArgs, RunE: run("", o.run),
+	}
+	o.addFlags(cmd, p)
+	return cmd
+}
+
+func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
+	addDeployment(cmd, p, &o.deployment)
+	set := cmd.Flags()
+	o.deployment.Release.AddFlags(set)
+	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	addLockTimeout(set, &o.lockTimeout)
+	set.StringSliceVar(&o.selected.From, "from", nil, "run these steps and all that is not before them: stage or stage/step; what is left out must verify")
+	set.StringSliceVar(&o.selected.To, "to", nil, "run these steps and all that they need")
+	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
+	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	set.BoolVar(&o.background, "keep-cluster", false, "leave the local cluster running in the background, whatever the outcome: the next run joins it; slipway cluster --stop ends it")
+	for _, name := range []string{"from", "to", "only"} {
+		complete(cmd, name, stepNames(&o.deployment.Source))
+	}
+}
+
+func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if o.parallel < 0 {
+		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
+	}
+	how := deployment.Run{Workflow: "install", Prepare: o.prepare}
+	if o.background {
+		how.Lifetime = session.AfterRun
+	}
+	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		record, err := d.Install(ctx)
+		err = summary(io, record, err)
+		if !o.background {
+			return err
+		}
+		return d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, ports) }, err)
+	})
+}
+
+// prepare adds what only an install needs.
+func (o *installOptions) prepare(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+	c.Parallel, c.Select, c.LockTimeout = o.parallel, o.selected, o.lockTimeout
+	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Fresh, c); err != nil {
+		return err
+	}
+	if err := c.Images.Check(ctx); err != nil {
+		return err
+	}
+	var missing, noKey error
+	c.Given, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
+	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets, o.tlsKey)
+	return errors.Join(missing, noKey)
+}
+
+// addLockTimeout declares the flag of commands that take the lock.
+func addLockTimeout(set *pflag.FlagSet, d *time.Duration) {
+	set.DurationVar(d, "lock-timeout", incontainer.DefaultLockTimeout, "how long to wait for another run that works on the deployment; then the exit code is 6")
+}
+
+// summary prints a run's summary on standard output, whatever its outcome.
+func summary(io console.Streams, record *report.Run, err error) error {
+	io.Err.End() // both streams may be the same terminal
+	if record == nil {
+		return err
+	}
+	return errors.Join(err, record.Summary(io.Out))
+}

@@ -1,0 +1,167 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
+)
+
+// bucketed is a configuration whose state is in a bucket.
+func bucketed(url string) *config.Config {
+	cfg := config.Default()
+	cfg.State.URL = url
+	return cfg
+}
+
+func stores() map[string]store.Opener { return map[string]store.Opener{"s3": s3.Opener{}} }
+
+// fake finds secrets with a function.
+type fake struct {
+	secrets.Finder
+	find func(config.SecretRef) (*dagger.Secret, error)
+}
+
+func (f fake) Find(_ context.Context, ref config.SecretRef) (*dagger.Secret, error) {
+	return f.find(ref)
+}
+func (f fake) File(path string) (*dagger.Secret, error) { return f.Finder.File(path) }
+func (f fake) Set(name, value string) *dagger.Secret    { return f.Finder.Set(name, value) }
+
+func TestGivenCredentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "aws.env")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	var x Flags
+	cfg := bucketed("s3://bucket")
+	got, err := x.Given(cfg, stores())
+	require.NoError(t, err)
+	require.Nil(t, got)
+
+	x.Credentials = file
+	_, err = x.Given(cfg, stores())
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+	write("# of the tests\n\nAWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=se=cret \n")
+	got, err = x.Given(cfg, stores())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "se=cret"}, got)
+	for _, bad := range []string{"hunter2", "PATH=hunter2", "hunter2=x"} {
+		write("AWS_ACCESS_KEY_ID=id\n" + bad)
+		_, err = x.Given(cfg, stores())
+		require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+		require.ErrorContains(t, err, "line 2 is not NAME=value")
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+	cfg = bucketed("")
+	_, err = x.Given(cfg, stores())
+	require.ErrorAs(t, err, new(usage.Error))
+}
+
+// TestStateOf_missing: everything that is not there is reported at once.
+func TestStateOf_missing(t *testing.T) {
+	var x Flags
+	cfg := bucketed("s3://bucket?prefix=team")
+	cfg.State.Key = "env:KEY"
+	cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": "file:/nowhere"}
+	from := fake{find: func(ref config.SecretRef) (*dagger.Secret, error) {
+		if ref == "env:ID" {
+			return &dagger.Secret{}, nil
+		}
+		return nil, errors.New(string(ref) + " is not there")
+	}}
+	_, err := x.Open(t.Context(), cfg, from, nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, "find state.credentials.AWS_SECRET_ACCESS_KEY: file:/nowhere is not there")
+	require.ErrorContains(t, err, "find state.key: env:KEY is not there")
+
+	t.Run("in the module", func(t *testing.T) {
+		t.Setenv(module.Env, "1")
+		from := &secrets.Finder{}
+		_, err := x.Open(t.Context(), cfg, from, nil)
+		require.ErrorContains(t, err, "find state.credentials.AWS_ACCESS_KEY_ID: env:ID is on the machine that calls")
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, "--secrets (dagger call: before the function)")
+	})
+
+	cfg.State.Key, cfg.State.Credentials, x.Key = "", nil, filepath.Join(t.TempDir(), "none")
+	_, err = x.Open(t.Context(), cfg, from, nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+	x.Key = ""
+	got, err := x.Open(t.Context(), cfg, from, nil)
+	require.NoError(t, err)
+	require.Equal(t, "s3://bucket?prefix=team%2Fslipway", got.URL)
+	require.Nil(t, got.Key)
+
+	cfg, x.Key = bucketed(""), "key"
+	_, err = x.Open(t.Context(), cfg, from, nil)
+	require.ErrorAs(t, err, new(usage.Error))
+}
+
+// A file ends with the end of a line, which a variable must not have.
+func TestOneLine(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for name, text := range map[string]string{"key": "se=cret\n", "json": "{\n}\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+	}
+	text, ok, err := oneLine("file:~/key")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "se=cret", text)
+	for _, as := range []config.SecretRef{"env:HOME", config.SecretRef("file:" + filepath.Join(home, "json"))} {
+		_, ok, err = oneLine(as)
+		require.NoError(t, err)
+		require.False(t, ok, "it goes to the engine as it is")
+	}
+	_, _, err = oneLine("file:/nowhere")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// asked is a Dagger engine that keeps what it is asked, and answers nothing.
+type asked struct{ text string }
+
+func (a *asked) Host() string { return "engine.invalid" }
+
+func (a *asked) Close() error { return nil }
+
+func (a *asked) Do(req *http.Request) (*http.Response, error) {
+	text, err := io.ReadAll(req.Body)
+	a.text += string(text)
+	return nil, errors.Join(errors.New("nobody answers"), err)
+}
+
+func TestStateOf_credentialsInFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte("verysecret\n"), 0o600))
+	engine := &asked{}
+	client, err := dagger.Connect(t.Context(), dagger.WithConn(engine))
+	require.NoError(t, err)
+	var x Flags
+	cfg := bucketed("s3://bucket")
+	cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": config.SecretRef("file:" + file)}
+	from := fake{Finder: secrets.Finder{Client: client}, find: func(ref config.SecretRef) (*dagger.Secret, error) {
+		return client.Secret(ref.URI()), nil
+	}}
+	got, err := x.Open(t.Context(), cfg, from, nil)
+	require.NoError(t, err)
+	for _, secret := range got.Credentials {
+		_, err := secret.Plaintext(t.Context())
+		require.Error(t, err)
+	}
+	require.Contains(t, engine.text, `env://ID`)
+	require.Contains(t, engine.text, `plaintext:\"verysecret\"`)
+}

@@ -1,0 +1,62 @@
+// Package console has the streams of a command and its interruption.
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/slipway-sh/slipway/pipeline/progress"
+)
+
+// Streams are what a command reads from and writes to.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err *progress.Screen
+	// Terminal is where a form is drawn: standard error; nil when that is no file.
+	Terminal *os.File
+	// Stop is closed when the run shall end after the steps that run now.
+	Stop <-chan struct{}
+}
+
+// JSON prints v, indented.
+func JSON(w io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	_, err = fmt.Fprintln(w, string(text))
+	return err
+}
+
+// EngineLog shows the engine's log when it is wanted, else only the lines in
+// which a step tells what goes on.
+func EngineLog(screen *progress.Screen, verbose bool) io.Writer {
+	if verbose {
+		return screen
+	}
+	return &progressLines{say: screen.Say}
+}
+
+// progressLines passes the part of each line after "slipway: ".
+type progressLines struct {
+	say  func(string)
+	rest []byte
+}
+
+func (p *progressLines) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		line, rest, ok := strings.Cut(string(p.rest), "\n")
+		if !ok {
+			return len(b), nil
+		}
+		p.rest = []byte(rest)
+		if at := strings.Index(line, "slipway: "); at >= 0 && strings.Contains(line[at:], "/") {
+			p.say(line[at+len("slipway: "):])
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package console
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/progress"
+)
+
+func TestEngineLogShowsWhatStepsSay(t *testing.T) {
+	var out bytes.Buffer
+	screen := progress.Open(&out, progress.Options{})
+	w := EngineLog(screen, false)
+	for _, text := range []string{"12: noise\n34: [1.2s] | slipway: infrastru", "cture/terraform: apply\nslipway: no step\n"} {
+		_, err := w.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	require.Equal(t, "     infrastructure/terraform: apply\n", out.String())
+}

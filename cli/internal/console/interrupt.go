@@ -1,0 +1,62 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// ErrInterrupted is the cause of a run that the second signal ended.
+var ErrInterrupted = &fault.Fault{
+	Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run", Err: errors.New("interrupted"),
+	Fix: "run the same command again: finished steps are kept",
+}
+
+// Interruptible returns a context that the second SIGINT or SIGTERM ends and a
+// channel that the first one closes, which says what happens then.
+func Interruptible(ctx context.Context, errw io.Writer, stopping string) (context.Context, <-chan struct{}, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := make(chan struct{})
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quit := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+		case <-quit:
+			return
+		}
+		fmt.Fprintf(errw, "slipway: %s; interrupt again to stop at once\n", stopping)
+		close(stop)
+		select {
+		case <-signals:
+			cancel(ErrInterrupted)
+		case <-quit:
+		}
+	}()
+	return ctx, stop, func() {
+		signal.Stop(signals)
+		close(quit)
+		cancel(nil)
+	}
+}
+
+// UntilInterrupt is a context that the first interrupt ends.
+func UntilInterrupt(ctx context.Context, stop <-chan struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-stop:
+			cancel(ErrInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

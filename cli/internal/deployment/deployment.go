@@ -1,0 +1,171 @@
+// Package deployment has what the commands on a deployment share: their flags, and the
+// way from these to a conductor.
+package deployment
+
+import (
+	"context"
+	"os"
+	"os/user"
+
+	"dagger.io/dagger"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/bucket"
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/images"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// Flags are those of every command that works on a deployment, by what they are about.
+type Flags struct {
+	Source  source.Source
+	Images  images.Flags
+	Bucket  bucket.Flags
+	Secrets secrets.Flags
+	Release release.Flags
+	verbose bool
+
+	version string
+	cmd     *cobra.Command
+}
+
+// AddFlags declares them in set, which is one of cmd's, of the program of this version.
+func (f *Flags) AddFlags(cmd *cobra.Command, set *pflag.FlagSet, version string, known source.Registries) {
+	f.cmd, f.version, f.Source.Registries = cmd, version, known
+	f.add(set)
+}
+
+func (f *Flags) add(set *pflag.FlagSet) {
+	f.Source.AddFlags(set)
+	f.Images.AddFlags(set)
+	f.Secrets.AddFlags(set)
+	f.Source.AddOverrides(set)
+	f.Bucket.AddFlags(set)
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything the engine reports")
+	f.Release.AddID(set)
+}
+
+// Hint completes the commands in messages; see hint.For.
+func (f *Flags) Hint(text string) string { return hint.For(f.cmd, f.Source.Stores)(text) }
+
+// Deployment is a deployment in a session on the engine.
+type Deployment struct {
+	*conductor.Conductor
+	Config  *config.Config
+	Session *session.Session
+	Hint    func(string) string
+}
+
+// Run is what a command does with a deployment.
+type Run struct {
+	Lifetime session.Lifetime
+	// Workflow is that of a run that changes something; empty: none.
+	Workflow string
+	// Prepare completes the conductor's options; nil: they are complete.
+	Prepare func(ctx context.Context, opts *conductor.Options, from Inputs) error
+}
+
+// Inputs are where a run finds what it is given.
+type Inputs struct {
+	Secrets secrets.Source
+	// Fresh says that the engine reads directories of this machine again.
+	Fresh bool
+}
+
+// Do connects to the engine and calls do with the deployment. What can be checked
+// without the engine is checked first, so that a wrong configuration starts nothing.
+func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(context.Context, *Deployment) error) error {
+	if run.Workflow != "" {
+		if f.verbose { // what the engine reports leaves no room for a live display
+			io.Err.Plain()
+		}
+		io.Err.Prepare()
+	}
+	cfg, err := f.Source.Load(io)
+	if err != nil {
+		return err
+	}
+	credentials, err := f.Bucket.Given(cfg, f.Source.Stores)
+	if err != nil {
+		return err
+	}
+	provider, err := f.Source.Providers.Get(cfg.Provider)
+	if err != nil {
+		return err
+	}
+	pins, err := f.Images.Pins(cfg)
+	if err != nil {
+		return err
+	}
+	s, err := session.Open(ctx, io, session.Options{
+		Deployment: cfg.Global.Name, Lifetime: run.Lifetime, Workflow: run.Workflow,
+		Args: f.args(), Stdin: f.Source.Stdin, Verbose: f.verbose,
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+
+	opts := conductor.Options{Client: s.Client, Config: cfg, Provider: provider, Version: f.version, Stop: io.Stop, Hint: f.Hint}
+	if s.Joined != nil {
+		opts.Kept = s.Joined.Node
+	}
+	end := watch(io.Err, &opts)
+	defer end()
+	opts.Tools = images.Tools(pins)
+	opts.User, opts.Host = whoAmI()
+	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, Given: f.Secrets.Given}, Fresh: s.Joined != nil}
+	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }
+	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
+		return err
+	}
+	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Fresh, pins, provider); err != nil {
+		return err
+	}
+	if run.Prepare != nil {
+		if err := run.Prepare(ctx, &opts, from); err != nil {
+			return err
+		}
+	}
+	return do(ctx, &Deployment{Conductor: conductor.New(opts), Config: cfg, Session: s, Hint: f.Hint})
+}
+
+// args are the flags of this command line that say what it works on, for a process in
+// the background.
+func (f *Flags) args() []string {
+	var args []string
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(Flags).add(known)
+	f.cmd.Flags().Visit(func(f *pflag.Flag) {
+		if known.Lookup(f.Name) != nil {
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	if f.Source.Stored && !f.cmd.Flags().Changed("deployment") { // however it was chosen, this is it
+		args = append(args, "--deployment="+f.Source.Deployment)
+	}
+	return args
+}
+
+// whoAmI is who holds the lock of a run that this program drives.
+func whoAmI() (name, host string) {
+	name, host = "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if module.Active() {
+		name = "dagger call"
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name, host
+}

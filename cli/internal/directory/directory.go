@@ -1,0 +1,42 @@
+// Package directory hands directories of this machine to the Dagger engine.
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// CodeMissing: a directory that was named does not exist, or `dagger call`
+// cannot see it: the path of a platform release in the configuration.
+const CodeMissing fault.Code = "CFG-004"
+
+// Open is a directory of this machine, or the one whose id is in idFile. With fresh
+// the engine reads it again although the session may have read it before.
+func Open(client *dagger.Client, path, idFile string, fresh bool) (*dagger.Directory, error) {
+	if idFile != "" {
+		id, err := os.ReadFile(idFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the directory's id: %w", err)
+		}
+		return client.LoadDirectoryFromID(dagger.DirectoryID(id)), nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", path, err)
+	}
+	info, err := os.Stat(abs)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a directory")
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: CodeMissing, Class: fault.Usage, Op: "open " + path,
+			Fix: "give the path of a directory that exists", Err: err}
+	}
+	return client.Host().Directory(abs, dagger.HostDirectoryOpts{NoCache: fresh}), nil
+}

@@ -1,0 +1,114 @@
+// Package hint completes the commands in messages, so that they work on what the
+// command line worked on.
+package hint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+// For returns what completes the commands in a text for people, such as a remedy,
+// with the flags by which cmd's command line chose what to work on: a command that is
+// copied from there works on the same. A command that does not know a flag, or has it
+// already, is left as it is.
+func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string {
+	command := regexp.MustCompile(`\b(slipway|dagger call) ([a-z]+)\b[^;,)#\n]*`)
+	set := cmd.Flags()
+	return func(text string) string {
+		return command.ReplaceAllStringFunc(text, func(found string) string {
+			m := command.FindStringSubmatch(found)
+			program, name := m[1], m[2]
+			other, _, err := cmd.Root().Find([]string{name})
+			if err != nil || other == cmd.Root() {
+				return found
+			}
+			rest := strings.TrimPrefix(found, program+" "+name)
+			var before, after string // the function that dagger calls
+			for _, f := range given(set, stores, program) {
+				value := shell.Quote(f.value)
+				switch {
+				case lookup(other, f.name) == nil || has(found, f.name):
+				case f.name == "deployment" && has(found, "config"):
+					rest = strings.Replace(rest, "--config FILE", "--deployment "+value, 1)
+				case program == "slipway" || !slices.Contains(shared(), f.name):
+					after += " --" + f.name + " " + value
+				default:
+					if slices.Contains([]string{"state-key", "state-credentials", "secrets"}, f.name) {
+						value = shell.Quote("file:" + f.value) // dagger's secrets are named by where they are
+					}
+					before += " --" + f.name + " " + value
+				}
+			}
+			return program + before + " " + name + after + rest
+		})
+	}
+}
+
+// has tells whether a command has the flag of that name already.
+func has(command, flag string) bool {
+	return slices.ContainsFunc(strings.Fields(command), func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		return name == "--"+flag
+	})
+}
+
+// shared are the flags that all functions of the Dagger module have in common;
+// dagger has them before the function.
+func shared() []string {
+	return []string{"bundle", "lock", "registry", "state", "state-key", "state-credentials", "secrets"}
+}
+
+// option is a flag with a value.
+type option struct{ name, value string }
+
+// given are the flags with which a command of program works on what the command line
+// in set says. In the Dagger module only some of them are what the user gave: the
+// files are elsewhere. A URL that is refused, since it may hold a password, is not
+// among them. What is kept for slipway is a file for dagger, however it was chosen.
+func given(set *pflag.FlagSet, stores map[string]store.Opener, program string) []option {
+	names := []string{"config", "name", "state"}
+	if !module.Active() {
+		names = append([]string{"config", "deployment", "name", "platform"}, shared()...)
+	}
+	var out []option
+	for _, name := range names {
+		f := set.Lookup(name)
+		if f == nil {
+			continue
+		}
+		value := f.Value.String()
+		if name == "deployment" && program != "slipway" {
+			if folder, err := deployments.Default(); err == nil && folder.File(value) != "" {
+				out = append(out, option{"config", folder.File(value)})
+			}
+			continue
+		}
+		if d := set.Lookup("deployment"); !f.Changed || name == "name" && d != nil && d.Changed {
+			continue
+		}
+		if name == "state" {
+			if _, err := store.CheckURL(value, store.Options{Openers: stores}); err != nil {
+				continue
+			}
+		}
+		out = append(out, option{name, value})
+	}
+	return out
+}
+
+// lookup finds a flag of a command, or of the commands above it.
+func lookup(cmd *cobra.Command, name string) *pflag.Flag {
+	if f := cmd.Flags().Lookup(name); f != nil {
+		return f
+	}
+	return cmd.PersistentFlags().Lookup(name)
+}

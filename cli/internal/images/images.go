@@ -1,0 +1,151 @@
+// Package images opens the images of a run, which come from a bundle or a registry.
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"dagger.io/dagger"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/directory"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// Flags say where images come from.
+type Flags struct {
+	Bundle, Lock, Registry string
+	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
+
+	flags *pflag.FlagSet
+}
+
+// AddFlags declares them.
+func (f *Flags) AddFlags(set *pflag.FlagSet) {
+	f.flags = set
+	set.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
+	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
+	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
+	_ = set.MarkHidden("bundle-id")
+}
+
+// codeNoLockFile: a registry was given, and no lock that says what is in it.
+const codeNoLockFile fault.Code = "REG-012"
+
+// codeNoMirror: the registry is on the engine's own machine, which the
+// cluster's node reaches at another address only.
+const codeNoMirror fault.Code = "REG-011"
+
+// codeNoRegistry: neither the configuration nor the lock names the
+// registry.
+const codeNoRegistry fault.Code = "REG-010"
+
+// codeNoImages: neither a bundle nor a lock was given.
+const codeNoImages fault.Code = "BUN-006"
+
+// fromRegistry says whether images come from a registry rather than a bundle:
+// what a flag says wins over the environment, in which the lock wins.
+func (f *Flags) fromRegistry() bool {
+	return f.Lock != "" && (f.flags.Changed("lock") || !f.flags.Changed("bundle"))
+}
+
+// Pins checks that the command says where images come from, and is the lock that
+// applies: the one given, else that of this program.
+func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
+	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
+		return nil, usage.Errorf("give either --lock or --bundle")
+	}
+	if f.fromRegistry() {
+		pins, err := lock.Read(f.Lock)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case f.Registry != "":
+			cfg.Advanced.Registry = f.Registry
+		case cfg.Advanced.Registry == "":
+			cfg.Advanced.Registry = pins.Location
+		}
+		if cfg.Advanced.Registry == "" {
+			return nil, &fault.Fault{Code: codeNoRegistry, Class: fault.Usage, Op: "choose the registry of the images",
+				Fix: "give --registry host/path, or set advanced.registry in the configuration",
+				Err: errors.New("neither the lock nor the configuration names one")}
+		}
+		return pins, nil
+	}
+	if f.Registry != "" {
+		return nil, &fault.Fault{Code: codeNoLockFile, Class: fault.Usage, Op: "choose where images come from",
+			Fix: "give --lock FILE too: slipway bundle push DIR --to host/path --lock-out slipway.lock.json",
+			Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
+	}
+	if f.Bundle == "" && f.BundleID == "" {
+		return nil, &fault.Fault{Code: codeNoImages, Class: fault.Usage, Op: "choose where images come from",
+			Fix: "give --bundle DIR (make bundle builds one; env SLIPWAY_BUNDLE), or --lock FILE for images in a registry (slipway bundle push writes it; env SLIPWAY_LOCK)",
+			Err: errors.New("neither a bundle nor a lock was given")}
+	}
+	if f.BundleID == "" { // else the engine has it
+		if _, err := bundle.Read(f.Bundle); err != nil {
+			return nil, err
+		}
+	}
+	return lock.Load()
+}
+
+// Open opens the images of the run, from the registry or the bundle.
+func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Config, fresh bool, pins *lock.Lock, provider providers.Provider) (*containers.Images, error) {
+	if !f.fromRegistry() {
+		dir, err := directory.Open(client, f.Bundle, f.BundleID, fresh)
+		if err != nil {
+			return nil, err
+		}
+		return containers.FromBundle(ctx, client, dir)
+	}
+	platform, err := client.DefaultPlatform(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask the engine for its platform: %w", err)
+	}
+	registry := strings.TrimSuffix(cfg.Advanced.Registry, "/")
+	images, err := containers.FromRegistry(ctx, client, pins, registry, string(platform))
+	if err != nil {
+		return nil, err
+	}
+	return images, reachable(cfg, images, provider, registry)
+}
+
+// reachable makes sure that the cluster's node, where Slipway runs one, has an
+// address at which it reaches the registry.
+func reachable(cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
+	server, ok := provider.(providers.ClusterServer)
+	if !ok {
+		return nil
+	}
+	spec := server.Node(providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	if spec.Mirror != "" {
+		images.Mirror = spec.Mirror
+	}
+	if images.Mirror == "" {
+		return &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
+			Fix: "set the address of the registry's machine: " + cfg.Provider + ": {registryMirror: \"http://192.0.2.1:5000/slipway\"}",
+			Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
+	}
+	return nil
+}
+
+// Tools are the versions that the toolchain must have, by name.
+func Tools(pins *lock.Lock) map[string]string {
+	tools := map[string]string{}
+	for _, t := range pins.Tools {
+		tools[t.Name] = t.Version
+	}
+	return tools
+}

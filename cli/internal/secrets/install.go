@@ -1,0 +1,75 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// codeNoKey: the private key of a given certificate is not where the
+// configuration says.
+const codeNoKey fault.Code = "CFG-005"
+
+// codeNoPassword: a password that the configuration refers to is not where it
+// says.
+const codeNoPassword fault.Code = "CFG-007"
+
+// Source finds secrets for a run.
+type Source interface {
+	// Find is what ref refers to.
+	Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error)
+	// File is the content of a file.
+	File(path string) (*dagger.Secret, error)
+	// Set is a secret with this value.
+	Set(name, value string) *dagger.Secret
+}
+
+// Passwords are the passwords of the configuration that a platform may have, by
+// the names that platform.GivenNames lists. Every one that is not there is reported.
+func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string]*dagger.Secret, error) {
+	out := map[string]*dagger.Secret{}
+	var errs []error
+	for _, name := range platform.GivenNames() {
+		ref := map[string]config.SecretRef{
+			"smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
+		}[name]
+		if ref == "" {
+			continue
+		}
+		secret, err := from.Find(ctx, ref)
+		if err != nil {
+			errs = append(errs, &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
+				Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"})
+			continue
+		}
+		out[name] = secret
+	}
+	return out, errors.Join(errs...)
+}
+
+// TLSKey is the private key of a given certificate, from file or from where the
+// configuration says; nil where no certificate is given.
+func TLSKey(ctx context.Context, cfg *config.Config, from Source, file string) (key *dagger.Secret, err error) {
+	if cfg.TLS.Mode != config.Given {
+		if file != "" {
+			return nil, usage.Errorf("--tls-key goes with tls.mode given in the configuration")
+		}
+		return nil, nil
+	}
+	if file != "" {
+		key, err = from.File(file)
+	} else {
+		key, err = from.Find(ctx, cfg.TLS.Key)
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: codeNoKey, Class: fault.Usage, Op: "find the private key of the given certificate", Err: err,
+			Fix: "put it where tls.key of the configuration says, or give --tls-key FILE"}
+	}
+	return key, nil
+}

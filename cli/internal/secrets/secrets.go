@@ -1,0 +1,119 @@
+// Package secrets finds the secrets that a configuration refers to, and hands them to
+// the Dagger engine.
+package secrets
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"dagger.io/dagger"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Flags say where secrets are, besides the places that a configuration names.
+type Flags struct{ Given string }
+
+// AddFlags declares them.
+func (f *Flags) AddFlags(set *pflag.FlagSet) {
+	set.StringVar(&f.Given, "secrets", "", "file with secrets that the configuration refers to as env:NAME, NAME=value in each line; comes before the environment")
+}
+
+// Finder hands secrets to a Dagger session.
+type Finder struct {
+	Client *dagger.Client
+	Joined bool   // another process owns the session
+	Given  string // file with values for env:NAME; empty: none
+
+	values map[string]string // in it; nil: not read yet
+}
+
+// Find is what ref refers to, for the engine. Its error says why it can't be had.
+//
+// The engine looks for variables and files where the session's owner runs; in a
+// session that this process joined that is another environment, so they are handed
+// over. What needs more than a look is asked for at once: a run that has begun
+// must not end for want of it.
+func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
+	kind, name := ref.Split()
+	if value, ok, err := f.handed(name); err != nil || ok && kind == config.SecretEnv {
+		if err != nil {
+			return nil, err
+		}
+		return f.Client.SetSecret(unique(name), value), nil
+	}
+	if err := readable(ref); err != nil {
+		return nil, err
+	}
+	switch {
+	case kind == config.SecretCmd:
+		value, err := printed(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("run the command of %s: %w", ref, err)
+		}
+		return f.Client.SetSecret(unique(kind), value), nil
+	case kind == config.SecretVault || kind == config.SecretOp:
+		s := f.Client.Secret(ref.URI())
+		if _, err := s.Plaintext(ctx); err != nil {
+			return nil, fmt.Errorf("ask for %s: %w", ref, err)
+		}
+		return s, nil
+	case !f.Joined:
+		return f.Client.Secret(ref.URI()), nil
+	case kind == config.SecretEnv:
+		return f.Client.SetSecret(unique(name), os.Getenv(name)), nil
+	}
+	file, err := Path(ref)
+	if err != nil {
+		return nil, err
+	}
+	return f.File(file)
+}
+
+// handed is the value of a variable in the file of --secrets, which comes before the
+// environment's.
+func (f *Finder) handed(name string) (value string, ok bool, err error) {
+	if f.Given == "" {
+		return "", false, nil
+	}
+	if f.values == nil {
+		text, err := os.ReadFile(f.Given)
+		if err == nil {
+			f.values, err = secretLines(string(text))
+		}
+		if err != nil {
+			return "", false, &fault.Fault{Code: codeSecrets, Class: fault.Usage, Op: "read the secrets of --secrets", Err: err,
+				Fix: "give a file with NAME=value in each line; a value with several lines is in double quotes, with \\n"}
+		}
+	}
+	value, ok = f.values[name]
+	return value, ok, nil
+}
+
+// File is the secret in a file that is there, such as one that a flag names.
+func (f *Finder) File(file string) (*dagger.Secret, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(abs); err != nil {
+		return nil, err
+	}
+	if !f.Joined {
+		return f.Client.Secret("file://" + abs), nil
+	}
+	value, err := os.ReadFile(abs)
+	if err != nil {
+		return nil, err
+	}
+	return f.Client.SetSecret(unique(filepath.Base(abs)), string(value)), nil
+}
+
+// Set is a secret with a value that this process has.
+func (f *Finder) Set(name, value string) *dagger.Secret {
+	return f.Client.SetSecret(unique(name), value)
+}

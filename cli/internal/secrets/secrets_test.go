@@ -1,0 +1,106 @@
+package secrets
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("SLIPWAY_TEST_TOKEN", "")
+	t.Setenv(module.Env, "")
+	file := filepath.Join(home, "token")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+
+	for _, there := range []string{"env:SLIPWAY_TEST_TOKEN", "file:" + file, "file:~/token"} {
+		require.NoError(t, readable(config.SecretRef(there)), there)
+	}
+	for ref, says := range map[string]string{
+		"env:SLIPWAY_TEST_NONE": "the environment variable SLIPWAY_TEST_NONE is not set",
+		"file:~/none":           "no such file",
+		"file:" + home:          "is not a plain file",
+	} {
+		require.ErrorContains(t, readable(config.SecretRef(ref)), says)
+	}
+
+	for _, variable := range []string{"VAULT_ADDR", "OP_SERVICE_ACCOUNT_TOKEN"} {
+		t.Setenv(variable, "")
+	}
+	t.Setenv("PATH", home)
+	require.ErrorContains(t, readable("vault:infra/tls.key"), "VAULT_ADDR is not set")
+	require.ErrorContains(t, readable("op:infra/tls/key"), "OP_SERVICE_ACCOUNT_TOKEN")
+	t.Setenv("VAULT_ADDR", "http://127.0.0.1:1")
+	t.Setenv("OP_SERVICE_ACCOUNT_TOKEN", "x")
+	for _, there := range []string{"vault:infra/tls.key", "op:infra/tls/key", "cmd:pass show tls"} {
+		require.NoError(t, readable(config.SecretRef(there)), there)
+	}
+
+	t.Setenv(module.Env, "1")
+	require.ErrorContains(t, readable("env:SLIPWAY_TEST_TOKEN"), "dagger call hands over what is in --secrets, before the function")
+	require.ErrorContains(t, readable("file:/x"), "before the function, as env:NAME in the configuration")
+}
+
+func TestASecretThatACommandPrints(t *testing.T) {
+	value, err := printed(t.Context(), `printf 'a\nb\n\n'`)
+	require.NoError(t, err)
+	require.Equal(t, "a\nb", value)
+	_, err = printed(t.Context(), "echo hunter2; echo locked >&2; exit 3")
+	require.EqualError(t, err, "exit status 3: locked")
+	_, err = printed(t.Context(), "true")
+	require.EqualError(t, err, "it printed nothing")
+
+	cfg := &config.Config{TLS: config.TLS{Mode: config.Given, Key: "env:SLIPWAY_TEST_NO_KEY"}}
+	_, err = TLSKey(t.Context(), cfg, &Finder{}, "")
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-005"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NO_KEY is not set")
+}
+
+func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
+	cfg := config.Default()
+	cfg.SMTP.Password, cfg.Observability.Password = "env:SLIPWAY_TEST_NO_SMTP", "env:SLIPWAY_TEST_NO_METRICS"
+	_, err := Passwords(t.Context(), cfg, &Finder{})
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-007"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, "find smtp.password: the environment variable SLIPWAY_TEST_NO_SMTP is not set")
+	require.ErrorContains(t, err, "find observability.password: the environment variable SLIPWAY_TEST_NO_METRICS is not set")
+
+	none, err := Passwords(t.Context(), config.Default(), &Finder{})
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+func TestSecretsInAFile(t *testing.T) {
+	values, err := secretLines("# ours\n\nA=b=c \n  KEY=\"-----BEGIN\\nx\\n\"\nEMPTY=\n")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"A": "b=c", "KEY": "-----BEGIN\nx\n", "EMPTY": ""}, values)
+	for text, says := range map[string]string{
+		"A=1\nhunter22": "line 2 is not NAME=value", "a b=hunter22": "line 1 is not NAME=value", "=hunter22": "line 1 is not NAME=value",
+		`A="hunter22`: "the quotes in line 1 do not fit",
+	} {
+		_, err := secretLines(text)
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "hunter22")
+	}
+
+	f := &Finder{Given: filepath.Join(t.TempDir(), "none")}
+	_, err = f.Find(t.Context(), "env:X")
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-013"})
+	f.Given = filepath.Join(t.TempDir(), "secrets.env")
+	require.NoError(t, os.WriteFile(f.Given, []byte("SLIPWAY_TEST_X=handed\n"), 0o600))
+	t.Setenv("SLIPWAY_TEST_X", "environment")
+	value, ok, err := f.handed("SLIPWAY_TEST_X")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "handed", value)
+	_, err = f.Find(t.Context(), "env:SLIPWAY_TEST_NONE")
+	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NONE is not set", "what is not in it is looked for in the environment")
+}

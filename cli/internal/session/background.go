@@ -1,0 +1,109 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/slipway-sh/slipway/cli/internal/cache"
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// How long the process in the background may take to open a session, how often it
+// looks whether the engine is still there, and for how long it waits for it.
+const (
+	lendLimit = time.Minute
+	pingEvery = 2 * time.Second
+	pingLimit = 10 * time.Second
+)
+
+// keeperFiles are the socket of the process that keeps the deployment's cluster
+// running on the engine that is used, and the log of one in the background.
+func keeperFiles(deployment string) (socket, log string, err error) {
+	dir, err := cache.Dir()
+	if err != nil {
+		return "", "", fmt.Errorf("find the user's cache: %w", err)
+	}
+	sum := sha256.Sum256([]byte(deployment + "\n" + os.Getenv(daggercli.EnvRunner)))
+	dir = filepath.Join(dir, "keepers")
+	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
+}
+
+// codeBackground: the process that was to keep the cluster running in the
+// background did not start.
+const codeBackground fault.Code = "DEP-006"
+
+// background starts a process that lends a session until slipway cluster --stop.
+func (s *Session) background(ctx context.Context, io console.Streams) (*keeper.Client, error) {
+	socket, log, err := keeperFiles(s.of.Deployment)
+	if err != nil {
+		return nil, err
+	}
+	failed := func(class fault.Class, err error) error {
+		return &fault.Fault{Code: codeBackground, Class: class, Op: "keep the cluster running in the background", Err: err,
+			Fix: "correct that, then run the same command again"}
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(log), 0o700)
+	}
+	if err != nil {
+		return nil, failed(fault.Preflight, err)
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, failed(fault.Preflight, err)
+	}
+	defer func() { _ = out.Close() }()
+	child := exec.Command(self, append([]string{"cluster", "--lend"}, s.of.Args...)...) //nolint:noctx // it outlives this process
+	child.Stdout, child.Stderr = out, out
+	child.SysProcAttr = detached()
+	if s.of.Stdin != nil {
+		child.Stdin = bytes.NewReader(s.of.Stdin)
+	}
+	if err := child.Start(); err != nil {
+		return nil, failed(fault.Preflight, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = child.Wait() // ProcessState has it
+	}()
+	limit := time.After(lendLimit)
+	for {
+		found, err := keeper.Find(ctx, socket)
+		if found != nil {
+			return found, nil
+		}
+		if err != nil {
+			return nil, errors.Join(err, child.Process.Kill())
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+			continue
+		case <-ended:
+			text, err := os.ReadFile(log)
+			if told := containers.ToldFault(string(text)); told != nil {
+				return nil, fmt.Errorf("keep the cluster running in the background: %w", told)
+			}
+			return nil, failed(fault.Preflight, errors.Join(fmt.Errorf("%s: %s", child.ProcessState, containers.Complaint(string(text))), err))
+		case <-limit:
+			err = fmt.Errorf("process %d opened no session within %s; its log is %s", child.Process.Pid, lendLimit, log)
+			err = failed(fault.Timeout, err)
+		case <-io.Stop:
+			err = console.ErrInterrupted
+		}
+		return nil, errors.Join(err, child.Process.Kill())
+	}
+}

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// Publish ends a command after which the cluster is to run on: its ports are
+// published, and ready is called with them. A run that did not start it leaves nothing
+// running that it began.
+func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready func(ports []int), runErr error) error {
+	if s.of.Lifetime == Ends {
+		return runErr
+	}
+	ports, err := c.ClusterPorts()
+	if err != nil || s.of.Lifetime == AfterRun && !c.NodeRuns() {
+		return errors.Join(runErr, err)
+	}
+	if err := s.Joined.Publish(ctx); err != nil {
+		return errors.Join(runErr, err)
+	}
+	s.ends = false
+	ready(ports)
+	return runErr
+}
+
+// Lend runs the cluster and lends the session in which it does, until it is told
+// to stop; with wait, the cluster comes up when somebody asks for it.
+func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Conductor, wait bool, ready func(ports []int)) (err error) {
+	if wait {
+		defer func() { containers.TellFault(io.Err, err) }() // to the process that started this one
+	}
+	until, release := console.UntilInterrupt(ctx, io.Stop)
+	defer release()
+	if err := c.FreePorts(until); err != nil {
+		return err
+	}
+	own, err := c.ClusterPorts()
+	if err != nil {
+		return err
+	}
+	up := func() { ready(own) }
+	if s.own == nil { // below dagger run
+		return errors.Join(c.Up(until, up), c.Down(ctx))
+	}
+	socket, log, err := keeperFiles(s.of.Deployment)
+	if err != nil {
+		return err
+	}
+	kept := keeper.Kept{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
+	if wait {
+		kept.Log = log
+	}
+	k, err := keeper.Keep(until, socket, kept, &s.log, func(ready func()) error {
+		err := c.Up(until, ready)
+		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
+			err = NoEngine(fmt.Errorf("it gave the cluster up: %w", err))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(until, func() { k.End(nil) })
+	go func() { k.End(watchEngine(until, c, k)) }()
+	if !wait {
+		go func() {
+			if k.Publish(until) == nil {
+				up()
+			}
+		}()
+	}
+	<-k.Done()
+	if work := k.Working(); work != "" {
+		fmt.Fprintf(io.Err, "slipway: waiting for %s; interrupt again to stop at once\n", work)
+	}
+	k.Drain(ctx)
+	return errors.Join(k.Cause(), c.Down(ctx), k.Close())
+}
+
+// watchEngine returns when the engine, or the cluster that was there, does not
+// answer any more, or the keeper can't be found; nil when ctx ends.
+func watchEngine(ctx context.Context, c *conductor.Conductor, k *keeper.Keeper) error {
+	for {
+		select {
+		case <-time.After(pingEvery):
+		case <-ctx.Done():
+			return nil
+		}
+		limited, cancel := context.WithTimeout(ctx, pingLimit)
+		err := c.Ping(limited)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return NoEngine(fmt.Errorf("it does not answer any more: %w", err))
+		case !k.Found():
+			return errors.New("its socket is gone")
+		}
+	}
+}
+
+// Stop ends the process that keeps a deployment's cluster running. It is no error that
+// there is none.
+func Stop(ctx context.Context, out io.Writer, deployment string) error {
+	socket, _, err := keeperFiles(deployment)
+	if err != nil {
+		return err
+	}
+	found, err := keeper.Find(ctx, socket)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		fmt.Fprintf(out, "the cluster of deployment %s does not run\n", deployment)
+		return nil
+	}
+	if err := found.Stop(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the cluster of deployment %s is stopped\n", deployment)
+	return nil
+}
+
+// EndWithRun has the session that was joined end with this process: there is no
+// cluster any more.
+func (s *Session) EndWithRun() { s.ends = true }

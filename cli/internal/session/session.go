@@ -1,0 +1,148 @@
+// Package session opens a session on the Dagger engine, or joins the one in which a
+// deployment's cluster runs in the background.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/containers/keeper"
+)
+
+// Lifetime says for how long a local cluster that a command starts is to run.
+type Lifetime int
+
+const (
+	Ends       Lifetime = iota // it ends with the command, unless it ran before
+	Foreground                 // this process lends its session until it ends
+	AfterRun                   // it runs on in the background, also after a run that failed
+	Background                 // the same, if it comes up
+)
+
+// Options are what a session is for.
+type Options struct {
+	Deployment string
+	Lifetime   Lifetime
+	Workflow   string   // of a run that changes something; empty: none
+	Args       []string // flags that have a process in the background work on the same
+	Stdin      []byte   // what it reads
+	Verbose    bool
+}
+
+// Session is a session on the Dagger engine.
+type Session struct {
+	Client *dagger.Client
+	Joined *keeper.Client // of the process that owns the session; nil: this one does
+
+	of    Options
+	leave func()
+	ends  bool       // the session that was joined is to end with this process
+	own   *opened    // the session that this process lends; nil: none
+	log   keeper.Log // of that session
+}
+
+// Open connects to the engine: in the session in which the deployment's cluster runs
+// in the background, if there is one, else in one of its own. The caller closes it.
+func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err error) {
+	s = &Session{of: of}
+	log := console.EngineLog(io.Err, of.Verbose)
+	leave := func() {}
+	switch {
+	case os.Getenv(daggercli.EnvSession) != "": // dagger run, or the module
+		if s.of.Lifetime != Ends && s.of.Lifetime != Foreground {
+			return nil, usage.Errorf("%s names a session, and nothing outlives that", daggercli.EnvSession)
+		}
+	case s.of.Lifetime == Foreground:
+		leave, err = s.open(ctx, log)
+	default:
+		leave, err = s.join(ctx, io, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Client, err = connect(ctx, log); err != nil {
+		leave()
+		return nil, err
+	}
+	s.leave = leave
+	return s, nil
+}
+
+// Close leaves the session, and ends it if nothing is to outlive this process.
+func (s *Session) Close() {
+	_ = s.Client.Close()
+	s.leave()
+}
+
+// open prepares connect for a session that this process opens and may lend.
+func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err error) {
+	socket, _, err := keeperFiles(s.of.Deployment)
+	if err != nil {
+		return nil, err
+	}
+	if other, err := keeper.Find(ctx, socket); err != nil || other != nil {
+		return nil, errors.Join(err, other.Already())
+	}
+	if s.own, err = openSession(ctx, io.MultiWriter(log, &s.log)); err != nil {
+		return nil, err
+	}
+	return s.own.end, enter(s.own.Session)
+}
+
+// join prepares connect to join the session of the process that keeps the
+// deployment's cluster running; where none does, one is started if it is to.
+func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (leave func(), err error) {
+	socket, _, err := keeperFiles(s.of.Deployment)
+	if err != nil {
+		if s.of.Lifetime == Ends {
+			return func() {}, nil // who has no cache has no keeper
+		}
+		return nil, err
+	}
+	if s.Joined, err = keeper.Find(ctx, socket); err != nil {
+		return nil, err
+	}
+	if s.Joined == nil && s.of.Lifetime != Ends {
+		if s.Joined, err = s.background(ctx, io); err != nil {
+			return nil, err
+		}
+		s.ends = true // until the cluster is there
+	}
+	if s.Joined == nil {
+		return func() {}, nil
+	}
+	left, err := s.Joined.Attend(ctx, s.of.Workflow, log)
+	if err != nil && s.ends {
+		return nil, errors.Join(err, s.Joined.Stop(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := enter(s.Joined.Session); err != nil {
+		left()
+		return nil, err
+	}
+	return func() {
+		left()
+		if !s.ends {
+			return
+		}
+		if err := s.Joined.Stop(context.WithoutCancel(ctx)); err != nil {
+			fmt.Fprintf(io.Err, "slipway: stop the cluster that process %d keeps running: %v\n", s.Joined.PID, err)
+		}
+	}, nil
+}
+
+// enter lets the SDK connect to a session.
+func enter(s keeper.Session) error {
+	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, s.Token))
+}

@@ -1,0 +1,180 @@
+// Package source says where a command's configuration comes from, and reads it.
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// CodeUnreadable: the configuration file cannot be read.
+const CodeUnreadable fault.Code = "CFG-003"
+
+// EnvDeployment names the deployment to work on, where no flag does.
+const EnvDeployment = "SLIPWAY_DEPLOYMENT"
+
+// codeOtherName: a stored configuration names another deployment than the one it is
+// stored under, so that its state would be another deployment's.
+const codeOtherName fault.Code = "CFG-011"
+
+// Registries are what a configuration may name.
+type Registries struct {
+	Providers *providers.Registry
+	// Stores open the buckets with deployments' state, by the scheme of their URLs.
+	Stores map[string]store.Opener
+}
+
+// Source is the configuration that a command works on, as its flags say.
+type Source struct {
+	Registries
+	File       string // path, "-" or ""
+	Deployment string // of --deployment, or as something else chose it
+	Name       string
+	State      string // URL of the bucket; replaces the configuration's
+
+	Stored bool   // File is the configuration stored under Deployment
+	Stdin  []byte // the configuration that was read from standard input
+
+	flags *pflag.FlagSet
+}
+
+// AddFlags declares the flags that say which configuration is taken; see choose.
+func (s *Source) AddFlags(set *pflag.FlagSet) {
+	s.flags = set
+	set.StringVarP(&s.File, "config", "c", "", "the deployment's configuration, YAML; - is standard input; every setting has a default")
+	set.StringVar(&s.Deployment, "deployment", "", "a deployment of slipway configure, by name; env "+EnvDeployment)
+}
+
+// AddOverrides declares the flags that replace what the configuration says of the
+// deployment's name and of where its state is.
+func (s *Source) AddOverrides(set *pflag.FlagSet) {
+	set.StringVarP(&s.Name, "name", "n", "", "name of the deployment: one of slipway configure, or a new one; with --config it replaces the name there")
+	set.StringVar(&s.State, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
+}
+
+// Load reads and validates the configuration. One of an older version is told of.
+func (s *Source) Load(io console.Streams) (*config.Config, error) {
+	data, err := s.Read(io)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := s.Parse(data, s.printMigration(io.Err))
+	if err != nil {
+		return nil, err
+	}
+	return cfg, s.CheckName(cfg)
+}
+
+// FileName is the configuration's, for messages.
+func (s *Source) FileName() string {
+	if s.File == "-" {
+		return "standard input"
+	}
+	return s.File
+}
+
+// Read reads the configuration that is taken; there is nothing in it when that is
+// none.
+func (s *Source) Read(streams console.Streams) (data []byte, err error) {
+	if err := s.choose(streams.Err); err != nil {
+		return nil, err
+	}
+	switch s.File {
+	case "":
+	case "-":
+		data, err = Contents("-", streams)
+		s.Stdin = data
+	default:
+		data, err = os.ReadFile(s.File)
+	}
+	if err != nil {
+		fix := "give the path of a file that exists: --config slipway.yaml"
+		if s.Stored {
+			fix = "give yourself access to the file, or choose another deployment: slipway use NAME"
+		}
+		return nil, &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: "read the configuration", Fix: fix, Err: err}
+	}
+	return data, nil
+}
+
+// Parse validates a configuration.
+func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Config, error) {
+	name := s.Name
+	if s.Stored { // and so it has that name, or should
+		name = ""
+	}
+	opts := config.Options{File: s.FileName(), Name: name, StateURL: s.State, Stores: map[string][]string{}, Env: os.LookupEnv, Migrated: migrated}
+	if module.Active() {
+		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
+	}
+	buckets := store.Options{Openers: s.Stores}
+	for scheme, opener := range buckets.Openers {
+		opts.Stores[scheme] = opener.Credentials()
+	}
+	opts.Store = func(url string) error {
+		_, err := store.CheckURL(url, buckets)
+		return err
+	}
+	registry := s.Providers
+	opts.Providers = registry.Names()
+	opts.Section = registry.Validate
+	opts.Steps = func(name string, section json.RawMessage) (map[string][]string, error) {
+		provider, err := registry.Get(name)
+		if errors.Is(err, &fault.Fault{Code: providers.CodeNoInstall}) {
+			return nil, nil // it has no steps yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		return conductor.Steps(provider, section)
+	}
+	return config.Load(data, opts)
+}
+
+// CheckName refuses a configuration that is stored under another name than its own.
+func (s *Source) CheckName(cfg *config.Config) error {
+	if !s.Stored || cfg.Global.Name == s.Deployment {
+		return nil
+	}
+	return &fault.Fault{Code: codeOtherName, Class: fault.Usage, Op: "read " + s.File,
+		Fix: fmt.Sprintf("set global.name to %s there, or rename the file to %s.yaml", s.Deployment, cfg.Global.Name),
+		Err: fmt.Errorf("it is kept as deployment %s, and global.name in it is %s: its state would be that one's", s.Deployment, cfg.Global.Name)}
+}
+
+// Path is a path in the configuration: relative to the configuration's own directory.
+func (s *Source) Path(path string) string {
+	if s.File != "" && s.File != "-" && !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(s.File), path)
+	}
+	return path
+}
+
+// printMigration says that a configuration was read as if it had been migrated.
+func (s *Source) printMigration(w io.Writer) func([]migrate.Change) {
+	return func(changes []migrate.Change) {
+		fmt.Fprintf(w, "slipway: %s is of an older version; it is read as if it were of %s:\n", s.FileName(), config.APIVersion)
+		for _, c := range changes {
+			fmt.Fprintf(w, "  %s\n", c)
+		}
+		which := "--config " + shell.Quote(s.File)
+		if s.Stored {
+			which = "--deployment " + s.Deployment
+		}
+		fmt.Fprintf(w, "  slipway config migrate %s writes it so\n", which)
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+type kubeconfigOptions struct {
+	deployment     deployment.Flags
+	output, server string
+}
+
+func newKubeconfig(p *Program) *cobra.Command {
+	var o kubeconfigOptions
+	cmd := &cobra.Command{Use: "kubeconfig", Short: "Prints the administrator's access to the cluster", Args: noArgs, RunE: run("", o.run)}
+	addDeployment(cmd, p, &o.deployment)
+	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "file to write with mode 0600; - is standard output")
+	cmd.Flags().StringVar(&o.server, "server", "", "server URL to write into it, such as https://127.0.0.1:6443")
+	return cmd
+}
+
+func (o *kubeconfigOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if o.server != "" && !isServer(o.server) {
+		return usage.Errorf("--server is %q; give https:// (or http://), a host and at most a port and a path, such as https://127.0.0.1:6443", o.server)
+	}
+	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		text, err := d.Kubeconfig(ctx, o.server)
+		if err != nil {
+			return err
+		}
+		if o.output == "-" {
+			_, err = fmt.Fprint(io.Out, text)
+			return err
+		}
+		return writeSecret(o.output, text)
+	})
+}
+
+// isServer tells whether text is a URL that kubectl takes for a server's.
+func isServer(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
+		u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// writeSecret replaces a file by one that only its owner reads; a failure leaves
+// what was there.
+func writeSecret(file, text string) error {
+	if err := atomicfile.Write(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}

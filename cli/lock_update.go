@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/lock/update"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+func newLockUpdate() *cobra.Command {
+	var file, platform string
+	cmd := &cobra.Command{
+		Use: "update", Short: "Looks for public origins that a lock.yaml does not have", Args: noArgs,
+		RunE: run("", func(ctx context.Context, io console.Streams, _ []string) error {
+			return updateLock(ctx, io, file, platform)
+		}),
+	}
+	cmd.Flags().StringVar(&file, "file", "containers/lock/lock.yaml", "the lock.yaml to complete")
+	cmd.Flags().StringVar(&platform, "platform", "linux/amd64", "linux/amd64 or linux/arm64")
+	return cmd
+}
+
+// codeNoLock: there is no `lock.yaml` at that path.
+const codeNoLock fault.Code = "LCK-002"
+
+// updateLock enters what two public sources agree on, and says what it could not
+// find out. The file changes only when something was found.
+func updateLock(ctx context.Context, io console.Streams, file, platform string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return &fault.Fault{Code: codeNoLock, Class: fault.Usage, Op: "read the lock", Err: err,
+			Fix: "give the path of a lock.yaml: slipway lock update --file containers/lock/lock.yaml"}
+	}
+	unusable := func(op string, err error) error {
+		return &fault.Fault{Code: lock.CodeFile, Class: fault.Usage, Op: op + " " + file, Err: err,
+			Fix: "correct the file, or give another lock.yaml that you may write: slipway lock update --file PATH"}
+	}
+	pins, err := lock.Parse(text)
+	if err != nil {
+		return unusable("read", err)
+	}
+	findings, err := update.Public().Resolve(ctx, pins, platform)
+	if err != nil {
+		return err
+	}
+	entered := 0
+	for _, f := range findings {
+		if f.Problem != "" {
+			fmt.Fprintf(io.Out, "%s: not entered: %s\n", f.Name, f.Problem)
+			continue
+		}
+		entered++
+		fmt.Fprintf(io.Out, "%s: %s %s\n", f.Name, f.Place, f.Digest)
+	}
+	if entered == 0 {
+		fmt.Fprintf(io.Out, "%s is left as it is\n", file)
+		return nil
+	}
+	text, err = update.Enter(text, findings)
+	if err != nil {
+		return unusable("complete", err)
+	}
+	if err := atomicfile.Write(file, text, 0o644); err != nil {
+		return unusable("write", err)
+	}
+	return nil
+}

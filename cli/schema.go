@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/config"
+)
+
+func newSchema(p *Program) *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Prints the configuration's JSON schema", Args: noArgs,
+		RunE: run("", func(_ context.Context, io console.Streams, _ []string) error {
+			text, err := config.Schema(p.Providers.Settings())
+			if err == nil {
+				_, err = io.Out.Write(text)
+			}
+			return err
+		}),
+	}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+)
+
+type toolchainOptions struct {
+	deployment deployment.Flags
+	id         string
+}
+
+func newToolchain(p *Program) *cobra.Command {
+	var o toolchainOptions
+	cmd := &cobra.Command{
+		Use: "toolchain [flags] -- COMMAND…", Short: "Runs a command in the container in which every step runs",
+		DisableFlagsInUseLine: true, RunE: run("", o.run),
+	}
+	addDeployment(cmd, p, &o.deployment)
+	cmd.Flags().StringVar(&o.id, "id", "", "write the container's Dagger id to this file instead of running a command")
+	_ = cmd.Flags().MarkHidden("id")
+	return cmd
+}
+
+func (o *toolchainOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	if o.id == "" && len(args) == 0 {
+		return usage.Errorf("give a command, such as: slipway toolchain -- kubectl get pods -A (for a shell: dagger call toolchain terminal)")
+	}
+	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		if o.id != "" {
+			text, err := d.ToolchainID(ctx)
+			return writeID(o.id, text, err)
+		}
+		text, err := d.Shell(ctx, args)
+		fmt.Fprint(io.Out, text)
+		return err
+	})
+}
+
+func writeID(file, text string, err error) error {
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o600)
+}

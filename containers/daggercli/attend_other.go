@@ -1,0 +1,18 @@
+//go:build !unix
+
+package daggercli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// shields tells whether this system has process groups.
+const shields = false
+
+// attend is not there.
+func attend(string, []string, time.Duration, io.Reader, *os.File, *os.File) (int, error) {
+	return 0, errors.ErrUnsupported
+}

@@ -1,0 +1,108 @@
+package incontainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+)
+
+// How often a holder of the lock gives a sign of life, and for how long one is
+// good. The holder is a process beside the steps of its run, on a machine that
+// may be very busy.
+const (
+	lockBeat = 3 * time.Second
+	lockTTL  = 20 * time.Second
+)
+
+// DefaultLockTimeout is how long a run waits by default for a holder that is alive: the
+// engine takes some seconds to end the session of a client that was killed, and
+// until then that run goes on.
+const DefaultLockTimeout = 15 * time.Second
+
+// openLock is the deployment's lock in its store.
+func openLock(s *store.Store, errw io.Writer) *lock.Lock {
+	return lock.New(s, lock.Options{Beat: lockBeat, TTL: lockTTL, Waiting: func(r lock.Record, d time.Duration) {
+		fmt.Fprintf(errw, "slipway: infrastructure/lock: %s gave no sign of life; waiting up to %s for one\n", r.Holder, d.Round(time.Second))
+	}})
+}
+
+// hold takes the lock, listens on a port, and
+// gives the lock up when it is told to stop. A store that does not let it is a
+// fault of class Preflight: the run has changed nothing yet.
+func hold(ctx context.Context, errw io.Writer, stop <-chan struct{}, s *store.Store, who lock.Holder, patience time.Duration) error {
+	held, lease, err := acquire(ctx, errw, stop, openLock(s, errw), who, patience)
+	if err != nil {
+		return store.Preflight(err)
+	}
+	err = listenWhile(held, stop)
+	return errors.Join(err, lease.Release(ctx))
+}
+
+// acquire takes the lock. A holder that gave a sign of life a moment ago may have
+// been killed since: it is held to be alive only when it gives another one, and
+// goes on to do so after patience; it is taken for dead when it gives none until
+// the last one is good no more.
+func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, patience time.Duration) (context.Context, *lock.Lease, error) {
+	var last *lock.HeldError // as it was seen last
+	var changed time.Time    // when that was new; zero: never
+	for started := time.Now(); ; {
+		held, lease, err := l.Acquire(ctx, who)
+		now, isHeld := errors.AsType[*lock.HeldError](err)
+		if !isHeld {
+			return held, lease, err
+		}
+		if last == nil {
+			fmt.Fprintf(errw, "slipway: infrastructure/lock: waiting for %s\n", now)
+		} else if now.Record.Generation != last.Record.Generation || !now.Record.Beat.Equal(last.Record.Beat) {
+			changed = time.Now()
+		}
+		last = now
+		if !changed.IsZero() && time.Since(changed) < lockBeat && time.Since(started) >= patience {
+			return nil, nil, err
+		}
+		select {
+		case <-time.After(lockBeat / 4):
+		case <-stop:
+			return nil, nil, err
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// listenWhile listens on containers.HoldPort until stop is closed or ctx ends.
+func listenWhile(ctx context.Context, stop <-chan struct{}) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(containers.HoldPort)))
+	if err != nil {
+		return fmt.Errorf("tell that the lock is held: %w", err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			_ = conn.Close()
+		}
+	}()
+	select {
+	case <-stop:
+		err = nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	_ = listener.Close()
+	<-served
+	return err
+}

@@ -1,0 +1,87 @@
+package incontainer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/state"
+)
+
+// holder runs `slipway state hold` until stop is closed.
+func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan error, said *strings.Builder) {
+	t.Helper()
+	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
+	screen := progress.Open(said, progress.Options{})
+	go func() {
+		err := hold(t.Context(), screen, stop, volume(t, root), lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
+		containers.TellFault(screen, err)
+		ended <- err
+	}()
+	return stop, ended, said
+}
+
+// volume is the store in a state volume.
+func volume(t *testing.T, root string) *store.Store {
+	t.Helper()
+	s, err := state.Place{Volume: root}.Open(t.Context())
+	require.NoError(t, err)
+	return s
+}
+
+func TestOneRunHoldsTheLock(t *testing.T) {
+	root := t.TempDir()
+	stop, first, _ := holder(t, root, "r1")
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(containers.HoldPort)))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond, "it listens once it has the lock")
+
+	_, second, said := holder(t, root, "r2")
+	err := <-second
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.ErrorContains(t, err, "u@h (install, run r1)")
+	told := containers.ToldFault(said.String())
+	require.NotNil(t, told, said.String())
+	require.Equal(t, lock.CodeHeld, told.Code)
+
+	close(stop)
+	require.NoError(t, <-first)
+	l := openLock(volume(t, root), said)
+	current, err := l.Current(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, current, "it gave the lock up")
+}
+
+func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
+	root := t.TempDir()
+	_, first, said := holder(t, root, "r1")
+	l := openLock(volume(t, root), said)
+	require.Eventually(t, func() bool {
+		r, err := l.Current(t.Context())
+		return err == nil && r != nil
+	}, 10*time.Second, 10*time.Millisecond)
+	_, err := l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	require.NoError(t, err)
+	select {
+	case err = <-first:
+	case <-time.After(4 * lockBeat):
+		t.Fatal("the holder goes on")
+	}
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	require.False(t, errors.Is(err, context.Canceled))
+}

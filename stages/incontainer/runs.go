@@ -1,0 +1,105 @@
+package incontainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/state"
+)
+
+// storedRuns is `slipway state runs`: all runs, or one of them with its attempts.
+func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (any, error) {
+	live, err := liveRun(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if run == "" {
+		return listedRuns(ctx, s, live)
+	}
+	if _, err := report.IDTime(run); err != nil {
+		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
+	}
+	out := contract.RunDetail{ID: run}
+	if out.Record, err = storedRecord(ctx, s, run, live); err != nil {
+		return nil, err
+	}
+	out.Attempts, err = journal.On(s, deployment).Run(ctx, run)
+	if err != nil { // what can be read is shown, and what cannot is named
+		out.Problems = append(out.Problems, err.Error())
+	}
+	for i := range out.Attempts {
+		if a := &out.Attempts[i]; a.Status == journal.Running && run != live {
+			a.Status = journal.Interrupted
+		}
+	}
+	if out.Record == nil && len(out.Attempts) == 0 && len(out.Problems) == 0 {
+		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run",
+			Err: fmt.Errorf("there is no run %s", run), Fix: "slipway runs lists them"}
+	}
+	return out, nil
+}
+
+// recordsAtOnce is how many records of runs are read at the same time.
+const recordsAtOnce = 8
+
+// listedRuns are all runs, the oldest first. One without a record ended before it
+// had the lock: it did nothing, and is left out.
+func listedRuns(ctx context.Context, s *store.Store, live string) ([]contract.RunSummary, error) {
+	ids, err := state.Runs(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("list the runs: %w", err)
+	}
+	records := make([]*report.Run, len(ids))
+	var group errgroup.Group
+	group.SetLimit(recordsAtOnce)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			records[i], err = storedRecord(ctx, s, id, live)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	runs := []contract.RunSummary{}
+	for i, record := range records {
+		if record != nil {
+			runs = append(runs, contract.Summarise(ids[i], record))
+		}
+	}
+	return runs, nil
+}
+
+// storedRecord is the record of a run; nil when it left none. live is the run that
+// goes on.
+func storedRecord(ctx context.Context, s *store.Store, run, live string) (*report.Run, error) {
+	data, err := state.File(ctx, s, run, report.RecordFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run %s: %w", run, err)
+	}
+	return completed(ctx, s, run, live, data)
+}
+
+// writeJSON is how a state command answers.
+func writeJSON(file string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return os.WriteFile(file, data, 0o644)
+}

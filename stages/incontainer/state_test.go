@@ -1,0 +1,82 @@
+package incontainer
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/state"
+)
+
+// TestState_ofARunWithoutAnEnd: status, report and runs say that it runs while it
+// holds the lock, and that it was interrupted when it does not.
+func TestState_ofARunWithoutAnEnd(t *testing.T) {
+	root := t.TempDir()
+	r := &report.Run{ID: "20260102-030405-a1b2c3", Workflow: "install", Deployment: "blue", Started: time.Now(), Outcome: report.Running}
+	r.Plan([]pipeline.Node{{Key: pipeline.Key{Stage: "a", Name: "done"}}, {Key: pipeline.Key{Stage: "a", Name: "working"}}, {Key: pipeline.Key{Stage: "a", Name: "waiting"}}})
+	record, err := r.Encode()
+	require.NoError(t, err)
+	s, place := volume(t, root), state.Place{Volume: root}
+	require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{
+		report.RecordFile:          record,
+		"steps/a.done/result.json": []byte(`{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z"}`),
+		"steps/a.working/log.txt":  []byte("working\n"),
+	}))
+	_, err = journal.On(s, "blue").Begin(t.Context(), r.ID, "a", "working", journal.Digests{})
+	require.NoError(t, err)
+
+	says := func(outcome, working string) {
+		t.Helper()
+		stored, err := show(t.Context(), place, s)
+		require.NoError(t, err)
+		var text bytes.Buffer
+		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
+		require.NoError(t, status.Text(&text))
+		require.Contains(t, text.String(), ": "+outcome+", run")
+		require.Regexp(t, "a/done +succeeded", text.String())
+		require.Regexp(t, "a/working +"+working, text.String())
+		require.Regexp(t, "a/waiting +pending", text.String())
+
+		out := filepath.Join(t.TempDir(), "report")
+		require.NoError(t, reportRun(t.Context(), s, "", out))
+		summary, err := os.ReadFile(filepath.Join(out, report.SummaryFile))
+		require.NoError(t, err)
+		require.Contains(t, string(summary), ": "+outcome+", run "+r.ID)
+
+		list, err := storedRuns(t.Context(), s, "blue", "")
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.EqualValues(t, outcome, list.([]contract.RunSummary)[0].Outcome)
+
+		one, err := storedRuns(t.Context(), s, "blue", r.ID)
+		require.NoError(t, err)
+		detail := one.(contract.RunDetail)
+		require.EqualValues(t, outcome, detail.Record.Outcome)
+		require.Len(t, detail.Attempts, 1)
+		require.EqualValues(t, working, detail.Attempts[0].Status)
+	}
+	says("interrupted", "interrupted")
+
+	l := openLock(s, io.Discard)
+	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: r.ID})
+	require.NoError(t, err)
+	says("running", "running")
+	require.NoError(t, lease.Release(t.Context()))
+	says("interrupted", "interrupted")
+
+	_, lease, err = l.Acquire(t.Context(), lock.Holder{Run: "20260102-040506-d4e5f6"})
+	require.NoError(t, err)
+	says("interrupted", "interrupted") // another run holds it
+	require.NoError(t, lease.Release(t.Context()))
+}

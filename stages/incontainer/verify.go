@@ -1,0 +1,101 @@
+package incontainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// Verify looks at the earlier results of all steps of an install, with as many at a
+// time as the graph allows.
+type Verify struct {
+	Providers *providers.Registry
+	Steps     *step.Registry
+	Dirs      step.Dirs
+}
+
+// Run carries out the plan in a file and writes what holds to another. A fault is
+// written to screen for the conductor, too.
+func (v *Verify) Run(ctx context.Context, planFile, resultFile string, screen io.Writer) (err error) {
+	defer func() { containers.TellFault(screen, err) }()
+	data, err := os.ReadFile(planFile)
+	if err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	var plan contract.Plan
+	if err := json.Unmarshal(data, &plan); err != nil {
+		return fmt.Errorf("decode the plan: %w", err)
+	}
+	found, err := v.perform(ctx, plan, screen)
+	if err != nil {
+		return err
+	}
+	return writeJSON(resultFile, found)
+}
+
+// perform carries out plan and writes to screen how far it is.
+func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writer) (contract.Verified, error) {
+	var found contract.Verified
+	cfg, err := config.Load(plan.Config, config.Options{File: "the plan", Providers: v.Providers.Names(), Section: v.Providers.Validate})
+	if err != nil {
+		return found, err
+	}
+	provider, err := v.Providers.Get(cfg.Provider)
+	if err != nil {
+		return found, err
+	}
+	release, err := platform.Load(os.DirFS(v.Dirs.Platform))
+	if err != nil {
+		return found, err
+	}
+	tell := &looker{screen: screen, running: map[string]bool{}}
+	run := func(ctx context.Context, req contract.Request) contract.Result {
+		return step.Perform(ctx, v.Steps, req, v.Dirs, io.Discard) // each has its log
+	}
+	found, err = conductor.Verify(ctx, plan, cfg, provider, release, run, tell.observe)
+	if err != nil {
+		return found, err
+	}
+	tell.say("%d of %d earlier results hold", len(found.Steps), found.Total)
+	return found, nil
+}
+
+// looker tells which earlier results are being looked at.
+type looker struct {
+	screen  io.Writer
+	hold    int
+	running map[string]bool
+}
+
+func (l *looker) observe(e pipeline.Event) {
+	key := e.Result.String()
+	if e.Status == pipeline.Running {
+		l.running[key] = true
+	} else {
+		delete(l.running, key)
+		if e.Status == pipeline.Reused {
+			l.hold++
+		}
+	}
+	if len(l.running) > 0 {
+		l.say("%d earlier results hold; looking at %s", l.hold, strings.Join(slices.Sorted(maps.Keys(l.running)), ", "))
+	}
+}
+
+func (l *looker) say(format string, args ...any) {
+	fmt.Fprintf(l.screen, "slipway: infrastructure/verify: "+format+"\n", args...)
+}

@@ -1,0 +1,33 @@
+// Package registry holds the steps that Slipway has.
+package registry
+
+import (
+	"io"
+
+	"k8s.io/klog/v2"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
+	localsteps "github.com/slipway-sh/slipway/providers/local/steps"
+	"github.com/slipway-sh/slipway/stages/diagnosis"
+	"github.com/slipway-sh/slipway/stages/infrastructure"
+	"github.com/slipway-sh/slipway/stages/orchestrator"
+	"github.com/slipway-sh/slipway/stages/postorchestrator"
+	"github.com/slipway-sh/slipway/stages/preorchestrator"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// All are the steps, whose state is in a volume or in one of these stores.
+func All(stores map[string]store.Opener) *step.Registry {
+	reg := step.Registry{Stores: stores}
+	infrastructure.Register(&reg)
+	localsteps.Register(&reg)
+	preorchestrator.Register(&reg)
+	orchestrator.Register(&reg)
+	postorchestrator.Register(&reg)
+	diagnosis.Register(&reg)
+	// client-go logs every connection that it could not make; the steps retry and say
+	// themselves what they wait for.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	return &reg
+}
