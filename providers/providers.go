@@ -1,7 +1,7 @@
 // Package providers says what a provider is: where a platform is installed. A
 // provider owns its section of the user's config and its Terraform root; what
-// it does beyond that it offers through optional interfaces. Providers are
-// light: their step code is in <name>/steps and runs in a container.
+// it does beyond that it offers through optional interfaces. A provider
+// contributes data; the code that works with it is in the steps.
 package providers
 
 import (
@@ -89,16 +89,18 @@ type ClusterServer interface {
 	Node(d Deployment) NodeSpec
 }
 
-// Extra names a step of the provider's own.
-type Extra struct {
-	Stage string // "infrastructure"
-	Step  string // "local-addons"
+// Addons bring what a fresh cluster lacks, such as name service and storage, once
+// its API answers.
+type Addons struct {
+	// Manifests are templates (text/template) of YAML, by file name. In them, .NAME
+	// is one of Values, and image "NAME" an image's reference by digest.
+	Manifests map[string]string `json:"manifests"`
+	Values    map[string]string `json:"values"`
 }
 
-// AddonsStep is a Provider whose fresh cluster lacks name service or storage: the
-// step, which takes contract.ClusterInput, brings them once the API answers.
-type AddonsStep interface {
-	Addons() Extra
+// AddonsProvider is a Provider whose fresh cluster lacks something.
+type AddonsProvider interface {
+	Addons() (Addons, error)
 }
 
 // CodeUnknown: the provider does not exist.

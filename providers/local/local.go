@@ -123,11 +123,22 @@ func (Provider) Node(d providers.Deployment) providers.NodeSpec {
 	return providers.NodeSpec{Alias: Alias, Ports: s.Ports, Mirror: s.RegistryMirror}
 }
 
-// Addons names the step that brings name service and storage.
-func (Provider) Addons() providers.Extra {
-	return providers.Extra{Stage: "infrastructure", Step: "local-addons"}
+// Addons are name service and storage.
+func (Provider) Addons() (providers.Addons, error) {
+	out := providers.Addons{
+		Manifests: map[string]string{},
+		Values:    map[string]string{"Address": DNSAddress, "Domain": DNSDomain, "Class": StorageClass, "Path": VolumesPath},
+	}
+	entries, err := addonFiles.ReadDir("addons")
+	for _, e := range entries {
+		var text []byte
+		if text, err = addonFiles.ReadFile("addons/" + e.Name()); err != nil {
+			break
+		}
+		out.Manifests[e.Name()] = string(text)
+	}
+	if err != nil {
+		return out, fmt.Errorf("read the add-ons of provider local: %w", err)
+	}
+	return out, nil
 }
-
-// AddonManifests are the templates of the manifests that the addons step
-// applies.
-func AddonManifests() fs.FS { return addonFiles }

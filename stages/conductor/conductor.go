@@ -114,7 +114,6 @@ type Conductor struct {
 	// inProcess runs a step in this process, to verify its earlier result; nil in
 	// every conductor but that of infrastructure/verify.
 	inProcess func(context.Context, contract.Request) contract.Result
-	keyGiven  bool     // a TLSKey is there, whether or not it is in the options
 	given     []string // the names of the Given, whether or not they are in the options
 	mu        sync.Mutex
 }
@@ -127,7 +126,6 @@ func New(opts Options) *Conductor {
 			Name: opts.Config.Global.Name, Scale: opts.Config.Global.Scale, Section: opts.Config.Section(opts.Config.Provider),
 		},
 		deployment: containers.Open(opts.Client, opts.Config.Global.Name, opts.Images, opts.State.access(opts)),
-		keyGiven:   opts.TLSKey != nil,
 		given:      slices.Sorted(maps.Keys(opts.Given)),
 	}
 	if server, ok := opts.Provider.(providers.ClusterServer); ok {
@@ -135,24 +133,6 @@ func New(opts Options) *Conductor {
 		c.cluster.Keep(opts.Kept)
 	}
 	return c
-}
-
-// common is what every step gets.
-func (c *Conductor) common() contract.Common {
-	cfg := c.opts.Config
-	common := contract.Common{
-		Deployment: cfg.Global.Name,
-		Provider:   cfg.Provider,
-		Domain:     cfg.Global.Domain,
-		AdminEmail: cfg.Global.Admin.Email,
-		Scale:      cfg.Profile().Name(),
-		Images:     c.opts.Images.Refs,
-		Proxy:      contract.Proxy{HTTP: cfg.Proxy.HTTP, HTTPS: cfg.Proxy.HTTPS, NoProxy: cfg.Proxy.NoProxy},
-	}
-	if c.opts.Release != nil {
-		common.Platform = c.opts.Release.Version
-	}
-	return common
 }
 
 // add puts a step that runs in a container into the graph. input is called once
@@ -276,15 +256,6 @@ func (c *Conductor) mount(e *containers.Exec, s contract.Spec) (err error) {
 	return nil
 }
 
-// givenFiles are the files with the secrets of the configuration, by name.
-func (c *Conductor) givenFiles() map[string]string {
-	out := make(map[string]string, len(c.given))
-	for _, name := range c.given {
-		out[name] = path.Join(contract.GivenDir, name)
-	}
-	return out
-}
-
 // decodeResult reads what a step left behind.
 func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 	var result contract.Result
@@ -320,7 +291,7 @@ func (c *Conductor) digests(s contract.Spec, input []byte) journal.Digests {
 
 // terraformInput is what the steps with the provider's root work on. Another root is
 // another input, also where its variables are the same.
-func (c *Conductor) terraformInput(common contract.Common) (contract.TerraformInput, error) {
+func (c *Conductor) terraformInput() (contract.TerraformInput, error) {
 	root, err := c.opts.Provider.Terraform(c.place)
 	if err != nil {
 		return contract.TerraformInput{}, err
@@ -329,7 +300,7 @@ func (c *Conductor) terraformInput(common contract.Common) (contract.TerraformIn
 	if err != nil {
 		return contract.TerraformInput{}, fmt.Errorf("read the Terraform root: %w", err)
 	}
-	return contract.TerraformInput{Common: common, Vars: root.Vars, Root: digest}, nil
+	return contract.TerraformInput{Vars: root.Vars, Root: digest}, nil
 }
 
 // terraformRoot is the provider's root as a directory of the engine.

@@ -15,17 +15,16 @@ import (
 // A cluster that Slipway runs itself goes as a whole, with everything in it. Of
 // any other one, the platform is taken out first, object by object.
 func (c *Conductor) destroy(p *pipeline.Pipeline) error {
-	common := c.common()
-	root, err := c.terraformInput(common)
+	root, err := c.terraformInput()
 	if err != nil {
 		return err
 	}
 	var gone []pipeline.Dep
 	if c.cluster == nil {
 		remove := add(c, p, contract.PlatformRemoveStep(),
-			func() contract.RemoveInput { return contract.RemoveInput{Common: common} })
+			func() contract.RemoveInput { return contract.RemoveInput{} })
 		left := add(c, p, contract.PlatformInventoryStep(),
-			func() contract.InventoryInput { return contract.InventoryInput{Common: common, MustBeEmpty: true} }, remove)
+			func() contract.InventoryInput { return contract.InventoryInput{MustBeEmpty: true} }, remove)
 		gone = append(gone, left)
 	} else {
 		key := contract.NodeRemoveKey()
@@ -36,7 +35,7 @@ func (c *Conductor) destroy(p *pipeline.Pipeline) error {
 	// The last look: at what would outlive the deployment.
 	add(c, p, contract.InventoryStep(),
 		func() contract.InventoryInput {
-			return contract.InventoryInput{Common: common, MustBeEmpty: true, SkipUnreachable: true, Gone: c.cluster != nil}
+			return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: c.cluster != nil}
 		}, terraform)
 	return nil
 }

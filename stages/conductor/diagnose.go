@@ -64,7 +64,7 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 // diagnosisInput is what the step gets: the failed steps of those that reach for
 // the cluster.
 func (c *Conductor) diagnosisInput(failed []pipeline.Result) contract.DiagnosisInput {
-	in := contract.DiagnosisInput{Common: c.common(), Failed: []contract.FailedStep{}, Namespaces: []string{}}
+	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {
 		if r.Status != pipeline.Failed || slices.Contains(withoutCluster(), r.String()) {
 			continue

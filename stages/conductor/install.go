@@ -15,6 +15,9 @@ import (
 // gitServer is the component that is the git server.
 const gitServer = "gitea"
 
+// checkImage is the image of the pods that use storage and load balancer.
+const checkImage = "busybox"
+
 // installation is the graph of an install: the steps whose outputs are wanted at
 // its end.
 type installation struct {
@@ -28,19 +31,22 @@ type installation struct {
 // tell them. Whatever does not need each other runs in parallel.
 func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	cfg := c.opts.Config
-	common := c.common()
-	root, err := c.terraformInput(common)
+	root, err := c.terraformInput()
 	if err != nil {
 		return nil, err
 	}
-	if common.Disabled, err = c.opts.Release.Off(cfg.Choices()); err != nil {
+	domain, scale, images := cfg.Global.Domain, cfg.Profile().Name(), c.opts.Images.Refs
+	disabled, err := c.opts.Release.Off(cfg.Choices())
+	if err != nil {
 		return nil, err
 	}
 	values := cfg.Overrides()
 	if err := errors.Join(c.opts.Release.Overrides(values), c.opts.Release.CheckSettings(cfg.Platform.Settings)); err != nil {
 		return nil, err
 	}
-	expected, err := c.opts.Release.Apps(common.Disabled)
+	gitValues := values[gitServer]
+	delete(values, gitServer)
+	expected, err := c.opts.Release.Apps(disabled)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +58,7 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	// Infrastructure: a cluster that answers, with storage and load balancer.
 	preflight := add(c, p, contract.PreflightStep(),
 		func() contract.PreflightInput {
-			in := contract.PreflightInput{Common: common, Tools: c.opts.Tools}
+			in := contract.PreflightInput{Tools: c.opts.Tools}
 			if r, ok := c.opts.Provider.(providers.Requirer); ok {
 				in.Requirements = r.Requirements(c.place)
 			}
@@ -67,50 +73,65 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	verified := c.addVerify(p, up...)
 	terraform := add(c, p, contract.TerraformStep(),
 		func() contract.TerraformInput { return root }, verified)
-	clusterInput := func() contract.ClusterInput {
-		return contract.ClusterInput{Common: common, Infrastructure: terraform.Value()}
-	}
-	cluster := add(c, p, contract.ClusterStep(), clusterInput, terraform)
+	cluster := add(c, p, contract.ClusterStep(),
+		func() contract.ClusterInput { return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint} }, terraform)
 	ready := []pipeline.Dep{cluster}
-	if _, ok := c.opts.Provider.(providers.AddonsStep); ok {
-		ready = append(ready, add(c, p, contract.AddonsStep(), clusterInput, cluster))
+	if provider, ok := c.opts.Provider.(providers.AddonsProvider); ok {
+		addons, err := provider.Addons()
+		if err != nil {
+			return nil, err
+		}
+		ready = append(ready, add(c, p, contract.AddonsStep(),
+			func() contract.AddonsInput { return contract.AddonsInput{Addons: addons, Images: images} }, cluster))
 	}
-	storage := add(c, p, contract.StorageStep(), clusterInput, ready...)
-	balancer := add(c, p, contract.LoadBalancerStep(), clusterInput, ready...)
+	storage := add(c, p, contract.StorageStep(), func() contract.StorageInput {
+		return contract.StorageInput{StorageClass: terraform.Value().StorageClass, Image: images[checkImage]}
+	}, ready...)
+	balancer := add(c, p, contract.LoadBalancerStep(),
+		func() contract.LoadBalancerInput { return contract.LoadBalancerInput{Image: images[checkImage]} }, ready...)
 
 	// Pre-orchestrator: what must be there before Argo CD can take over.
-	platformInput := func() contract.PlatformInput { return contract.PlatformInput{Common: common} }
-	namespaces := add(c, p, contract.NamespacesStep(), platformInput, cluster)
+	namespaces := add(c, p, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, cluster)
 	secrets := add(c, p, contract.SecretsStep(),
-		func() contract.SecretsInput { return contract.SecretsInput{Common: common, Given: c.givenFiles()} }, namespaces)
+		func() contract.SecretsInput {
+			return contract.SecretsInput{Domain: domain, AdminEmail: cfg.Global.Admin.Email, Given: c.given}
+		}, namespaces)
 	tls := add(c, p, contract.TLSStep(),
 		func() contract.TLSInput {
-			in := contract.TLSInput{Common: common, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
-			if c.keyGiven {
-				in.KeyFile = contract.TLSKeyFile
-			}
-			return in
+			return contract.TLSInput{Domain: domain, Disabled: disabled, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
 		}, namespaces)
 	gitea := add(c, p, contract.GiteaStep(),
 		func() contract.GiteaInput {
-			return contract.GiteaInput{Common: common, Infrastructure: terraform.Value(), TLS: tls.Value(), Values: values[gitServer]}
+			return contract.GiteaInput{
+				Domain: domain, Scale: scale, StorageClass: terraform.Value().StorageClass, Images: images,
+				GitHost: tls.Value().GitHost, Certificate: tls.Value().SHA256, Values: gitValues,
+			}
 		},
 		append(ready, secrets, tls)...)
 	argocd := add(c, p, contract.ArgoCDStep(),
-		func() contract.ArgoCDInput { return contract.ArgoCDInput{Common: common, TLS: tls.Value()} },
+		func() contract.ArgoCDInput {
+			proxy := contract.Proxy{HTTP: cfg.Proxy.HTTP, HTTPS: cfg.Proxy.HTTPS, NoProxy: cfg.Proxy.NoProxy}
+			return contract.ArgoCDInput{Images: images, GitHost: tls.Value().GitHost, Proxy: proxy}
+		},
 		append(ready, secrets, tls)...)
 	push := add(c, p, contract.GiteaPushStep(),
-		func() contract.GiteaPushInput { return contract.GiteaPushInput{Common: common, Gitea: gitea.Value()} }, gitea)
+		func() contract.GiteaPushInput {
+			return contract.GiteaPushInput{Domain: domain, Gitea: gitea.Value().GitServer}
+		}, gitea)
 	reconcile := add(c, p, contract.ReconcileStep(),
 		func() contract.ReconcileInput {
-			return contract.ReconcileInput{Common: common, Gitea: gitea.Value(), Push: push.Value()}
+			return contract.ReconcileInput{Repository: gitea.Value().CloneURL(push.Value().Repository), Revision: push.Value().Revision}
 		}, push, argocd)
 
 	// Orchestrator: the GitOps tree goes to Gitea, Argo CD brings the apps up.
 	out := &installation{infrastructure: terraform}
 	out.publication = add(c, p, contract.PublishStep(),
 		func() contract.PublishInput {
-			in := contract.PublishInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value(), Values: values, Settings: cfg.Platform.Settings}
+			in := contract.PublishInput{
+				Domain: domain, Scale: scale, Disabled: disabled, Images: images,
+				StorageClass: terraform.Value().StorageClass, Backing: terraform.Value().Backing,
+				Gitea: gitea.Value(), Values: values, Settings: cfg.Platform.Settings,
+			}
 			if s := cfg.SMTP; s.Host != "" {
 				in.SMTP = &contract.SMTP{Host: s.Host, Port: s.Port, From: s.From, TLS: s.TLS, Username: s.Username}
 			}
@@ -124,14 +145,17 @@ func (c *Conductor) install(p *pipeline.Pipeline) (*installation, error) {
 	sync.Timeout = c.syncTimeout(len(apps))
 	out.apps = add(c, p, sync,
 		func() contract.AppsInput {
-			return contract.AppsInput{Common: common, Gitea: gitea.Value(), Revision: out.publication.Value().Revision,
-				Apps: apps, Deadline: int(deadline / time.Second)}
+			tree := gitea.Value()
+			return contract.AppsInput{
+				Repository: tree.CloneURL(tree.Repository), Revision: out.publication.Value().Revision,
+				Apps: apps, Deadline: int(deadline / time.Second),
+			}
 		}, out.publication, reconcile, storage, balancer)
 
 	// Post-orchestrator: how people get in.
 	out.access = add(c, p, contract.AccessStep(),
 		func() contract.AccessInput {
-			return contract.AccessInput{Common: common, Infrastructure: terraform.Value(), Gitea: gitea.Value()}
+			return contract.AccessInput{Domain: domain, Disabled: disabled, LoadBalancer: terraform.Value().LoadBalancer}
 		}, out.apps)
 	return out, nil
 }

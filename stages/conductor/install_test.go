@@ -129,15 +129,14 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 }
 
 func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
-	for _, of := range []func(contract.Gitea) contract.Volatile{
-		func(g contract.Gitea) contract.Volatile { return contract.GiteaPushInput{Gitea: g} },
-		func(g contract.Gitea) contract.Volatile { return contract.ReconcileInput{Gitea: g} },
-		func(g contract.Gitea) contract.Volatile { return contract.PublishInput{Gitea: g} },
-		func(g contract.Gitea) contract.Volatile { return contract.AppsInput{Gitea: g} },
-		func(g contract.Gitea) contract.Volatile { return contract.AccessInput{Gitea: g} },
+	for _, of := range []func(contract.GitServer) contract.Volatile{
+		func(g contract.GitServer) contract.Volatile { return contract.GiteaPushInput{Gitea: g} },
+		func(g contract.GitServer) contract.Volatile {
+			return contract.PublishInput{Gitea: contract.Gitea{GitServer: g}}
+		},
 	} {
 		lasting := func(address string) string {
-			b, err := json.Marshal(of(contract.Gitea{URL: "https://gitea.example.org", Address: address}).Lasting())
+			b, err := json.Marshal(of(contract.GitServer{URL: "https://gitea.example.org", Address: address}).Lasting())
 			require.NoError(t, err)
 			return string(b)
 		}
@@ -181,7 +180,7 @@ func (o otherRoot) Terraform(d providers.Deployment) (providers.Root, error) {
 func TestAnotherTerraformRootIsAnotherInput(t *testing.T) {
 	of := func(text string) contract.TerraformInput {
 		c := conductor(otherRoot{files: fstest.MapFS{"main.tf": {Data: []byte(text)}}})
-		in, err := c.terraformInput(c.common())
+		in, err := c.terraformInput()
 		require.NoError(t, err)
 		return in
 	}

@@ -86,7 +86,7 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 	c.run = out.Run
 	err = c.withCluster(ctx, func(ctx context.Context) error {
 		var apps contract.Apps
-		if _, err := c.exec(ctx, contract.StatusStep().Spec, contract.PlatformInput{Common: c.common()}, &apps); err != nil {
+		if _, err := c.exec(ctx, contract.StatusStep().Spec, contract.Nothing{}, &apps); err != nil {
 			return err
 		}
 		out.Apps = appsOf(apps)

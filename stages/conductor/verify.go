@@ -56,7 +56,7 @@ func (c *Conductor) addVerify(p *pipeline.Pipeline, needs ...pipeline.Dep) *pipe
 func (c *Conductor) verify(ctx context.Context) (found contract.Verified, err error) {
 	plan, err := json.Marshal(contract.Plan{
 		Run: c.run, Config: c.opts.Config.Canonical(), Refs: c.opts.Images.Refs, Images: c.opts.Images.Digest,
-		Release: c.opts.ReleaseDigest, Tools: c.opts.Tools, TLSKey: c.keyGiven, Given: c.given, Selection: c.opts.Select,
+		Release: c.opts.ReleaseDigest, Tools: c.opts.Tools, Given: c.given, Selection: c.opts.Select,
 		Hooked: c.hooked,
 	})
 	if err != nil {
@@ -87,7 +87,6 @@ func Verify(ctx context.Context, plan contract.Plan, cfg *config.Config, provide
 		},
 		place:     providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)},
 		run:       plan.Run,
-		keyGiven:  plan.TLSKey,
 		given:     plan.Given,
 		inProcess: run,
 		hooked:    plan.Hooked,

@@ -179,7 +179,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 		}
 	}
 
-	req, err := c.request(t.Context(), contract.ClusterStep().Spec, contract.ClusterInput{})
+	req, err := c.request(t.Context(), contract.ClusterStep().Spec, contract.ClusterInput{APIEndpoint: "https://moved:6443"})
 	require.NoError(t, err)
 	require.False(t, found.Steps["infrastructure/cluster"].For(req), "the input is another one")
 }

@@ -10,7 +10,6 @@ import (
 
 // DiagnosisInput is what diagnosis/collect looks for the cause of.
 type DiagnosisInput struct {
-	Common Common       `json:"common"`
 	Failed []FailedStep `json:"failed"` // in the order of the run's graph
 	// Namespaces are those that may hold the cause, beside those of Kubernetes
 	// and of the apps; the more likely first. Empty: all.

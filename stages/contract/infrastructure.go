@@ -7,7 +7,6 @@ const TerraformDir = "/slipway/terraform"
 
 // PreflightInput is what infrastructure/preflight looks at.
 type PreflightInput struct {
-	Common       Common                 `json:"common"`
 	Requirements providers.Requirements `json:"requirements"`
 	// Tools maps a tool of the toolchain ("terraform", "helm", "kubectl") to the
 	// version it must have exactly, without a leading v.
@@ -25,9 +24,8 @@ type Preflight struct {
 // TerraformInput is what infrastructure/terraform and
 // infrastructure/terraform-destroy work on. The root is in TerraformDir.
 type TerraformInput struct {
-	Common Common         `json:"common"`
-	Vars   map[string]any `json:"vars"` // the root's variables; no secret
-	Root   string         `json:"root"` // digest of the root's files
+	Vars map[string]any `json:"vars"` // the root's variables; no secret
+	Root string         `json:"root"` // digest of the root's files
 }
 
 // TerraformDestroyed is what infrastructure/terraform-destroy left.
@@ -37,11 +35,26 @@ type TerraformDestroyed struct {
 	Changed   bool  `json:"changed"`   // false: there was nothing to destroy
 }
 
-// ClusterInput is what infrastructure/cluster, local-addons, storage and
-// loadbalancer work on.
+// ClusterInput is what infrastructure/cluster waits for.
 type ClusterInput struct {
-	Common         Common         `json:"common"`
-	Infrastructure Infrastructure `json:"infrastructure"`
+	APIEndpoint string `json:"apiEndpoint"` // https://host:port as the step reaches it
+}
+
+// AddonsInput is what infrastructure/local-addons applies.
+type AddonsInput struct {
+	providers.Addons
+	Images map[string]string `json:"images"` // reference by digest, by name
+}
+
+// StorageInput is what infrastructure/storage verifies.
+type StorageInput struct {
+	StorageClass string `json:"storageClass"`
+	Image        string `json:"image"` // of the pods that use a volume
+}
+
+// LoadBalancerInput is what infrastructure/loadbalancer verifies with.
+type LoadBalancerInput struct {
+	Image string `json:"image"` // of the web server behind the Service
 }
 
 // Addons is what infrastructure/local-addons applied.
@@ -64,7 +77,6 @@ type LoadBalancerCheck struct {
 
 // RemoveInput is what infrastructure/platform-remove takes away.
 type RemoveInput struct {
-	Common Common `json:"common"`
 	// SkipUnreachable ends the step with success when the API does not answer:
 	// for a cluster that is thrown away afterwards.
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
@@ -85,8 +97,7 @@ type Removed struct {
 
 // InventoryInput is what infrastructure/inventory looks for.
 type InventoryInput struct {
-	Common      Common `json:"common"`
-	MustBeEmpty bool   `json:"mustBeEmpty"` // fail when anything is left
+	MustBeEmpty bool `json:"mustBeEmpty"` // fail when anything is left
 	// SkipUnreachable ends the step with success when the API does not answer.
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
 	// Gone says that the cluster was removed as a whole: it is not asked.

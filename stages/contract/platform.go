@@ -2,19 +2,17 @@ package contract
 
 import "encoding/json"
 
-// PlatformInput is what preorchestrator/namespaces, preorchestrator/secrets and
-// orchestrator/status work on. The platform release is in PlatformDir.
-type PlatformInput struct {
-	Common Common `json:"common"`
-}
+// Nothing is the input of a step that needs none.
+type Nothing struct{}
 
 // SecretsInput is what preorchestrator/secrets works on. The platform release is in
 // PlatformDir.
 type SecretsInput struct {
-	Common Common `json:"common"`
-	// Given are the files with the secrets of the configuration, by the names that
-	// platform.GivenNames lists.
-	Given map[string]string `json:"given,omitempty"`
+	Domain     string `json:"domain"`
+	AdminEmail string `json:"adminEmail"`
+	// Given are the secrets of the configuration, by the names that
+	// platform.GivenNames lists; each is a file in GivenDir.
+	Given []string `json:"given,omitempty"`
 }
 
 // Namespaces is what preorchestrator/namespaces made sure of.
@@ -30,29 +28,35 @@ type Secrets struct {
 	Added   []string `json:"added"`   // namespace/name/key added to one that was there
 }
 
-// TLSInput is what preorchestrator/tls works on.
+// TLSInput is what preorchestrator/tls works on. The platform release is in
+// PlatformDir, the private key of a given certificate in TLSKeyFile.
 type TLSInput struct {
-	Common      Common `json:"common"`
-	Mode        string `json:"mode"`                  // "self-signed" or "given"
-	Certificate string `json:"certificate,omitempty"` // the given one and its chain, PEM
-	CA          string `json:"ca,omitempty"`          // what clients must trust for it, PEM
-	KeyFile     string `json:"keyFile,omitempty"`     // path of its private key, PEM
+	Domain      string   `json:"domain"`                // parent domain: the platform's hosts are <app>.<domain>
+	Disabled    []string `json:"disabled"`              // components that are switched off
+	Mode        string   `json:"mode"`                  // "self-signed" or "given"
+	Certificate string   `json:"certificate,omitempty"` // the given one and its chain, PEM
+	CA          string   `json:"ca,omitempty"`          // what clients must trust for it, PEM
 }
 
-// GiteaInput is what preorchestrator/gitea works on.
+// GiteaInput is what preorchestrator/gitea works on. The platform release is in
+// PlatformDir.
 type GiteaInput struct {
-	Common         Common         `json:"common"`
-	Infrastructure Infrastructure `json:"infrastructure"`
-	TLS            TLS            `json:"tls"`
+	Domain       string            `json:"domain"`
+	Scale        string            `json:"scale"` // name of the scale profile
+	StorageClass string            `json:"storageClass"`
+	Images       map[string]string `json:"images"`      // reference by digest, by name
+	GitHost      string            `json:"gitHost"`     // see TLS
+	Certificate  string            `json:"certificate"` // fingerprint of the serving certificate, hex
 	// Values replace those of the chart.
 	Values json.RawMessage `json:"values,omitempty"`
 }
 
-// ArgoCDInput is what preorchestrator/argocd works on. The manifests are in
-// BundleDir/manifests.
+// ArgoCDInput is what preorchestrator/argocd works on. The platform release is in
+// PlatformDir, the manifests in BundleDir/manifests.
 type ArgoCDInput struct {
-	Common Common `json:"common"`
-	TLS    TLS    `json:"tls"`
+	Images  map[string]string `json:"images"`  // reference by digest, by name
+	GitHost string            `json:"gitHost"` // see TLS
+	Proxy   Proxy             `json:"proxy,omitzero"`
 }
 
 // ArgoCD is what preorchestrator/argocd applied.
@@ -64,8 +68,8 @@ type ArgoCD struct {
 
 // GiteaPushInput is what preorchestrator/gitea-push works on.
 type GiteaPushInput struct {
-	Common Common `json:"common"`
-	Gitea  Gitea  `json:"gitea"`
+	Domain string    `json:"domain"` // of the author's address
+	Gitea  GitServer `json:"gitea"`
 }
 
 // Lasting leaves out the address, which a restarted cluster changes.
@@ -79,13 +83,9 @@ type GiteaPush struct {
 
 // ReconcileInput is what preorchestrator/argocd-reconcile works on.
 type ReconcileInput struct {
-	Common Common    `json:"common"`
-	Gitea  Gitea     `json:"gitea"`
-	Push   GiteaPush `json:"push"`
+	Repository string `json:"repository"` // URL of what was pushed, as Argo CD reaches it
+	Revision   string `json:"revision"`   // commit that was pushed
 }
-
-// Lasting leaves out the address, which a restarted cluster changes.
-func (in ReconcileInput) Lasting() any { in.Gitea.Address = ""; return in }
 
 // Reconcile is the Application outside Argo CD's namespace that was seen Synced
 // and Healthy and then removed.
@@ -97,9 +97,13 @@ type Reconcile struct {
 // PublishInput is what orchestrator/publish works on. The platform release is in
 // PlatformDir.
 type PublishInput struct {
-	Common         Common         `json:"common"`
-	Infrastructure Infrastructure `json:"infrastructure"`
-	Gitea          Gitea          `json:"gitea"`
+	Domain       string            `json:"domain"`
+	Scale        string            `json:"scale"`    // name of the scale profile
+	Disabled     []string          `json:"disabled"` // components that are switched off
+	Images       map[string]string `json:"images"`   // reference by digest, by name
+	StorageClass string            `json:"storageClass"`
+	Backing      Backing           `json:"backing"`
+	Gitea        Gitea             `json:"gitea"`
 	// Values replace those of the apps' charts, by component.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 	// Settings are the release's own.
@@ -130,10 +134,7 @@ func (in PublishInput) Lasting() any { in.Gitea.Address = ""; return in }
 // AccessInput is what postorchestrator/access works on. The platform release is
 // in PlatformDir.
 type AccessInput struct {
-	Common         Common         `json:"common"`
-	Infrastructure Infrastructure `json:"infrastructure"`
-	Gitea          Gitea          `json:"gitea"`
+	Domain       string       `json:"domain"`
+	Disabled     []string     `json:"disabled"` // components that are switched off
+	LoadBalancer LoadBalancer `json:"loadBalancer"`
 }
-
-// Lasting leaves out the address, which a restarted cluster changes.
-func (in AccessInput) Lasting() any { in.Gitea.Address = ""; return in }

@@ -74,18 +74,18 @@ func ClusterStep() Step[ClusterInput, Cluster] {
 }
 
 // AddonsStep brings name service and storage to a fresh cluster that lacks them.
-func AddonsStep() Step[ClusterInput, Addons] {
-	return Step[ClusterInput, Addons]{Spec{Key: key(StageInfrastructure, "local-addons")}}
+func AddonsStep() Step[AddonsInput, Addons] {
+	return Step[AddonsInput, Addons]{Spec{Key: key(StageInfrastructure, "local-addons")}}
 }
 
 // StorageStep verifies the default StorageClass by use.
-func StorageStep() Step[ClusterInput, StorageCheck] {
-	return Step[ClusterInput, StorageCheck]{Spec{Key: key(StageInfrastructure, "storage")}}
+func StorageStep() Step[StorageInput, StorageCheck] {
+	return Step[StorageInput, StorageCheck]{Spec{Key: key(StageInfrastructure, "storage")}}
 }
 
 // LoadBalancerStep verifies Services of type LoadBalancer by use.
-func LoadBalancerStep() Step[ClusterInput, LoadBalancerCheck] {
-	return Step[ClusterInput, LoadBalancerCheck]{Spec{Key: key(StageInfrastructure, "loadbalancer")}}
+func LoadBalancerStep() Step[LoadBalancerInput, LoadBalancerCheck] {
+	return Step[LoadBalancerInput, LoadBalancerCheck]{Spec{Key: key(StageInfrastructure, "loadbalancer")}}
 }
 
 // PlatformRemoveStep takes the platform out of a cluster that stays.
@@ -104,8 +104,8 @@ func InventoryStep() Step[InventoryInput, Inventory] {
 }
 
 // NamespacesStep makes the platform's namespaces.
-func NamespacesStep() Step[PlatformInput, Namespaces] {
-	return Step[PlatformInput, Namespaces]{Spec{Key: key(StagePreOrchestrator, "namespaces"), Platform: true}}
+func NamespacesStep() Step[Nothing, Namespaces] {
+	return Step[Nothing, Namespaces]{Spec{Key: key(StagePreOrchestrator, "namespaces"), Platform: true}}
 }
 
 // SecretsStep makes the platform's secrets.
@@ -149,8 +149,8 @@ func SyncStep() Step[AppsInput, Apps] {
 }
 
 // StatusStep reads the apps as they are now. No workflow has it.
-func StatusStep() Step[PlatformInput, Apps] {
-	return Step[PlatformInput, Apps]{Spec{Key: key(StageOrchestrator, "status")}}
+func StatusStep() Step[Nothing, Apps] {
+	return Step[Nothing, Apps]{Spec{Key: key(StageOrchestrator, "status")}}
 }
 
 // AccessStep reaches the platform as its users do.

@@ -5,19 +5,6 @@
 // or files of the state store, named here by reference.
 package contract
 
-// Common is what every step of a deployment gets.
-type Common struct {
-	Deployment string            `json:"deployment"` // the deployment's name, [a-z0-9-]
-	Provider   string            `json:"provider"`   // "local", …
-	Domain     string            `json:"domain"`     // parent domain: the platform's hosts are <app>.<domain>
-	AdminEmail string            `json:"adminEmail"`
-	Scale      string            `json:"scale"`    // scale profile: "small", …
-	Images     map[string]string `json:"images"`   // image name ("gitea") → reference by digest
-	Platform   string            `json:"platform"` // version of the platform release
-	Disabled   []string          `json:"disabled"` // components the user has switched off
-	Proxy      Proxy             `json:"proxy,omitzero"`
-}
-
 // Proxy holds the deployment's outgoing proxies.
 type Proxy struct {
 	HTTP    string `json:"http,omitempty"`
@@ -28,14 +15,20 @@ type Proxy struct {
 // Infrastructure is what every provider's Terraform root outputs: the same six
 // for all providers.
 type Infrastructure struct {
+	Backing
+	APIEndpoint  string `json:"apiEndpoint"` // https://host:port as the steps reach it
+	StorageClass string `json:"storageClass"`
+	// TerraformSerial is the serial of the Terraform state after the apply.
+	TerraformSerial int64 `json:"terraformSerial"`
+}
+
+// Backing is what apps may want to know of the infrastructure; nothing that changes
+// when a cluster is started again.
+type Backing struct {
 	ClusterName  string       `json:"clusterName"`
-	APIEndpoint  string       `json:"apiEndpoint"` // https://host:port as the steps reach it
-	StorageClass string       `json:"storageClass"`
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
 	ObjectStore  ObjectStore  `json:"objectStore"`
 	Database     Database     `json:"database"`
-	// TerraformSerial is the serial of the Terraform state after the apply.
-	TerraformSerial int64 `json:"terraformSerial"`
 }
 
 // LoadBalancer tells how a Service of type LoadBalancer is reached.
@@ -72,14 +65,22 @@ type TLS struct {
 	GitHost string `json:"gitHost"`
 }
 
-// Gitea is how the git server is reached.
-type Gitea struct {
-	URL        string `json:"url"`        // as a user sees it: https://gitea.<domain>
-	ClusterURL string `json:"clusterURL"` // as Argo CD sees it
-	Repository string `json:"repository"` // "slipway/platform"
+// GitServer is how a step reaches the git server.
+type GitServer struct {
+	URL string `json:"url"` // as a user sees it: https://gitea.<domain>
 	// Address is host:port of its load balancer as a step reaches it.
 	Address string `json:"address"`
 }
+
+// Gitea is the git server with the GitOps tree.
+type Gitea struct {
+	GitServer
+	ClusterURL string `json:"clusterURL"` // as Argo CD sees it
+	Repository string `json:"repository"` // of the GitOps tree: "slipway/platform"
+}
+
+// CloneURL is the address of a repository as Argo CD reaches it.
+func (g Gitea) CloneURL(repository string) string { return g.ClusterURL + "/" + repository + ".git" }
 
 // Publication is the GitOps tree as it was pushed.
 type Publication struct {
@@ -89,15 +90,11 @@ type Publication struct {
 
 // AppsInput asks the orchestrator to bring the apps to a revision.
 type AppsInput struct {
-	Common   Common   `json:"common"`
-	Gitea    Gitea    `json:"gitea"`
-	Revision string   `json:"revision"`
-	Apps     []string `json:"apps"`     // the expected set of Applications, without the root
-	Deadline int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
+	Repository string   `json:"repository"` // URL of the GitOps tree as Argo CD reaches it
+	Revision   string   `json:"revision"`
+	Apps       []string `json:"apps"`     // the expected set of Applications, without the root
+	Deadline   int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
 }
-
-// Lasting leaves out the address, which a restarted cluster changes.
-func (in AppsInput) Lasting() any { in.Gitea.Address = ""; return in }
 
 // App is one Argo CD Application as it was last seen.
 type App struct {

@@ -23,7 +23,6 @@ type Plan struct {
 	Images    string            `json:"images"` // their digest
 	Release   string            `json:"release"`
 	Tools     map[string]string `json:"tools"`
-	TLSKey    bool              `json:"tlsKey"`
 	Given     []string          `json:"given"`
 	Selection pipeline.Select   `json:"selection"`
 	// Hooked are the steps with hooks around them, which may change what a look

@@ -26,7 +26,7 @@ const (
 
 // Account opens the git server g with the account that a Secret in Namespace
 // holds.
-func Account(ctx context.Context, c *kube.Client, g contract.Gitea, secret string) (*Server, error) {
+func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string) (*Server, error) {
 	roots, err := trust.Roots(ctx, c)
 	if err != nil {
 		return nil, err
@@ -47,6 +47,3 @@ func Account(ctx context.Context, c *kube.Client, g contract.Gitea, secret strin
 		Username: string(o.Data["username"]), Password: redact.New(o.Data["password"]),
 	}, nil
 }
-
-// RepositoryURL is the address of the GitOps tree as Argo CD reaches it.
-func RepositoryURL(g contract.Gitea) string { return g.ClusterURL + "/" + g.Repository + ".git" }

@@ -21,14 +21,13 @@ const pollChecks = 250 * time.Millisecond
 // checker makes objects that verify something by using it, in a namespace that
 // stays, and removes them.
 type checker struct {
-	client     *kube.Client
-	env        *step.Env
-	deployment string
-	name       string // "storage"
+	client *kube.Client
+	env    *step.Env
+	name   string // "storage"
 }
 
 // namespace is where a deployment's checks are.
-func (k checker) namespace() string { return "slipway-checks-" + k.deployment }
+func (k checker) namespace() string { return "slipway-checks-" + k.env.Deployment }
 
 // begin makes the namespace and removes what a run that was killed left.
 func (k checker) begin(ctx context.Context) error {
@@ -36,7 +35,7 @@ func (k checker) begin(ctx context.Context) error {
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": k.namespace()},
 	}}
-	ns.SetLabels(kube.Labels(k.deployment))
+	ns.SetLabels(kube.Labels(k.env.Deployment))
 	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{Force: true}); err != nil {
 		return err
 	}
@@ -85,7 +84,7 @@ func checkResources() []schema.GroupVersionResource {
 }
 
 func (k checker) labels() map[string]string {
-	l := kube.Labels(k.deployment)
+	l := kube.Labels(k.env.Deployment)
 	l[checkLabel] = k.name
 	return l
 }

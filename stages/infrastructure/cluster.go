@@ -34,11 +34,10 @@ const (
 func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterLimit)
 	defer cancel()
-	endpoint := in.Infrastructure.APIEndpoint
-	env.Progress("waiting for %s", endpoint)
+	env.Progress("waiting for %s", in.APIEndpoint)
 	var out contract.Cluster
 	start := time.Now()
-	what := fmt.Sprintf("the API at %s to answer with Ready nodes", endpoint)
+	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
 	err := wait.WaitFor(ctx, what, clusterPoll, func(ctx context.Context) (bool, string, error) {
 		var err error

@@ -95,6 +95,7 @@ func clusterOf(t *testing.T, answers map[string]string) *step.Env {
 func reaching(t *testing.T, url string) *step.Env {
 	t.Helper()
 	env := newEnv(t, "/nowhere", io.Discard)
+	env.Deployment = "demo"
 	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
 	text := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, url)
 	require.NoError(t, os.WriteFile(env.Kubeconfig, []byte(text), 0o600))
@@ -112,7 +113,7 @@ func soon(t *testing.T) context.Context {
 }
 
 func TestAClusterThatDoesNotCome(t *testing.T) {
-	in := contract.ClusterInput{Infrastructure: contract.Infrastructure{APIEndpoint: away}}
+	in := contract.ClusterInput{APIEndpoint: away}
 	_, err := cluster(soon(t), reaching(t, away), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeAPI})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
@@ -127,7 +128,7 @@ func TestAClusterThatDoesNotCome(t *testing.T) {
 
 func TestStorageThatIsNotThere(t *testing.T) {
 	const classes = "/apis/storage.k8s.io/v1/storageclasses"
-	in := contract.ClusterInput{Common: contract.Common{Deployment: "demo"}, Infrastructure: contract.Infrastructure{StorageClass: "fast"}}
+	in := contract.StorageInput{StorageClass: "fast"}
 	for list, says := range map[string]string{
 		`[]`:                             "the cluster has no StorageClass",
 		`[{"metadata":{"name":"slow"}}]`: "the cluster has no StorageClass fast, but slow",
@@ -145,7 +146,7 @@ func TestStorageThatIsNotThere(t *testing.T) {
 }
 
 func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
-	in := contract.ClusterInput{Common: contract.Common{Deployment: "demo"}}
+	in := contract.LoadBalancerInput{}
 	_, err := loadBalancer(t.Context(), clusterOf(t, nil), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
 	require.Equal(t, fault.Step, fault.ClassOf(err))

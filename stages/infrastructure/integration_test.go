@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/providers/local/steps"
+	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/kube"
@@ -28,10 +28,11 @@ import (
 
 // deployment runs the steps against a real node.
 type deployment struct {
-	t     *testing.T
-	reg   step.Registry
-	state string
-	in    contract.ClusterInput
+	t        *testing.T
+	reg      step.Registry
+	state    string
+	endpoint string
+	images   map[string]string
 }
 
 func real(t *testing.T) *deployment {
@@ -42,18 +43,22 @@ func real(t *testing.T) *deployment {
 	}
 	d := &deployment{t: t, state: t.TempDir()}
 	infrastructure.Register(&d.reg)
-	steps.Register(&d.reg)
 	raw, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(d.state, "secrets", "kubeconfig"), raw, 0o600))
 	c, err := kube.Connect(kubeconfig, nil)
 	require.NoError(t, err)
-	d.in = contract.ClusterInput{
-		Common:         contract.Common{Deployment: "it", Images: images(t, bundle)},
-		Infrastructure: contract.Infrastructure{APIEndpoint: c.Endpoint(), StorageClass: "local-path"},
-	}
+	d.endpoint, d.images = c.Endpoint(), images(t, bundle)
 	return d
+}
+
+// addons are those of the provider of the node.
+func (d *deployment) addons() contract.AddonsInput {
+	d.t.Helper()
+	a, err := local.Provider{}.Addons()
+	require.NoError(d.t, err)
+	return contract.AddonsInput{Addons: a, Images: d.images}
 }
 
 // images reads the references out of a bundle's index.
@@ -77,7 +82,7 @@ func (d *deployment) run(stage, name, digest string, in, out any) contract.Resul
 	d.t.Helper()
 	input, err := json.Marshal(in)
 	require.NoError(d.t, err)
-	req, err := json.Marshal(contract.Request{Run: "it", Stage: stage, Step: name, Deployment: "test", Digests: journal.Digests{Input: digest, Config: "c", Tools: "t"}, Timeout: contract.Duration(8 * 60e9), Input: input})
+	req, err := json.Marshal(contract.Request{Run: "it", Stage: stage, Step: name, Deployment: "it", Digests: journal.Digests{Input: digest, Config: "c", Tools: "t"}, Timeout: contract.Duration(8 * 60e9), Input: input})
 	require.NoError(d.t, err)
 	dir := d.t.TempDir()
 	request, result := filepath.Join(dir, "request.json"), filepath.Join(dir, "result.json")
@@ -101,34 +106,37 @@ func (d *deployment) run(stage, name, digest string, in, out any) contract.Resul
 func TestRealNode(t *testing.T) {
 	d := real(t)
 	var cluster contract.Cluster
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "cluster", "d", d.in, &cluster).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "cluster", "d", contract.ClusterInput{APIEndpoint: d.endpoint}, &cluster).Status)
 	require.NotEmpty(t, cluster.Nodes)
 
+	in := d.addons()
 	var addons contract.Addons
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "local-addons", "d", d.in, &addons).Status)
-	require.Equal(t, contract.Reused, d.run("infrastructure", "local-addons", "d", d.in, &addons).Status)
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "local-addons", "d", in, &addons).Status)
+	require.Equal(t, contract.Reused, d.run("infrastructure", "local-addons", "d", in, &addons).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "local-addons", "", in, &addons).Status)
 	require.Zero(t, addons.Changed, "the second time nothing changes")
 
+	volume := contract.StorageInput{StorageClass: "local-path", Image: d.images["busybox"]}
 	var storage contract.StorageCheck
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "storage", "d", d.in, &storage).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "storage", "d", volume, &storage).Status)
 	require.Equal(t, contract.StorageCheck{Class: "local-path", Provisioner: "rancher.io/local-path"}, storage)
-	require.Equal(t, contract.Reused, d.run("infrastructure", "storage", "d", d.in, &storage).Status)
+	require.Equal(t, contract.Reused, d.run("infrastructure", "storage", "d", volume, &storage).Status)
 
+	web := contract.LoadBalancerInput{Image: d.images["busybox"]}
 	var balancer contract.LoadBalancerCheck
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "loadbalancer", "d", d.in, &balancer).Status)
-	require.Equal(t, contract.Reused, d.run("infrastructure", "loadbalancer", "d", d.in, &balancer).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "loadbalancer", "d", web, &balancer).Status)
+	require.Equal(t, contract.Reused, d.run("infrastructure", "loadbalancer", "d", web, &balancer).Status)
 
 	var removed contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &removed).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &removed).Status)
 	require.Contains(t, removed.Namespaces, "slipway-checks-it")
 	require.Empty(t, removed.Stripped)
 	var left contract.Inventory
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 	require.True(t, left.Empty())
 
 	removed = contract.Removed{}
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &removed).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &removed).Status)
 	require.Equal(t, contract.Removed{}, removed, "the second removal has nothing to do")
 }
 
@@ -137,8 +145,8 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 	d.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(os.Getenv("SLIPWAY_TEST_BUNDLE"), "manifests", "argocd", "core-install.yaml"))
 	require.NoError(d.t, err)
-	text := regexp.MustCompile(`image: quay.io/argoproj/\S+`).ReplaceAllString(string(raw), "image: "+d.in.Common.Images["argocd"])
-	text = regexp.MustCompile(`image: \S+/redis:\S+`).ReplaceAllString(text, "image: "+d.in.Common.Images["redis"])
+	text := regexp.MustCompile(`image: quay.io/argoproj/\S+`).ReplaceAllString(string(raw), "image: "+d.images["argocd"])
+	text = regexp.MustCompile(`image: \S+/redis:\S+`).ReplaceAllString(text, "image: "+d.images["redis"])
 	text = strings.ReplaceAll(text, "imagePullPolicy: Always", "imagePullPolicy: IfNotPresent")
 	objs, err := kube.Decode([]byte(text))
 	require.NoError(d.t, err)
@@ -213,10 +221,11 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	d.t.Helper()
 	c, err := kube.Connect(filepath.Join(d.state, "secrets", "kubeconfig"), nil)
 	require.NoError(d.t, err)
+	in := d.addons()
 	var addons contract.Addons
-	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "local-addons", "", d.in, &addons).Status)
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "local-addons", "", in, &addons).Status)
 	d.argo(c, finalizers == "")
-	_, err = c.ApplyYAML(d.t.Context(), fmt.Appendf(nil, application, finalizers, d.in.Common.Images["busybox"]), kube.ApplyOptions{})
+	_, err = c.ApplyYAML(d.t.Context(), fmt.Appendf(nil, application, finalizers, d.images["busybox"]), kube.ApplyOptions{})
 	require.NoError(d.t, err)
 	require.NoError(d.t, c.WaitFor(d.t.Context(), "the pod to run", 250*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods("apps").Get(ctx, "writer", metav1.GetOptions{})
@@ -231,20 +240,20 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 func (d *deployment) emptied() {
 	d.t.Helper()
 	var left contract.Inventory
-	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left).Status)
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 }
 
 func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	d := real(t)
 	d.platform("")
 	var left contract.Inventory
-	res := d.run("infrastructure", "platform-inventory", "", contract.InventoryInput{Common: d.in.Common, MustBeEmpty: true}, &left)
+	res := d.run("infrastructure", "platform-inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left)
 	require.Equal(t, infrastructure.CodeNotEmpty, res.Fault.Code)
 	require.ErrorContains(t, res.Fault, "applications argocd/web")
 	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
 
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
 	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
 	require.Len(t, out.Volumes, 1)
@@ -257,7 +266,7 @@ func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 	d := real(t)
 	d.platform(", finalizers: [resources-finalizer.argocd.argoproj.io]")
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{Common: d.in.Common}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 	require.Len(t, out.Volumes, 1)
 	d.emptied()

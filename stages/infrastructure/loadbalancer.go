@@ -29,19 +29,19 @@ const checkPort = 18080
 
 // loadBalancer puts a web server behind a Service of type LoadBalancer and
 // fetches a page from here.
-func loadBalancer(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.LoadBalancerCheck, error) {
+func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerInput) (contract.LoadBalancerCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return contract.LoadBalancerCheck{}, err
 	}
-	check := checker{client: c, env: env, deployment: in.Common.Deployment, name: "loadbalancer"}
+	check := checker{client: c, env: env, name: "loadbalancer"}
 	if err := check.begin(ctx); err != nil {
 		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
 	}
 	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
-	address, err := useLoadBalancer(ctx, check, in.Common.Images["busybox"])
+	address, err := useLoadBalancer(ctx, check, in.Image)
 	if err != nil {
 		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
 	}
@@ -159,7 +159,7 @@ func webServer(check checker, image, token string) *appsv1.Deployment {
 
 // verifyLoadBalancer tells whether every Service of type LoadBalancer has an
 // address.
-func verifyLoadBalancer(ctx context.Context, env *step.Env, _ contract.ClusterInput, _ contract.LoadBalancerCheck) error {
+func verifyLoadBalancer(ctx context.Context, env *step.Env, _ contract.LoadBalancerInput, _ contract.LoadBalancerCheck) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
 	}
-	r := &remover{client: c, env: env, deployment: in.Common.Deployment}
+	r := &remover{client: c, env: env, deployment: env.Deployment}
 	for _, part := range []func(context.Context) error{
 		r.look,
 		func(ctx context.Context) error { return r.applications(ctx, cascadeLimit) },

@@ -27,23 +27,23 @@ const (
 
 // storage writes a file into a volume of the default StorageClass from one pod
 // and reads it back from another, and then sees the volume removed.
-func storage(ctx context.Context, env *step.Env, in contract.ClusterInput) (contract.StorageCheck, error) {
+func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (contract.StorageCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return contract.StorageCheck{}, err
 	}
-	out, err := defaultStorage(ctx, c, in.Infrastructure.StorageClass)
+	out, err := defaultStorage(ctx, c, in.StorageClass)
 	if err != nil {
 		return out, badStorage(err)
 	}
-	check := checker{client: c, env: env, deployment: in.Common.Deployment, name: "storage"}
+	check := checker{client: c, env: env, name: "storage"}
 	if err := check.begin(ctx); err != nil {
 		return out, badStorage(err)
 	}
 	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
-	if err := useStorage(ctx, check, in.Common.Images["busybox"], out.Class); err != nil {
+	if err := useStorage(ctx, check, in.Image, out.Class); err != nil {
 		return out, badStorage(err)
 	}
 	env.Progress("a volume of class %s keeps what is written to it", out.Class)
@@ -124,12 +124,12 @@ func defaultStorage(ctx context.Context, c *kube.Client, want string) (contract.
 }
 
 // verifyStorage tells whether the class is still there and the default.
-func verifyStorage(ctx context.Context, env *step.Env, in contract.ClusterInput, out contract.StorageCheck) error {
+func verifyStorage(ctx context.Context, env *step.Env, in contract.StorageInput, out contract.StorageCheck) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}
-	now, err := defaultStorage(ctx, c, in.Infrastructure.StorageClass)
+	now, err := defaultStorage(ctx, c, in.StorageClass)
 	if err != nil {
 		return err
 	}

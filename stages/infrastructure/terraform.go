@@ -166,7 +166,7 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in contract.Terrafor
 	}
 	tf = root{remove: remove, wait: t.lockTimeout}
 	if b.kind != "" {
-		if tf.killed, err = env.Killed(ctx, in.Common.Deployment, "terraform", "terraform-destroy"); err != nil {
+		if tf.killed, err = env.Killed(ctx, env.Deployment, "terraform", "terraform-destroy"); err != nil {
 			return root{}, err
 		}
 		if tf.killed {

@@ -57,9 +57,11 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 	first, err := tools.terraform(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Equal(t, contract.Infrastructure{
-		ClusterName: "demo", APIEndpoint: "https://cluster:6443", StorageClass: "local-path",
-		LoadBalancer: contract.LoadBalancer{Kind: "node"}, ObjectStore: contract.ObjectStore{Kind: "none"},
-		Database: contract.Database{Kind: "in-cluster"}, TerraformSerial: first.TerraformSerial,
+		APIEndpoint: "https://cluster:6443", StorageClass: "local-path", TerraformSerial: first.TerraformSerial,
+		Backing: contract.Backing{
+			ClusterName: "demo", LoadBalancer: contract.LoadBalancer{Kind: "node"},
+			ObjectStore: contract.ObjectStore{Kind: "none"}, Database: contract.Database{Kind: "in-cluster"},
+		},
 	}, first)
 	require.Positive(t, first.TerraformSerial)
 	require.Contains(t, log.String(), "Apply complete!", "Terraform's own output is in the log")

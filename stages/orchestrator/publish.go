@@ -26,7 +26,7 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps))), r, in)
+	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps))), r, env.Deployment, in)
 	if err != nil {
 		return contract.Publication{}, err
 	}
@@ -34,7 +34,7 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	user, err := gitserver.Account(ctx, c, in.Gitea, gitserver.User)
+	user, err := gitserver.Account(ctx, c, in.Gitea.GitServer, gitserver.User)
 	if err != nil {
 		return contract.Publication{}, err
 	}
@@ -45,8 +45,8 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 // publish pushes tree unless the branch holds it already.
 func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in contract.PublishInput) (contract.Publication, error) {
 	revision, changed, err := user.Push(ctx, in.Gitea.Repository, branch, tree, gitserver.Commit{
-		Author: "Slipway", Email: "slipway@" + in.Common.Domain, When: time.Now(),
-		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, in.Common.Deployment),
+		Author: "Slipway", Email: "slipway@" + in.Domain, When: time.Now(),
+		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, env.Deployment),
 	})
 	if err != nil {
 		return contract.Publication{}, &fault.Fault{
@@ -63,7 +63,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 }
 
 // buildTree reads the release's GitOps folder and adds what Slipway fills in.
-func buildTree(fsys fs.FS, r *platform.Release, in contract.PublishInput) (gitserver.Tree, error) {
+func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.PublishInput) (gitserver.Tree, error) {
 	tree := gitserver.Tree{}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -86,7 +86,7 @@ func buildTree(fsys fs.FS, r *platform.Release, in contract.PublishInput) (gitse
 	if _, taken := tree[generated]; taken {
 		return nil, badTree(fmt.Errorf("%s is Slipway's to write", generated))
 	}
-	values, err := rootValues(r, in)
+	values, err := rootValues(r, deployment, in)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ type values struct {
 	Deployment     string               `json:"deployment"`
 	Domain         string               `json:"domain"`
 	Images         map[string]string    `json:"images"`
-	Infrastructure infrastructure       `json:"infrastructure"`
+	Infrastructure contract.Backing     `json:"infrastructure"`
 	Platform       string               `json:"platform"`
 	Repository     repository           `json:"repository"`
 	Scale          string               `json:"scale"`
@@ -143,37 +143,24 @@ type repository struct {
 	URL      string `json:"url"`
 }
 
-// infrastructure is what apps may want to know of what is below them; nothing
-// that changes when a cluster is started again.
-type infrastructure struct {
-	ClusterName  string                `json:"clusterName"`
-	LoadBalancer contract.LoadBalancer `json:"loadBalancer"`
-	ObjectStore  contract.ObjectStore  `json:"objectStore"`
-	Database     contract.Database     `json:"database"`
-}
-
 // rootValues says which apps there are and what they get. Images are those of
 // the apps that are on: a new digest elsewhere makes no new commit.
-func rootValues(r *platform.Release, in contract.PublishInput) (*values, error) {
-	c := in.Common
+func rootValues(r *platform.Release, deployment string, in contract.PublishInput) (*values, error) {
 	v := &values{
 		Applications: applications{Namespace: argo.Namespace, Project: Project},
 		Components:   map[string]component{},
-		Deployment:   c.Deployment, Domain: c.Domain, Platform: r.Version, Scale: c.Scale,
-		Images:       map[string]string{},
-		StorageClass: in.Infrastructure.StorageClass,
-		Repository:   repository{Revision: branch, URL: gitserver.RepositoryURL(in.Gitea)},
-		Infrastructure: infrastructure{
-			ClusterName: in.Infrastructure.ClusterName, LoadBalancer: in.Infrastructure.LoadBalancer,
-			ObjectStore: in.Infrastructure.ObjectStore, Database: in.Infrastructure.Database,
-		},
-		Settings: in.Settings, SMTP: in.SMTP, Observability: in.Observability,
+		Deployment:   deployment, Domain: in.Domain, Platform: r.Version, Scale: in.Scale,
+		Images:         map[string]string{},
+		StorageClass:   in.StorageClass,
+		Repository:     repository{Revision: branch, URL: in.Gitea.CloneURL(in.Gitea.Repository)},
+		Infrastructure: in.Backing,
+		Settings:       in.Settings, SMTP: in.SMTP, Observability: in.Observability,
 	}
 	for _, comp := range r.Components {
 		if comp.Kind != platform.App {
 			continue
 		}
-		on := !slices.Contains(c.Disabled, comp.Name)
+		on := !slices.Contains(in.Disabled, comp.Name)
 		images := comp.Images
 		if images == nil {
 			images = []string{}
@@ -183,7 +170,7 @@ func rootValues(r *platform.Release, in contract.PublishInput) (*values, error) 
 			if !on {
 				continue
 			}
-			ref := c.Images[name]
+			ref := in.Images[name]
 			if ref == "" {
 				return nil, badTree(fmt.Errorf("component %s needs the image %s, which neither the bundle nor the registry has", comp.Name, name))
 			}

@@ -17,12 +17,10 @@ import (
 
 func input() contract.PublishInput {
 	return contract.PublishInput{
-		Common: contract.Common{
-			Deployment: "demo", Domain: "example.org", Scale: "small", Disabled: []string{"toolbox"},
-			Images: map[string]string{"postgresql": "r/postgresql@sha256:aa", "busybox": "r/busybox@sha256:bb", "argocd": "r/argocd@sha256:cc"},
-		},
-		Infrastructure: contract.Infrastructure{ClusterName: "demo", APIEndpoint: "https://moves:6443", StorageClass: "standard", TerraformSerial: 7},
-		Gitea:          contract.Gitea{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
+		Domain: "example.org", Scale: "small", Disabled: []string{"toolbox"},
+		Images:       map[string]string{"postgresql": "r/postgresql@sha256:aa", "busybox": "r/busybox@sha256:bb", "argocd": "r/argocd@sha256:cc"},
+		StorageClass: "standard", Backing: contract.Backing{ClusterName: "demo"},
+		Gitea: contract.Gitea{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
 	}
 }
 
@@ -48,7 +46,7 @@ func folder() fstest.MapFS {
 }
 
 func TestTreeIsTheFolderAndWhatSlipwayFillsIn(t *testing.T) {
-	tree, err := buildTree(folder(), testRelease(), input())
+	tree, err := buildTree(folder(), testRelease(), "demo", input())
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"apps/base/templates/a.yaml", "apps/database/files/nested/x.sql",
@@ -71,9 +69,9 @@ func TestTreeIsTheFolderAndWhatSlipwayFillsIn(t *testing.T) {
 func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
 	hash := func(change func(*contract.PublishInput)) string {
 		in := input()
-		in.Common.Images = maps.Clone(in.Common.Images)
+		in.Images = maps.Clone(in.Images)
 		change(&in)
-		tree, err := buildTree(folder(), testRelease(), in)
+		tree, err := buildTree(folder(), testRelease(), "demo", in)
 		require.NoError(t, err)
 		h, err := tree.Hash()
 		require.NoError(t, err)
@@ -81,12 +79,11 @@ func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
 	}
 	same := hash(func(*contract.PublishInput) {})
 	require.Equal(t, same, hash(func(in *contract.PublishInput) {
-		in.Infrastructure.APIEndpoint, in.Infrastructure.TerraformSerial = "https://moved:6443", 8
-		in.Common.Images["argocd"], in.Gitea.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
+		in.Images["argocd"], in.Gitea.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
 	}))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Common.Images["postgresql"] = "r/postgresql@sha256:ee" }))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Common.Disabled = nil }))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Common.Scale = "large" }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Images["postgresql"] = "r/postgresql@sha256:ee" }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Disabled = nil }))
+	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Scale = "large" }))
 	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.SMTP = &contract.SMTP{Host: "mail"} }))
 }
 
@@ -96,7 +93,7 @@ func TestTheUsersValuesReachTheRootApp(t *testing.T) {
 	in.Settings = json.RawMessage(`{"theme":"dark"}`)
 	in.SMTP = &contract.SMTP{Host: "mail", Port: 25, From: "a@b.example", TLS: "none"}
 	in.Observability = &contract.Observability{Endpoint: "https://metrics"}
-	tree, err := buildTree(folder(), testRelease(), in)
+	tree, err := buildTree(folder(), testRelease(), "demo", in)
 	require.NoError(t, err)
 	var got map[string]any
 	require.NoError(t, yaml.Unmarshal(tree["root-app/slipway.yaml"], &got))
@@ -108,23 +105,23 @@ func TestTheUsersValuesReachTheRootApp(t *testing.T) {
 
 func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
 	in := input()
-	delete(in.Common.Images, "postgresql")
-	_, err := buildTree(folder(), testRelease(), in)
+	delete(in.Images, "postgresql")
+	_, err := buildTree(folder(), testRelease(), "demo", in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "component database needs the image postgresql")
 
-	_, err = buildTree(fstest.MapFS{"apps/x": {}}, testRelease(), input())
+	_, err = buildTree(fstest.MapFS{"apps/x": {}}, testRelease(), "demo", input())
 	require.ErrorContains(t, err, "folder gitops holds no chart root-app")
 
 	taken := folder()
 	taken["root-app/slipway.yaml"] = &fstest.MapFile{}
-	_, err = buildTree(taken, testRelease(), input())
+	_, err = buildTree(taken, testRelease(), "demo", input())
 	require.ErrorContains(t, err, "slipway.yaml is Slipway's to write")
 }
 
 func TestTheRootFollowsTheBranchAndItsAppsItsCommit(t *testing.T) {
-	root := rootApplication(contract.AppsInput{Common: input().Common, Gitea: input().Gitea})
+	root := rootApplication("demo", contract.AppsInput{Repository: "https://gitea.gitea.svc/slipway/platform.git"})
 	b, err := yaml.Marshal(root.Object["spec"])
 	require.NoError(t, err)
 	require.YAMLEq(t, `

@@ -12,7 +12,7 @@ import (
 
 // runStatus reads all Applications as they are now, with the cause for each one
 // that is not well. It waits for nothing.
-func runStatus(ctx context.Context, env *step.Env, _ contract.PlatformInput) (contract.Apps, error) {
+func runStatus(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Apps, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return contract.Apps{}, err

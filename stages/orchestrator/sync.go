@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/dryrun"
-	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -38,7 +37,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	applied, err := c.Apply(ctx, []*unstructured.Unstructured{rootApplication(in)}, kube.ApplyOptions{Force: true})
+	applied, err := c.Apply(ctx, []*unstructured.Unstructured{rootApplication(env.Deployment, in)}, kube.ApplyOptions{Force: true})
 	if err != nil {
 		return contract.Apps{}, err
 	}
@@ -56,21 +55,21 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 
 // rootApplication is the app of apps at the branch. $ARGOCD_APP_REVISION is
 // replaced by the commit that it is at, so that its apps never run ahead of it.
-func rootApplication(in contract.AppsInput) *unstructured.Unstructured {
+func rootApplication(deployment string, in contract.AppsInput) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{
 			"name": RootApp, "namespace": argo.Namespace,
 			"labels": map[string]any{
 				kube.ManagedBy:       kube.FieldManager,
-				kube.DeploymentLabel: in.Common.Deployment,
+				kube.DeploymentLabel: deployment,
 			},
 			"finalizers": []any{argo.CascadeFinalizer},
 		},
 		"spec": map[string]any{
 			"project": Project,
 			"source": map[string]any{
-				"repoURL": gitserver.RepositoryURL(in.Gitea), "targetRevision": branch, "path": rootChart,
+				"repoURL": in.Repository, "targetRevision": branch, "path": rootChart,
 				"helm": map[string]any{
 					"releaseName": RootApp,
 					"valueFiles":  []any{valuesFile},

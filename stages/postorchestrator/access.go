@@ -58,7 +58,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if err != nil {
 		return contract.Access{}, err
 	}
-	targets, err := targetsOf(r, in.Common)
+	targets, err := targetsOf(r, env.Deployment, in)
 	if err != nil {
 		return contract.Access{}, unanswered(err)
 	}
@@ -66,7 +66,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 		return contract.Access{}, err
 	}
 	env.Progress("%d addresses of the platform answer", len(targets))
-	return describe(targets, in), nil
+	return describe(targets, env.Deployment, in), nil
 }
 
 func unanswered(err error) error {
@@ -90,15 +90,15 @@ type target struct {
 }
 
 // targetsOf are the links and the checks of the components that are on.
-func targetsOf(r *platform.Release, common contract.Common) ([]target, error) {
+func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) ([]target, error) {
 	var out []target
 	var errs []error
 	hosts := map[string]string{} // service → host that people use
 	for _, l := range r.Links {
-		if slices.Contains(common.Disabled, l.Component) || l.Service == "" {
+		if slices.Contains(in.Disabled, l.Component) || l.Service == "" {
 			continue
 		}
-		t := target{name: l.Name, url: l.URL(common.Domain, common.Deployment), link: true}
+		t := target{name: l.Name, url: l.URL(in.Domain, deployment), link: true}
 		u, err := url.Parse(t.url)
 		if err == nil {
 			hosts[l.Service] = u.Hostname()
@@ -111,7 +111,7 @@ func targetsOf(r *platform.Release, common contract.Common) ([]target, error) {
 		out = append(out, t)
 	}
 	for _, c := range r.Checks {
-		if slices.Contains(common.Disabled, c.Component) {
+		if slices.Contains(in.Disabled, c.Component) {
 			continue
 		}
 		t := target{name: c.Name, status: c.Status, contains: c.Contains}
@@ -212,11 +212,10 @@ func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
 
 // describe tells people where things are and what to type. Passwords are read
 // from the cluster by whoever types the command.
-func describe(targets []target, in contract.AccessInput) contract.Access {
-	common := in.Common
+func describe(targets []target, deployment string, in contract.AccessInput) contract.Access {
 	// A node that Slipway runs is there while something uses it, and reached
 	// through the ports that it publishes on this machine.
-	node := in.Infrastructure.LoadBalancer.Kind == nodeBalancer
+	node := in.LoadBalancer.Kind == nodeBalancer
 	var out contract.Access
 	var names []string
 	for _, t := range targets {
@@ -233,10 +232,10 @@ func describe(targets []target, in contract.AccessInput) contract.Access {
 		}
 	}
 	slices.Sort(names)
-	kubeconfig := "slipway kubeconfig --name " + common.Deployment + " --output kubeconfig"
+	kubeconfig := "slipway kubeconfig --name " + deployment + " --output kubeconfig"
 	if node {
 		out.Commands = append(out.Commands,
-			"slipway cluster --name "+common.Deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; the rest in another terminal")
+			"slipway cluster --name "+deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; the rest in another terminal")
 		kubeconfig += " --server https://127.0.0.1:6443"
 	}
 	password := "kubectl get secret -n " + gitserver.Namespace + " " + gitserver.Admin
@@ -248,7 +247,7 @@ func describe(targets []target, in contract.AccessInput) contract.Access {
 		"kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
 			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # what browsers must trust`,
 	)
-	why := "when " + common.Domain + " is not in your DNS"
+	why := "when " + in.Domain + " is not in your DNS"
 	if node {
 		why = "works for the ports that the configuration publishes"
 	}

@@ -27,12 +27,12 @@ func release() *platform.Release {
 	}
 }
 
-func common() contract.Common {
-	return contract.Common{Deployment: "demo", Domain: "example.org", Disabled: []string{"off"}}
+func accessInput() contract.AccessInput {
+	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}}
 }
 
 func TestTargetsAreTheLinksAndChecksThatAreOn(t *testing.T) {
-	got, err := targetsOf(release(), common())
+	got, err := targetsOf(release(), "demo", accessInput())
 	require.NoError(t, err)
 	require.Equal(t, []target{
 		{name: "Gitea", url: "https://gitea.example.org", link: true, namespace: "gitea", service: "gitea", port: 443},
@@ -45,7 +45,7 @@ func TestAllBadServicesAreReported(t *testing.T) {
 	r := release()
 	r.Links[0].Service = "gitea:443"
 	r.Checks[1].Service = "apps/web:http"
-	_, err := targetsOf(r, common())
+	_, err := targetsOf(r, "demo", accessInput())
 	require.ErrorContains(t, err, `link Gitea: "gitea:443"`)
 	require.ErrorContains(t, err, `check inside: "apps/web:http"`)
 }
@@ -81,12 +81,12 @@ func TestAskGoesThroughTheLoadBalancer(t *testing.T) {
 }
 
 func TestGuidanceHoldsNoPassword(t *testing.T) {
-	targets, err := targetsOf(release(), common())
+	targets, err := targetsOf(release(), "demo", accessInput())
 	require.NoError(t, err)
 	for i := range targets {
 		targets[i].address = "192.0.2.7:443"
 	}
-	got := describe(targets, contract.AccessInput{Common: common()})
+	got := describe(targets, "demo", accessInput())
 	require.Equal(t, []contract.Link{{Name: "Gitea", URL: "https://gitea.example.org"}}, got.URLs)
 	text := strings.Join(got.Commands, "\n")
 	require.Contains(t, text, "kubectl get secret -n gitea gitea-admin -o jsonpath='{.data.password}' | base64 -d")
@@ -97,14 +97,14 @@ func TestGuidanceHoldsNoPassword(t *testing.T) {
 // The address of a node that Slipway runs is nothing to people: the next start
 // gives it another one.
 func TestTheNodeIsReachedThroughItsPorts(t *testing.T) {
-	targets, err := targetsOf(release(), common())
+	targets, err := targetsOf(release(), "demo", accessInput())
 	require.NoError(t, err)
 	for i := range targets {
 		targets[i].address = "10.87.0.9:443"
 	}
-	in := contract.AccessInput{Common: common()}
-	in.Infrastructure.LoadBalancer.Kind = "node"
-	text := strings.Join(describe(targets, in).Commands, "\n")
+	in := accessInput()
+	in.LoadBalancer.Kind = "node"
+	text := strings.Join(describe(targets, "demo", in).Commands, "\n")
 	require.Contains(t, text, "slipway cluster --name demo")
 	require.Contains(t, text, "slipway kubeconfig --name demo --output kubeconfig --server https://127.0.0.1:6443 && export")
 	require.Contains(t, text, "echo '127.0.0.1 gitea.example.org' >> /etc/hosts")

@@ -36,10 +36,10 @@ func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (con
 		return contract.ArgoCD{}, err
 	}
 	s := settings{
-		proxy:   in.Common.Proxy,
-		labels:  map[string]string{kube.DeploymentLabel: in.Common.Deployment},
-		image:   func(short string) (string, error) { return image(in.Common, short) },
-		gitHost: in.TLS.GitHost,
+		proxy:   in.Proxy,
+		labels:  map[string]string{kube.DeploymentLabel: env.Deployment},
+		image:   func(short string) (string, error) { return image(in.Images, short) },
+		gitHost: in.GitHost,
 	}
 	if s.gitHost != giteaHost {
 		if s.gitIP, err = clusterIP(ctx, c, gitserver.Namespace, gitserver.Service); err != nil {
@@ -50,7 +50,7 @@ func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (con
 	if err != nil {
 		return contract.ArgoCD{}, err
 	}
-	set := kube.Set{Name: "argocd-objects", Deployment: in.Common.Deployment}
+	set := kube.Set{Name: "argocd-objects", Deployment: env.Deployment}
 	applied, deleted, err := c.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true})
 	if err != nil {
 		return contract.ArgoCD{}, err

@@ -97,7 +97,7 @@ func gitServer(t *testing.T, answers map[string]int) (user, admin *gitserver.Ser
 	}
 	c, err := kube.Connect(newEnv(t, objects).Kubeconfig, nil)
 	require.NoError(t, err)
-	at := contract.Gitea{URL: "https://example.com", Address: srv.Listener.Addr().String()}
+	at := contract.GitServer{URL: "https://example.com", Address: srv.Listener.Addr().String()}
 	user, err = gitserver.Account(t.Context(), c, at, gitserver.User)
 	require.NoError(t, err)
 	admin, err = gitserver.Account(t.Context(), c, at, gitserver.Admin)
@@ -170,7 +170,7 @@ func TestManifestsOfArgoCDThatAreMissing(t *testing.T) {
 
 func TestAPushThatTheGitServerRefuses(t *testing.T) {
 	user, _, objects := gitServer(t, nil)
-	in := contract.GiteaPushInput{Gitea: contract.Gitea{URL: user.URL, Address: user.Address}}
+	in := contract.GiteaPushInput{Gitea: contract.GitServer{URL: user.URL, Address: user.Address}}
 	_, err := runPush(t.Context(), newEnv(t, objects), in)
 	refused(t, err, CodePush, "push to the git server over HTTPS: GET /api/v1/repos/slipway/probe answered 500")
 }

@@ -64,15 +64,15 @@ func runGitea(ctx context.Context, env *step.Env, in contract.GiteaInput) (contr
 		return contract.Gitea{}, err
 	}
 	env.Progress("chart %s", change)
-	g := &gitea{client: c, env: env, common: in.Common}
-	return g.finish(ctx, rel, in.TLS)
+	g := &gitea{client: c, env: env, in: in}
+	return g.finish(ctx, rel)
 }
 
 // giteaValues are the values that the chart gets.
 func giteaValues(in contract.GiteaInput, component platform.Component) (map[string]any, error) {
 	images := map[string]any{}
 	for _, name := range component.Images {
-		ref, err := image(in.Common, name)
+		ref, err := image(in.Images, name)
 		if err != nil {
 			return nil, err
 		}
@@ -80,9 +80,9 @@ func giteaValues(in contract.GiteaInput, component platform.Component) (map[stri
 	}
 	values := map[string]any{
 		"images":       images,
-		"host":         PublicHost(in.Common.Domain),
-		"scale":        in.Common.Scale,
-		"storageClass": in.Infrastructure.StorageClass,
+		"host":         PublicHost(in.Domain),
+		"scale":        in.Scale,
+		"storageClass": in.StorageClass,
 		"tls":          map[string]any{"secretName": giteaTLS},
 	}
 	if in.Values == nil {
@@ -98,12 +98,12 @@ func giteaValues(in contract.GiteaInput, component platform.Component) (map[stri
 type gitea struct {
 	client *kube.Client
 	env    *step.Env
-	common contract.Common
+	in     contract.GiteaInput
 }
 
 // finish waits for the pods, verifies the server by use and registers it with
 // Argo CD.
-func (g *gitea) finish(ctx context.Context, rel *chartRelease, served contract.TLS) (contract.Gitea, error) {
+func (g *gitea) finish(ctx context.Context, rel *chartRelease) (contract.Gitea, error) {
 	workloads, err := rel.workloads(ctx)
 	if err != nil {
 		return contract.Gitea{}, err
@@ -113,19 +113,20 @@ func (g *gitea) finish(ctx context.Context, rel *chartRelease, served contract.T
 			return contract.Gitea{}, err
 		}
 	}
-	out := contract.Gitea{URL: "https://" + PublicHost(g.common.Domain), ClusterURL: "https://" + served.GitHost}
-	if err := g.serves(ctx, served.SHA256, workloads); err != nil {
+	out := contract.Gitea{ClusterURL: "https://" + g.in.GitHost}
+	out.URL = "https://" + PublicHost(g.in.Domain)
+	if err := g.serves(ctx, g.in.Certificate, workloads); err != nil {
 		return contract.Gitea{}, err
 	}
 	if out.Address, err = g.client.WaitAddress(ctx, gitserver.Namespace, gitserver.Service, giteaPort); err != nil {
 		return contract.Gitea{}, err
 	}
-	user, err := gitserver.Account(ctx, g.client, out, gitserver.User)
+	user, err := gitserver.Account(ctx, g.client, out.GitServer, gitserver.User)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
 	g.env.Redact(string(user.Password.Reveal()))
-	admin, err := gitserver.Account(ctx, g.client, out, gitserver.Admin)
+	admin, err := gitserver.Account(ctx, g.client, out.GitServer, gitserver.Admin)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
@@ -195,7 +196,7 @@ func (g *gitea) shown(ctx context.Context) (string, error) {
 		defer cancel()
 		d := tls.Dialer{Config: &tls.Config{
 			InsecureSkipVerify: true, // see above
-			ServerName:         PublicHost(g.common.Domain), MinVersion: tls.VersionTLS12,
+			ServerName:         PublicHost(g.in.Domain), MinVersion: tls.VersionTLS12,
 		}}
 		conn, err := d.DialContext(ctx, "tcp", address)
 		if err != nil {
@@ -271,12 +272,12 @@ func (g *gitea) register(ctx context.Context, out contract.Gitea, user *gitserve
 		"type": []byte("git"), "username": []byte(user.Username), "password": user.Password.Reveal(),
 	}
 	for _, w := range []struct{ name, kind, url string }{
-		{argoRepository, "repository", gitserver.RepositoryURL(out)},
+		{argoRepository, "repository", out.CloneURL(out.Repository)},
 		{argoCredentials, "repo-creds", out.ClusterURL + "/" + user.Username + "/"},
 	} {
 		data := maps.Clone(account)
 		data["url"] = []byte(w.url)
-		all := kube.Labels(g.common.Deployment)
+		all := kube.Labels(g.env.Deployment)
 		all["argocd.argoproj.io/secret-type"] = w.kind
 		if err := writeSecret(ctx, g.client, argo.Namespace, w.name, corev1.SecretTypeOpaque, all, data); err != nil {
 			return err

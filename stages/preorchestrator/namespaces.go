@@ -24,7 +24,7 @@ import (
 // goneSoon is how long namespaces that are being deleted may take to be gone.
 const goneSoon = 3 * time.Minute
 
-func runNamespaces(ctx context.Context, env *step.Env, in contract.PlatformInput) (contract.Namespaces, error) {
+func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Namespaces, error) {
 	r, err := load(env)
 	if err != nil {
 		return contract.Namespaces{}, err
@@ -33,7 +33,7 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.PlatformInput
 	if err != nil {
 		return contract.Namespaces{}, err
 	}
-	out, err := ensureNamespaces(ctx, c, in.Common.Deployment, r.Namespaces)
+	out, err := ensureNamespaces(ctx, c, env.Deployment, r.Namespaces)
 	if err == nil {
 		env.Progress("%d namespaces, %d of them new", len(out.Names), len(out.Created))
 	}

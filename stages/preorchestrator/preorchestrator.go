@@ -76,8 +76,8 @@ func load(env *step.Env) (*platform.Release, error) {
 }
 
 // image is the reference by digest of a short name.
-func image(common contract.Common, name string) (string, error) {
-	if ref := common.Images[name]; ref != "" {
+func image(images map[string]string, name string) (string, error) {
+	if ref := images[name]; ref != "" {
 		return ref, nil
 	}
 	return "", &fault.Fault{

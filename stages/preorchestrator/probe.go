@@ -47,7 +47,7 @@ func runPush(ctx context.Context, env *step.Env, in contract.GiteaPushInput) (co
 	}
 	repository := user.Username + "/" + probe
 	revision, changed, err := user.Push(ctx, repository, branch, probeTree(), gitserver.Commit{
-		Author: "Slipway", Email: "slipway@" + in.Common.Domain, Message: "a push over HTTPS", When: time.Now(),
+		Author: "Slipway", Email: "slipway@" + in.Domain, Message: "a push over HTTPS", When: time.Now(),
 	})
 	if err != nil {
 		return contract.GiteaPush{}, badPush(err)
@@ -75,7 +75,7 @@ func verifyPush(ctx context.Context, env *step.Env, in contract.GiteaPushInput, 
 	return nil
 }
 
-func openUser(ctx context.Context, env *step.Env, g contract.Gitea) (*gitserver.Server, error) {
+func openUser(ctx context.Context, env *step.Env, g contract.GitServer) (*gitserver.Server, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func runReconcile(ctx context.Context, env *step.Env, in contract.ReconcileInput
 	if err := removeProbe(ctx, c); err != nil { // of a run that was killed
 		return contract.Reconcile{}, badReconcile(err)
 	}
-	app, err := reconcile(ctx, c, in)
+	app, err := reconcile(ctx, c, env.Deployment, in)
 	if err != nil {
 		return contract.Reconcile{}, err
 	}
@@ -129,8 +129,8 @@ func verifyReconcile(ctx context.Context, env *step.Env, _ contract.ReconcileInp
 
 // reconcile applies the probe Application and waits until it is Synced and
 // Healthy at the commit that was pushed.
-func reconcile(ctx context.Context, c *kube.Client, in contract.ReconcileInput) (argo.Application, error) {
-	for _, o := range probeObjects(in) { // the project before the Application that names it
+func reconcile(ctx context.Context, c *kube.Client, deployment string, in contract.ReconcileInput) (argo.Application, error) {
+	for _, o := range probeObjects(deployment, in) { // the project before the Application that names it
 		if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
 			return argo.Application{}, err
 		}
@@ -147,7 +147,7 @@ func reconcile(ctx context.Context, c *kube.Client, in contract.ReconcileInput) 
 		if app, err = argo.Read(o); err != nil {
 			return false, "", err
 		}
-		why := app.Waiting(in.Push.Revision)
+		why := app.Waiting(in.Revision)
 		if why != "" {
 			why += ": " + app.Explain()
 		}
@@ -168,12 +168,11 @@ func badReconcile(err error) error {
 
 // probeObjects are a project that only the probe may use and the probe itself. It
 // has no finalizer: see removeProbe.
-func probeObjects(in contract.ReconcileInput) []*unstructured.Unstructured {
-	repository := in.Gitea.ClusterURL + "/" + in.Push.Repository + ".git"
+func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured.Unstructured {
 	meta := func(namespace string) map[string]any {
 		return map[string]any{
 			"name": probeApp, "namespace": namespace,
-			"labels": map[string]any{kube.ManagedBy: kube.FieldManager, kube.DeploymentLabel: in.Common.Deployment},
+			"labels": map[string]any{kube.ManagedBy: kube.FieldManager, kube.DeploymentLabel: deployment},
 		}
 	}
 	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": kube.SystemNamespace}
@@ -182,7 +181,7 @@ func probeObjects(in contract.ReconcileInput) []*unstructured.Unstructured {
 			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(argo.Namespace),
 			"spec": map[string]any{
 				"description":      probeRetention,
-				"sourceRepos":      []any{repository},
+				"sourceRepos":      []any{in.Repository},
 				"sourceNamespaces": []any{kube.SystemNamespace},
 				"destinations":     []any{target},
 			},
@@ -191,7 +190,7 @@ func probeObjects(in contract.ReconcileInput) []*unstructured.Unstructured {
 			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": meta(kube.SystemNamespace),
 			"spec": map[string]any{
 				"project":     probeApp,
-				"source":      map[string]any{"repoURL": repository, "targetRevision": branch, "path": "."},
+				"source":      map[string]any{"repoURL": in.Repository, "targetRevision": branch, "path": "."},
 				"destination": target,
 				"syncPolicy":  map[string]any{"automated": map[string]any{"prune": true}},
 			},

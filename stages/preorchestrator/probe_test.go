@@ -35,7 +35,7 @@ func configMaps() schema.GroupVersionResource {
 // theProbe is the probe with what it brought, beside an object of somebody else.
 func theProbe(finalizers ...string) []runtime.Object {
 	var out []runtime.Object
-	for _, o := range probeObjects(contract.ReconcileInput{}) {
+	for _, o := range probeObjects("demo", contract.ReconcileInput{}) {
 		if o.GetKind() == "Application" && len(finalizers) > 0 {
 			o.SetFinalizers(finalizers)
 		}
@@ -82,7 +82,7 @@ func TestTheProbeGoesAtOnceWithWhatItBrought(t *testing.T) {
 
 // A finalizer would have the removal wait for Argo CD.
 func TestTheProbeHasNoFinalizer(t *testing.T) {
-	for _, o := range probeObjects(contract.ReconcileInput{}) {
+	for _, o := range probeObjects("demo", contract.ReconcileInput{}) {
 		require.Empty(t, o.GetFinalizers(), o.GetKind())
 	}
 }

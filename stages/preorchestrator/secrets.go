@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/big"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -42,9 +43,9 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 			Keys: []platform.SecretKey{{Key: "auth", Generate: platform.Password, Length: platform.DefaultLength}},
 		})
 	}
-	s := &secrets{client: c, common: in.Common, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}}
-	for name, file := range in.Given {
-		if s.given[name], err = os.ReadFile(file); err != nil {
+	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}}
+	for _, name := range in.Given {
+		if s.given[name], err = os.ReadFile(filepath.Join(env.GivenDir, name)); err != nil {
 			return contract.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
 		}
 	}
@@ -65,11 +66,12 @@ func ships(r *platform.Release, namespace string) bool {
 // secrets makes the Secrets of a release. What is there is never overwritten, but
 // for what the configuration gives: that is the user's to change.
 type secrets struct {
-	client *kube.Client
-	common contract.Common
-	redact func(string) // told every value that is made or read
-	have   map[string]*corev1.Secret
-	given  map[string][]byte // secrets of the configuration, by name
+	client     *kube.Client
+	deployment string
+	in         contract.SecretsInput
+	redact     func(string) // told every value that is made or read
+	have       map[string]*corev1.Secret
+	given      map[string][]byte // secrets of the configuration, by name
 }
 
 // wanted are the Secrets without the keys that the configuration does not give, and
@@ -196,7 +198,7 @@ func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
 		return s.given[k.From], nil
 	case platform.Literal:
 		return []byte(platform.Fill(k.Value, map[string]string{
-			"domain": s.common.Domain, "deployment": s.common.Deployment, "adminEmail": s.common.AdminEmail,
+			"domain": s.in.Domain, "deployment": s.deployment, "adminEmail": s.in.AdminEmail,
 		})), nil
 	}
 	return nil, fmt.Errorf("a value cannot be made as %q", k.Generate)
@@ -216,7 +218,7 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 		if all == nil {
 			all = map[string]string{}
 		}
-		maps.Copy(all, kube.Labels(s.common.Deployment))
+		maps.Copy(all, kube.Labels(s.deployment))
 		kind := corev1.SecretType(w.Type)
 		if kind == "" {
 			kind = corev1.SecretTypeOpaque

@@ -21,14 +21,14 @@ func fakeKube(objs ...runtime.Object) *kube.Client {
 	return &kube.Client{Kubernetes: fake.NewClientset(objs...)}
 }
 
-func testCommon() contract.Common {
-	return contract.Common{Deployment: "demo", Domain: "example.org", AdminEmail: "ada@example.org", Scale: "small"}
+func secretsInput() contract.SecretsInput {
+	return contract.SecretsInput{Domain: "example.org", AdminEmail: "ada@example.org"}
 }
 
 func ensureSecrets(t *testing.T, c *kube.Client, want []platform.Secret) (contract.Secrets, []string, error) {
 	t.Helper()
 	var hidden []string
-	s := &secrets{client: c, common: testCommon(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}}
+	s := &secrets{client: c, deployment: "demo", in: secretsInput(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}}
 	out, err := s.ensure(t.Context(), want)
 	return out, hidden, err
 }
@@ -106,7 +106,7 @@ func TestGivenSecretsFollowTheConfiguration(t *testing.T) {
 	c := fakeKube()
 	ensure := func(given map[string][]byte) (contract.Secrets, []string) {
 		var hidden []string
-		s := &secrets{client: c, common: testCommon(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}, given: given}
+		s := &secrets{client: c, deployment: "demo", in: secretsInput(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}, given: given}
 		out, err := s.ensure(t.Context(), s.wanted(all))
 		require.NoError(t, err)
 		return out, hidden

@@ -44,12 +44,12 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 	if err != nil {
 		return contract.TLS{}, err
 	}
-	t := &tlsStep{client: c, common: in.Common, redact: env.Redact, now: time.Now()}
+	t := &tlsStep{client: c, deployment: env.Deployment, domain: in.Domain, redact: env.Redact, now: time.Now()}
 	var serving certificate.Pair
 	var roots []byte
 	switch in.Mode {
 	case "given":
-		serving, roots, err = t.given(in, hostsOf(r, in.Common))
+		serving, roots, err = t.given(env.TLSKeyFile, in, hostsOf(r, env.Deployment, in))
 	case "self-signed":
 		serving, roots, err = t.selfSigned(ctx)
 	default:
@@ -66,13 +66,13 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 }
 
 // hostsOf are the hosts under which users reach the platform by HTTPS.
-func hostsOf(r *platform.Release, common contract.Common) []string {
-	hosts := []string{PublicHost(common.Domain)}
+func hostsOf(r *platform.Release, deployment string, in contract.TLSInput) []string {
+	hosts := []string{PublicHost(in.Domain)}
 	for _, l := range r.Links {
-		if slices.Contains(common.Disabled, l.Component) {
+		if slices.Contains(in.Disabled, l.Component) {
 			continue
 		}
-		rest, ok := strings.CutPrefix(l.URL(common.Domain, common.Deployment), "https://")
+		rest, ok := strings.CutPrefix(l.URL(in.Domain, deployment), "https://")
 		if !ok {
 			continue
 		}
@@ -86,15 +86,16 @@ func hostsOf(r *platform.Release, common contract.Common) []string {
 }
 
 type tlsStep struct {
-	client *kube.Client
-	common contract.Common
-	redact func(string)
-	now    time.Time
+	client     *kube.Client
+	deployment string
+	domain     string
+	redact     func(string)
+	now        time.Time
 }
 
 // given reads and judges the user's certificate.
-func (t *tlsStep) given(in contract.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
-	key, err := os.ReadFile(in.KeyFile)
+func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
+	key, err := os.ReadFile(keyFile)
 	if err != nil {
 		return pair, nil, badCertificate(fmt.Errorf("read its private key: %w", err))
 	}
@@ -125,7 +126,7 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots 
 		return leaf, nil, err
 	}
 	if why := certificate.CAProblem(ca, t.now); why != "" {
-		if ca, err = certificate.NewCA(t.common.Deployment, t.now); err != nil {
+		if ca, err = certificate.NewCA(t.deployment, t.now); err != nil {
 			return leaf, nil, err
 		}
 		t.redact(string(ca.Key))
@@ -133,7 +134,7 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots 
 			return leaf, nil, err
 		}
 	}
-	names := certificate.Names(t.common.Domain, giteaHost, giteaFullHost)
+	names := certificate.Names(t.domain, giteaHost, giteaFullHost)
 	if leaf, err = t.read(ctx, gitserver.Namespace, giteaTLS); err != nil {
 		return leaf, nil, err
 	}
@@ -157,7 +158,7 @@ func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.
 		SHA256: certificate.Fingerprint(leaf), GitHost: giteaHost,
 	}
 	if leaf.VerifyHostname(giteaHost) != nil {
-		out.GitHost = PublicHost(t.common.Domain)
+		out.GitHost = PublicHost(t.domain)
 	}
 	if err := t.write(ctx, gitserver.Namespace, giteaTLS, serving, roots); err != nil {
 		return contract.TLS{}, err
@@ -191,7 +192,7 @@ func (t *tlsStep) write(ctx context.Context, namespace, name string, pair certif
 	if roots != nil {
 		data["ca.crt"] = roots
 	}
-	return writeSecret(ctx, t.client, namespace, name, corev1.SecretTypeTLS, kube.Labels(t.common.Deployment), data)
+	return writeSecret(ctx, t.client, namespace, name, corev1.SecretTypeTLS, kube.Labels(t.deployment), data)
 }
 
 // writeSecret makes a Secret hold exactly data; it writes only what differs. It
@@ -221,7 +222,7 @@ func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, 
 	return t.client.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			all := kube.Labels(t.common.Deployment)
+			all := kube.Labels(t.deployment)
 			maps.Copy(all, extra)
 			_, err = api.Create(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Data: data,

@@ -24,7 +24,7 @@ func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func selfSigned(t *testing.T, c *kube.Client, domain string, now time.Time) contract.TLS {
 	t.Helper()
-	s := &tlsStep{client: c, common: contract.Common{Deployment: "demo", Domain: domain}, redact: func(string) {}, now: now}
+	s := &tlsStep{client: c, deployment: "demo", domain: domain, redact: func(string) {}, now: now}
 	leaf, roots, err := s.selfSigned(t.Context())
 	require.NoError(t, err)
 	out, err := s.publish(t.Context(), "self-signed", leaf, roots)
@@ -67,20 +67,20 @@ func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
 
 	c := fakeKube()
 	var hidden string
-	s := &tlsStep{client: c, common: testCommon(), redact: func(v string) { hidden = v }, now: at()}
-	in := contract.TLSInput{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), KeyFile: keyFile}
-	pair, roots, err := s.given(in, []string{"gitea.example.org"})
+	s := &tlsStep{client: c, deployment: "demo", domain: "example.org", redact: func(v string) { hidden = v }, now: at()}
+	in := contract.TLSInput{Certificate: string(leaf.Certificate), CA: string(ca.Certificate)}
+	pair, roots, err := s.given(keyFile, in, []string{"gitea.example.org"})
 	require.NoError(t, err)
 	require.Equal(t, string(leaf.Key), hidden)
 	out, err := s.publish(t.Context(), "given", pair, roots)
 	require.NoError(t, err)
 	require.Equal(t, "gitea.example.org", out.GitHost, "the certificate is for no name in the cluster")
 
-	_, _, err = s.given(contract.TLSInput{Certificate: in.Certificate, KeyFile: keyFile + "x"}, nil)
+	_, _, err = s.given(keyFile+"x", contract.TLSInput{Certificate: in.Certificate}, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeCertificate})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	s.now = at().Add(400 * 24 * time.Hour)
-	_, _, err = s.given(in, []string{"gitea.example.net"})
+	_, _, err = s.given(keyFile, in, []string{"gitea.example.net"})
 	require.ErrorContains(t, err, "expired")
 	require.ErrorContains(t, err, "not for gitea.example.net")
 }
@@ -92,7 +92,6 @@ func TestHostsAreThoseOfTheHTTPSLinks(t *testing.T) {
 		{Name: "c", URLTemplate: "https://c.{domain}", Component: "off"},
 		{Name: "g", URLTemplate: "https://gitea.{domain}"},
 	}}
-	common := testCommon()
-	common.Disabled = []string{"off"}
-	require.Equal(t, []string{"gitea.example.org", "a.example.org"}, hostsOf(r, common))
+	in := contract.TLSInput{Domain: "example.org", Disabled: []string{"off"}}
+	require.Equal(t, []string{"gitea.example.org", "a.example.org"}, hostsOf(r, "demo", in))
 }

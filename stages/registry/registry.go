@@ -7,7 +7,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
-	localsteps "github.com/slipway-sh/slipway/providers/local/steps"
 	"github.com/slipway-sh/slipway/stages/diagnosis"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
@@ -20,7 +19,6 @@ import (
 func All(stores map[string]store.Opener) *step.Registry {
 	reg := step.Registry{Stores: stores}
 	infrastructure.Register(&reg)
-	localsteps.Register(&reg)
 	preorchestrator.Register(&reg)
 	orchestrator.Register(&reg)
 	postorchestrator.Register(&reg)

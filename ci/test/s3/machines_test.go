@@ -141,7 +141,7 @@ func TestTwoMachines(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
 	a, b := machine{slipway, url, t.TempDir(), root}, machine{slipway, url, t.TempDir(), root}
 	s := open(t, address, bucket, "team/demo")
-	input := map[string]any{"common": map[string]any{"deployment": "demo"}, "vars": map[string]any{"wait": goOn}}
+	input := map[string]any{"vars": map[string]any{"wait": goOn}}
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
 	const first, second, third, fourth = "20260102-030405-a1b2c3", "20260102-030406-a1b2c3", "20260102-030407-a1b2c3", "20260102-030408-a1b2c3"
 
@@ -204,14 +204,14 @@ func TestTwoMachines(t *testing.T) {
 		e := b.state(t, "kubeconfig", filepath.Join(t.TempDir(), "file"))
 		require.Equal(t, 2, e.code, e.errs)
 		require.Contains(t, e.errs, "SEC-002")
-		r, e := b.step(t, second, "infrastructure/preflight", map[string]any{"common": map[string]any{}, "requirements": map[string]any{}, "tools": map[string]string{}}, false)
+		r, e := b.step(t, second, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
 		require.Equal(t, 2, e.code, e.errs)
 		require.Equal(t, "SEC-002", r.Fault.Code)
 	})
 
 	t.Run("a bucket that is not there is named before anything starts", func(t *testing.T) {
 		c := machine{slipway, strings.Replace(url, "s3://"+bucket, "s3://nowhere", 1), t.TempDir(), root}
-		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"common": map[string]any{}, "requirements": map[string]any{}, "tools": map[string]string{}}, false)
+		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)
 		require.Equal(t, 3, c.state(t, "hold", "--run", first).code)

@@ -1,31 +1,33 @@
-package steps_test
+package infrastructure
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/providers/local/steps"
+	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-func input() contract.ClusterInput {
-	return contract.ClusterInput{
-		Common: contract.Common{Images: map[string]string{
+func localAddons(t *testing.T) contract.AddonsInput {
+	t.Helper()
+	a, err := local.Provider{}.Addons()
+	require.NoError(t, err)
+	return contract.AddonsInput{
+		Addons: a, Images: map[string]string{
 			"coredns":                "slipway.local/coredns@sha256:01",
 			"local-path-provisioner": "slipway.local/local-path-provisioner@sha256:02",
 			"busybox":                "slipway.local/busybox@sha256:03",
-		}},
-		Infrastructure: contract.Infrastructure{StorageClass: "local-path"},
+		},
 	}
 }
 
 func TestManifestUsesTheGivenImagesOnly(t *testing.T) {
-	b, err := steps.Manifest(input())
+	objs, err := renderAddons(localAddons(t))
 	require.NoError(t, err)
-	objs, err := kube.Decode(b)
+	b, err := json.Marshal(objs)
 	require.NoError(t, err)
 	images := map[string]bool{}
 	kinds := map[string]int{}
@@ -46,16 +48,16 @@ func TestManifestUsesTheGivenImagesOnly(t *testing.T) {
 	}, images)
 	require.Equal(t, 2, kinds["Deployment"])
 	require.Equal(t, 1, kinds["StorageClass"])
-	require.Contains(t, string(b), "clusterIP: 10.96.0.10")
+	require.Contains(t, string(b), `"clusterIP":"10.96.0.10"`)
 	require.Contains(t, string(b), "image: slipway.local/busybox@sha256:03")
 }
 
 func TestManifestNamesEveryMissingImage(t *testing.T) {
-	in := input()
-	delete(in.Common.Images, "coredns")
-	delete(in.Common.Images, "busybox")
-	_, err := steps.Manifest(in)
+	in := localAddons(t)
+	delete(in.Images, "coredns")
+	delete(in.Images, "busybox")
+	_, err := renderAddons(in)
 	require.ErrorContains(t, err, "there is no image coredns, busybox")
-	require.ErrorIs(t, err, &fault.Fault{Code: steps.CodeAddons})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeAddons})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 }

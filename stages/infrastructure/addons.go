@@ -1,0 +1,95 @@
+package infrastructure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// CodeAddons: the manifests of a cluster's add-ons cannot be rendered.
+const CodeAddons fault.Code = "LOC-001"
+
+// addons applies what a fresh cluster lacks and waits until it runs.
+func addons(ctx context.Context, env *step.Env, in contract.AddonsInput) (contract.Addons, error) {
+	objs, err := renderAddons(in)
+	if err != nil {
+		return contract.Addons{}, err
+	}
+	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return contract.Addons{}, err
+	}
+	applied, err := client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	if err != nil {
+		return contract.Addons{}, err
+	}
+	env.Progress("add-ons: %s", kube.Count(applied))
+	workloads := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return o.GetKind() != "Deployment" })
+	errs := make(chan error, len(workloads))
+	for _, o := range workloads {
+		go func() { errs <- client.WaitRollout(ctx, o.GetKind(), o.GetNamespace(), o.GetName()) }()
+	}
+	var all []error
+	for range workloads {
+		all = append(all, <-errs)
+	}
+	if err := errors.Join(all...); err != nil {
+		return contract.Addons{}, err
+	}
+	changed := 0
+	for _, a := range applied {
+		if a.Change != kube.Unchanged {
+			changed++
+		}
+	}
+	return contract.Addons{Applied: len(applied), Changed: changed, Workloads: len(workloads)}, nil
+}
+
+// renderAddons renders the templates, in the order of their names.
+func renderAddons(in contract.AddonsInput) ([]*unstructured.Unstructured, error) {
+	var missing []string
+	image := func(name string) string {
+		if in.Images[name] == "" && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+		return in.Images[name]
+	}
+	var out bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(in.Manifests)) {
+		t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"image": image}).Parse(in.Manifests[name])
+		if err == nil {
+			out.WriteString("---\n")
+			err = t.Execute(&out, in.Values)
+		}
+		if err != nil {
+			return nil, badAddons(err)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, badAddons(fmt.Errorf("there is no image %s", strings.Join(missing, ", ")))
+	}
+	objs, err := kube.Decode(out.Bytes())
+	if err != nil {
+		return nil, badAddons(err)
+	}
+	return objs, nil
+}
+
+func badAddons(err error) error {
+	return &fault.Fault{
+		Code: CodeAddons, Class: fault.Step, Op: "render the manifests of the cluster's add-ons",
+		Fix: "build the bundle again: make bundle", Err: err,
+	}
+}
