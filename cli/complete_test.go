@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// completed are what a shell is given to complete the last of these words, without
+// descriptions.
+func completed(t *testing.T, words ...string) []string {
+	t.Helper()
+	code, out, errs := slipway(append([]string{"__completeNoDesc"}, words...)...)
+	require.Zero(t, code, errs)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[:len(lines)-1] // the last one says how
+}
+
+func TestAShellCompletes(t *testing.T) {
+	keptDeployments(t, "", "staging", "prod")
+	names := []string{"prod", "staging"}
+	for _, line := range []string{"use", "use --forget", "install --name", "install --deployment", "validate --deployment", "runs --name", "runs show --name", "env -n", "configure --deployment", "config migrate --deployment"} {
+		require.Equal(t, names, completed(t, append(strings.Fields(line), "")...), line)
+	}
+	require.Empty(t, completed(t, "use", "prod", ""), "one is enough")
+
+	for _, flag := range []string{"--from", "--to", "--only"} {
+		require.Equal(t, []string{"infrastructure", "infrastructure/cluster"}, completed(t, "install", flag, "infrastructure")[:2])
+	}
+	require.Contains(t, completed(t, "install", "--only", "orchestrator/"), "orchestrator/sync")
+
+	require.Contains(t, completed(t, "explain", "CFG-"), "CFG-001")
+	require.Subset(t, completed(t, "lock", ""), []string{"update", "verify"})
+	require.NotContains(t, completed(t, ""), "step", "what is hidden")
+}
+
+// Without an engine there are no runs to complete, and nothing is shown of that.
+func TestRunsAreNotCompletedWithoutAnEngine(t *testing.T) {
+	keptDeployments(t, "")
+	t.Setenv("SLIPWAY_BUNDLE", "")
+	t.Setenv("SLIPWAY_LOCK", "")
+	for _, line := range []string{"runs show", "report --run"} {
+		require.Empty(t, completed(t, append(strings.Fields(line), "")...), line)
+	}
+}
+
+func TestEveryShellHasACompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, out, errs := slipway("completion", shell)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "slipway")
+	}
+}
