@@ -20,6 +20,7 @@ import (
 type useOptions struct {
 	registries source.Registries
 	none       bool
+	forget     string
 }
 
 func newUse(p *Program) *cobra.Command {
@@ -29,11 +30,15 @@ func newUse(p *Program) *cobra.Command {
 		RunE: run("", o.run), ValidArgsFunction: once(deploymentNames),
 	}
 	cmd.Flags().BoolVar(&o.none, "none", false, "choose none: commands that name no deployment take the defaults")
+	cmd.Flags().StringVar(&o.forget, "forget", "", "remove the stored configuration of a deployment; what is installed stays")
+	complete(cmd, "forget", deploymentNames)
 	return cmd
 }
 
 func (o *useOptions) run(_ context.Context, io console.Streams, args []string) error {
 	switch {
+	case o.forget != "" && (o.none || len(args) > 0):
+		return usage.Errorf("give --forget alone")
 	case len(args) > 1:
 		return usage.Errorf("give the name of one deployment, or nothing")
 	case len(args) == 1 && o.none:
@@ -43,6 +48,13 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 	}
 	folder, err := deployments.Default()
 	if err != nil {
+		return err
+	}
+	if o.forget != "" {
+		if err := folder.Remove(o.forget); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(io.Out, "the configuration of deployment %s is removed; what is installed stays\n", o.forget)
 		return err
 	}
 	switch {

@@ -74,3 +74,26 @@ func TestAVariableThatComesFirstIsToldOf(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Empty(t, errs)
 }
+
+func TestAConfigurationIsForgotten(t *testing.T) {
+	folder := keptDeployments(t, "", "staging", "prod")
+	require.NoError(t, folder.Use("staging"))
+	for _, name := range []string{"prod", "staging"} {
+		code, out, errs := slipway("use", "--forget", name)
+		require.Zero(t, code, errs)
+		require.Equal(t, "the configuration of deployment "+name+" is removed; what is installed stays\n", out)
+		require.NoFileExists(t, folder.File(name))
+	}
+	current, err := folder.Current()
+	require.NoError(t, err)
+	require.Empty(t, current, "the current one is none now")
+
+	code, _, errs := slipway("use", "--forget", "staging")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "CFG-008")
+	for _, args := range [][]string{{"--none"}, {"staging"}} {
+		code, _, errs = slipway(append([]string{"use", "--forget", "staging"}, args...)...)
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, "give --forget alone")
+	}
+}

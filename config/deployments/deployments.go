@@ -224,6 +224,28 @@ func (f Folder) Use(name string) error {
 	return nil
 }
 
+// Remove removes the configuration stored under name; what is installed stays. If it
+// was the current one, none is.
+func (f Folder) Remove(name string) error {
+	file, err := f.Find(name)
+	if err != nil {
+		return err
+	}
+	current, err := f.Current()
+	if err != nil && !errors.Is(err, &fault.Fault{Code: CodeGone}) {
+		return err
+	}
+	if current == name {
+		if err := f.Use(""); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		return unusable("remove the configuration of deployment "+name, err)
+	}
+	return nil
+}
+
 // absent tells whether err says that there is no such file, or none that its folder
 // could be in: HOME is /dev/null where there is none.
 func absent(err error) bool {
