@@ -206,7 +206,7 @@ func (m *Slipway) Destroy(
 	if err != nil {
 		return "", err
 	}
-	return c.stdout(ctx, "destroy")
+	return c.stdout(ctx, "destroy", "--ignore-not-found")
 }
 
 // Runs lists the runs of a deployment, or shows one of them.

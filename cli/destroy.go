@@ -2,18 +2,25 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 type destroyOptions struct {
 	deployment  deployment.Flags
 	lockTimeout time.Duration
+	ignore      bool
 }
 
 func newDestroy(p *Program) *cobra.Command {
@@ -24,6 +31,7 @@ func newDestroy(p *Program) *cobra.Command {
 	}
 	addDeployment(cmd, p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
+	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "it is no error that no deployment of that name was ever installed")
 	return cmd
 }
 
@@ -33,10 +41,51 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: "destroy", Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
+		if err := o.mistyped(ctx, d); err != nil {
+			return err
+		}
 		record, err := d.Destroy(ctx)
 		if err == nil {
 			d.Session.EndWithRun()
 		}
 		return summary(io, record, err)
 	})
+}
+
+// mistyped refuses a name that only the command line has, and under which nothing was
+// ever installed. One that was removed before is known.
+func (o *destroyOptions) mistyped(ctx context.Context, d *deployment.Deployment) error {
+	if s := o.deployment.Source; o.ignore || s.Name == "" || s.File != "" {
+		return nil
+	}
+	known, err := d.Known(ctx)
+	if err != nil || known {
+		return err
+	}
+	return neverInstalled(d.Config.Global.Name)
+}
+
+// neverInstalled is the fault of a name that nothing was installed under. It lists the
+// deployments with a stored configuration.
+func neverInstalled(name string) error {
+	f := &fault.Fault{
+		Code: conductor.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
+		Err: errors.New("nothing was ever installed under that name"),
+		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
+	}
+	folder, err := deployments.Default()
+	if err != nil {
+		return errors.Join(f, err)
+	}
+	names, err := folder.Names()
+	if err != nil {
+		return errors.Join(f, err)
+	}
+	if len(names) > 0 {
+		f.Err = fmt.Errorf("%w; there are %s", f.Err, strings.Join(names, ", "))
+	}
+	if near := document.Nearest(name, names); near != "" {
+		f.Err = fmt.Errorf("%w; did you mean %q?", f.Err, near)
+	}
+	return f
 }

@@ -56,6 +56,16 @@ func (c *Conductor) stored(ctx context.Context) (*contract.Stored, error) {
 	return &s, nil
 }
 
+// Known reports whether there is a record of the deployment, also of one that was
+// removed since.
+func (c *Conductor) Known(ctx context.Context) (bool, error) {
+	s, err := c.stored(ctx)
+	if err != nil {
+		return false, err
+	}
+	return s.Record != nil || s.Cluster, nil
+}
+
 // notThere is the fault of a question about a deployment that does not exist.
 func (c *Conductor) notThere(what string) error {
 	return &fault.Fault{

@@ -36,6 +36,18 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 	require.Equal(t, "install", status.Workflow)
 }
 
+// A deployment that was removed is known, so that it can be removed again.
+func TestWhatWasEverInstalledIsKnown(t *testing.T) {
+	for state, known := range map[string]bool{
+		`{"cluster":false}`: false, `{"cluster":true}`: true, `{"cluster":false,"record":{"version":1,"id":"r1","workflow":"destroy"}}`: true,
+	} {
+		c, _ := conducted(t, map[string]any{`"state","show"`: state})
+		got, err := c.Known(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, known, got, state)
+	}
+}
+
 // TestADeploymentThatIsNotThereIsNotStarted: a name that was mistyped must make
 // neither a node nor its volume.
 func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {

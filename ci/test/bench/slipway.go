@@ -52,5 +52,5 @@ func (p *program) Install(ctx context.Context, name string, k kind) error {
 
 // Remove is `destroy`.
 func (p *program) Remove(ctx context.Context, name string) error {
-	return slipway.Run(p.command(ctx, "destroy", name), p.log)
+	return slipway.Run(p.command(ctx, "destroy", name, "--ignore-not-found"), p.log)
 }

@@ -37,7 +37,7 @@ func (d *deployment) run(ctx context.Context, log, command string, args ...strin
 func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
 	// The first install of an engine also imports images: it is not the measure.
 	for range 2 {
-		if err := d.run(ctx, log, "destroy"); err != nil {
+		if err := d.run(ctx, log, "destroy", "--ignore-not-found"); err != nil {
 			return nil, 0, err
 		}
 		began := time.Now()

@@ -122,7 +122,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
-		if e := d.run(ctx, filepath.Join(s.logs, "clean.log"), "destroy"); e != nil {
+		if e := d.run(ctx, filepath.Join(s.logs, "clean.log"), "destroy", "--ignore-not-found"); e != nil {
 			err = errors.Join(err, fmt.Errorf("remove deployment %s: %w", s.name, e))
 		}
 	}()

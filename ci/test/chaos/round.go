@@ -66,7 +66,7 @@ func (r *running) at() string {
 func (r *round) play(ctx context.Context) (seen, error) {
 	var s seen
 	for {
-		if err := r.run(ctx, r.log+".log", "destroy"); err != nil {
+		if err := r.run(ctx, r.log+".log", "destroy", "--ignore-not-found"); err != nil {
 			return s, err
 		}
 		during, err := r.disturb(ctx)

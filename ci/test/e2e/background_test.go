@@ -37,7 +37,7 @@ func TestBackgroundCluster(t *testing.T) {
 		return r
 	}
 	ok(t, "cluster", "--stop") // whatever an earlier run of the tests left
-	ok(t, "destroy")
+	ok(t, "destroy", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	gate := write(t, configured+"hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
@@ -157,9 +157,18 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		require.Contains(t, r.out, "It runs in the background")
 	})
 
+	t.Run("a name under which nothing was installed", func(t *testing.T) {
+		never := d
+		never.Name = "e2e-never"
+		r := finish(t, never.CLI(t.Context(), "destroy"))
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "error DEP-001: remove deployment e2e-never: nothing was ever installed under that name")
+	})
+
 	t.Run("destroy ends it", func(t *testing.T) {
 		r := ok(t, "destroy")
 		require.Contains(t, r.err, "nothing is left")
+		ok(t, "destroy") // again: it is known
 		require.Contains(t, ok(t, "cluster", "--stop").out, "does not run")
 		require.Equal(t, 2, run(t, "cluster", "--background").code, "there is none any more")
 		require.Contains(t, ok(t, "cluster", "--stop").out, "does not run", "the process in the background ended")
