@@ -34,11 +34,11 @@ func openLock(s *store.Store, errw io.Writer) *lock.Lock {
 	}})
 }
 
-// hold takes the lock, listens on a port, and
-// gives the lock up when it is told to stop. A store that does not let it is a
-// fault of class Preflight: the run has changed nothing yet.
-func hold(ctx context.Context, errw io.Writer, stop <-chan struct{}, s *store.Store, who lock.Holder, patience time.Duration) error {
-	held, lease, err := acquire(ctx, errw, stop, openLock(s, errw), who, patience)
+// Hold takes the deployment's lock, listens on containers.HoldPort, and gives the lock
+// up when stop is closed. A store that does not let it is a fault of class preflight:
+// the run has changed nothing yet.
+func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, patience time.Duration) error {
+	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, patience)
 	if err != nil {
 		return store.Preflight(err)
 	}
@@ -83,7 +83,7 @@ func listenWhile(ctx context.Context, stop <-chan struct{}) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(containers.HoldPort)))
 	if err != nil {
-		return fmt.Errorf("tell that the lock is held: %w", err)
+		return fmt.Errorf("say that the lock is held: %w", err)
 	}
 	served := make(chan struct{})
 	go func() {

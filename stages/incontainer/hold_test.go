@@ -25,7 +25,7 @@ func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan erro
 	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
 	screen := progress.Open(said, progress.Options{})
 	go func() {
-		err := hold(t.Context(), screen, stop, volume(t, root), lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
+		err := (&State{store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
 		containers.TellFault(screen, err)
 		ended <- err
 	}()

@@ -13,29 +13,28 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
-// storedRuns is `slipway state runs`: all runs, or one of them with its attempts.
-func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (any, error) {
-	live, err := liveRun(ctx, s)
+// runs are all runs, or one of them with its attempts.
+func (s *State) runs(ctx context.Context, deployment, run string) (any, error) {
+	live, err := s.liveRun(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if run == "" {
-		return listedRuns(ctx, s, live)
+		return s.list(ctx, live)
 	}
 	if _, err := report.IDTime(run); err != nil {
 		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
 	out := contract.RunDetail{ID: run}
-	if out.Record, err = storedRecord(ctx, s, run, live); err != nil {
+	if out.Record, err = s.record(ctx, run, live); err != nil {
 		return nil, err
 	}
-	out.Attempts, err = journal.On(s, deployment).Run(ctx, run)
+	out.Attempts, err = journal.On(s.store, deployment).Run(ctx, run)
 	if err != nil { // what can be read is shown, and what cannot is named
 		out.Problems = append(out.Problems, err.Error())
 	}
@@ -54,10 +53,10 @@ func storedRuns(ctx context.Context, s *store.Store, deployment, run string) (an
 // recordsAtOnce is how many records of runs are read at the same time.
 const recordsAtOnce = 8
 
-// listedRuns are all runs, the oldest first. One without a record ended before it
+// list are all runs, the oldest first. One without a record ended before it
 // had the lock: it did nothing, and is left out.
-func listedRuns(ctx context.Context, s *store.Store, live string) ([]contract.RunSummary, error) {
-	ids, err := state.Runs(ctx, s)
+func (s *State) list(ctx context.Context, live string) ([]contract.RunSummary, error) {
+	ids, err := state.Runs(ctx, s.store)
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)
 	}
@@ -66,7 +65,7 @@ func listedRuns(ctx context.Context, s *store.Store, live string) ([]contract.Ru
 	group.SetLimit(recordsAtOnce)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			records[i], err = storedRecord(ctx, s, id, live)
+			records[i], err = s.record(ctx, id, live)
 			return err
 		})
 	}
@@ -82,24 +81,24 @@ func listedRuns(ctx context.Context, s *store.Store, live string) ([]contract.Ru
 	return runs, nil
 }
 
-// storedRecord is the record of a run; nil when it left none. live is the run that
+// record is the record of a run; nil when it left none. live is the run that
 // goes on.
-func storedRecord(ctx context.Context, s *store.Store, run, live string) (*report.Run, error) {
-	data, err := state.File(ctx, s, run, report.RecordFile)
+func (s *State) record(ctx context.Context, run, live string) (*report.Run, error) {
+	data, err := state.File(ctx, s.store, run, report.RecordFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	return completed(ctx, s, run, live, data)
+	return s.completed(ctx, run, live, data)
 }
 
-// writeJSON is how a state command answers.
+// writeJSON writes the result of a command.
 func writeJSON(file string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return fmt.Errorf("encode the result: %w", err)
 	}
 	return os.WriteFile(file, data, 0o644)
 }

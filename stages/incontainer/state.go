@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -46,38 +45,17 @@ func WithState(ctx context.Context, root string, stores map[string]store.Opener,
 	return do(&State{place, s, errw})
 }
 
-// Keep writes what a run left in file.
-func (s *State) Keep(ctx context.Context, file string) error { return keep(ctx, s.store, file) }
-
 // Show writes what is known of the deployment to file.
 func (s *State) Show(ctx context.Context, file string) error {
-	stored, err := show(ctx, s.place, s.store)
+	stored, err := s.stored(ctx)
 	if err != nil {
 		return err
 	}
 	return writeJSON(file, stored)
 }
 
-// Report writes the report of a run, or of the last one, to a directory, and the run's
-// id beside it.
-func (s *State) Report(ctx context.Context, dir, run string) error {
-	return reportRun(ctx, s.store, run, dir)
-}
-
-// Kubeconfig writes the administrator's access to the cluster to file, if there is one.
-func (s *State) Kubeconfig(ctx context.Context, file string) error {
-	return kubeconfig(ctx, s.place, s.store, file)
-}
-
 // Purge removes the state.
 func (s *State) Purge(ctx context.Context) error { return state.Purge(ctx, s.place, s.store) }
-
-// Hold takes the deployment's lock, listens on containers.HoldPort, and gives the lock
-// up when stop is closed. A store that does not let it is a fault of class preflight:
-// the run has changed nothing yet.
-func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, patience time.Duration) error {
-	return hold(ctx, s.errw, stop, s.store, who, patience)
-}
 
 // Unlock takes the lock away from its holder, and writes what it found to file.
 func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, reason string, force bool) error {
@@ -90,48 +68,48 @@ func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, reason
 
 // Runs writes all runs of a deployment, or one of them with its attempts, to file.
 func (s *State) Runs(ctx context.Context, file, deployment, run string) error {
-	found, err := storedRuns(ctx, s.store, deployment, run)
+	found, err := s.runs(ctx, deployment, run)
 	if err != nil {
 		return err
 	}
 	return writeJSON(file, found)
 }
 
-// keep writes what a run left to be kept.
-func keep(ctx context.Context, s *store.Store, file string) error {
+// Keep stores what a run left in file.
+func (s *State) Keep(ctx context.Context, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("read what is to be kept: %w", err)
+		return fmt.Errorf("read what the run left: %w", err)
 	}
-	var kept contract.Kept
-	if err := json.Unmarshal(data, &kept); err != nil {
-		return fmt.Errorf("decode what is to be kept: %w", err)
+	var left contract.Kept
+	if err := json.Unmarshal(data, &left); err != nil {
+		return fmt.Errorf("decode what the run left: %w", err)
 	}
 	files := map[string][]byte{}
-	for name, text := range kept.Files {
+	for name, text := range left.Files {
 		files[name] = []byte(text)
 	}
-	if err := state.Keep(ctx, s, kept.Run, files); err != nil {
-		return fmt.Errorf("keep run %s: %w", kept.Run, err)
+	if err := state.Keep(ctx, s.store, left.Run, files); err != nil {
+		return fmt.Errorf("store run %s: %w", left.Run, err)
 	}
-	if kept.Runtime == "" {
+	if left.Runtime == "" {
 		return nil
 	}
-	if err := state.KeepRuntime(ctx, s, []byte(kept.Runtime)); err != nil {
-		return fmt.Errorf("keep the runtime state: %w", err)
+	if err := state.KeepRuntime(ctx, s.store, []byte(left.Runtime)); err != nil {
+		return fmt.Errorf("store the runtime state: %w", err)
 	}
 	return nil
 }
 
-// reportRun copies a run's directory and completes it by everything that is
-// made from the record and the logs. That happens here because the logs are here,
-// and now because it then costs no run anything.
-func reportRun(ctx context.Context, s *store.Store, run, out string) error {
-	live, err := liveRun(ctx, s)
+// Report copies the directory of a run, or of the last one, and completes it by
+// everything that is made from the record and the logs; the run's id is beside it. That
+// happens here because the logs are here, and now because it then costs no run anything.
+func (s *State) Report(ctx context.Context, out, run string) error {
+	live, err := s.liveRun(ctx)
 	if err != nil {
 		return err
 	}
-	run, err = state.Report(ctx, s, run, out)
+	run, err = state.Report(ctx, s.store, run, out)
 	if errors.Is(err, state.ErrNoRun) {
 		return &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Err: err}
 	}
@@ -144,10 +122,10 @@ func reportRun(ctx context.Context, s *store.Store, run, out string) error {
 	return os.WriteFile(out+".id", []byte(run), 0o644)
 }
 
-// kubeconfig writes the administrator's access to the cluster to a file, if
-// there is one.
-func kubeconfig(ctx context.Context, place state.Place, s *store.Store, file string) error {
-	text, err := place.Kubeconfig(ctx, s)
+// Kubeconfig writes the administrator's access to the cluster to a file, if there is
+// one.
+func (s *State) Kubeconfig(ctx context.Context, file string) error {
+	text, err := s.place.Kubeconfig(ctx, s.store)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -160,8 +138,8 @@ func kubeconfig(ctx context.Context, place state.Place, s *store.Store, file str
 // liveRun is the id of the run that works on the deployment; empty when there is
 // none. It comes before the run's record is read: a run writes its end before it
 // gives the lock up, so that one without an end that is not this one is gone.
-func liveRun(ctx context.Context, s *store.Store) (string, error) {
-	holder, err := openLock(s, io.Discard).Live(ctx)
+func (s *State) liveRun(ctx context.Context) (string, error) {
+	holder, err := openLock(s.store, io.Discard).Live(ctx)
 	if err != nil || holder == nil {
 		return "", err
 	}
@@ -170,7 +148,7 @@ func liveRun(ctx context.Context, s *store.Store) (string, error) {
 
 // completed is the record of a run, of which data is what it wrote itself; nil for
 // one that was killed before that. live is the run that goes on.
-func completed(ctx context.Context, s *store.Store, run, live string, data []byte) (r *report.Run, err error) {
+func (s *State) completed(ctx context.Context, run, live string, data []byte) (r *report.Run, err error) {
 	if data != nil {
 		if r, err = report.Decode(data); err != nil || r.Outcome != report.Running {
 			return r, err
@@ -183,34 +161,34 @@ func completed(ctx context.Context, s *store.Store, run, live string, data []byt
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	copied := filepath.Join(dir, run)
-	if _, err := state.Report(ctx, s, run, copied); err != nil {
+	if _, err := state.Report(ctx, s.store, run, copied); err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
 	return report.Load(copied, run, run == live)
 }
 
-// show reads what is known of the deployment.
-func show(ctx context.Context, place state.Place, s *store.Store) (*contract.Stored, error) {
+// stored is what is known of the deployment.
+func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	out := &contract.Stored{}
-	run, err := state.Latest(ctx, s)
+	run, err := state.Latest(ctx, s.store)
 	switch {
 	case errors.Is(err, state.ErrNoRun):
 	case err != nil:
 		return nil, fmt.Errorf("find the last run: %w", err)
 	default:
-		live, err := liveRun(ctx, s)
+		live, err := s.liveRun(ctx)
 		if err != nil {
 			return nil, err
 		}
-		data, err := state.File(ctx, s, run, report.RecordFile)
+		data, err := state.File(ctx, s.store, run, report.RecordFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read run %s: %w", run, err)
 		}
-		if out.Record, err = completed(ctx, s, run, live, data); err != nil {
+		if out.Record, err = s.completed(ctx, run, live, data); err != nil {
 			return nil, err
 		}
 	}
-	data, err := state.Runtime(ctx, s)
+	data, err := state.Runtime(ctx, s.store)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -221,7 +199,7 @@ func show(ctx context.Context, place state.Place, s *store.Store) (*contract.Sto
 			return nil, fmt.Errorf("decode the runtime state: %w", err)
 		}
 	}
-	if out.Here, out.Cluster, err = place.HasKubeconfig(ctx, s); err != nil {
+	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}
 	return out, nil

@@ -27,7 +27,8 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 	r.Plan([]pipeline.Node{{Key: pipeline.Key{Stage: "a", Name: "done"}}, {Key: pipeline.Key{Stage: "a", Name: "working"}}, {Key: pipeline.Key{Stage: "a", Name: "waiting"}}})
 	record, err := r.Encode()
 	require.NoError(t, err)
-	s, place := volume(t, root), state.Place{Volume: root}
+	s := volume(t, root)
+	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
 	require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{
 		report.RecordFile:          record,
 		"steps/a.done/result.json": []byte(`{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z"}`),
@@ -38,7 +39,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 
 	says := func(outcome, working string) {
 		t.Helper()
-		stored, err := show(t.Context(), place, s)
+		stored, err := on.stored(t.Context())
 		require.NoError(t, err)
 		var text bytes.Buffer
 		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
@@ -49,17 +50,17 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		require.Regexp(t, "a/waiting +pending", text.String())
 
 		out := filepath.Join(t.TempDir(), "report")
-		require.NoError(t, reportRun(t.Context(), s, "", out))
+		require.NoError(t, on.Report(t.Context(), out, ""))
 		summary, err := os.ReadFile(filepath.Join(out, report.SummaryFile))
 		require.NoError(t, err)
 		require.Contains(t, string(summary), ": "+outcome+", run "+r.ID)
 
-		list, err := storedRuns(t.Context(), s, "blue", "")
+		list, err := on.runs(t.Context(), "blue", "")
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 		require.EqualValues(t, outcome, list.([]contract.RunSummary)[0].Outcome)
 
-		one, err := storedRuns(t.Context(), s, "blue", r.ID)
+		one, err := on.runs(t.Context(), "blue", r.ID)
 		require.NoError(t, err)
 		detail := one.(contract.RunDetail)
 		require.EqualValues(t, outcome, detail.Record.Outcome)

@@ -62,19 +62,19 @@ func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writ
 	if err != nil {
 		return found, err
 	}
-	tell := &looker{screen: screen, running: map[string]bool{}}
+	shown := &looker{screen: screen, running: map[string]bool{}}
 	run := func(ctx context.Context, req contract.Request) contract.Result {
 		return step.Perform(ctx, v.Steps, req, v.Dirs, io.Discard) // each has its log
 	}
-	found, err = conductor.Verify(ctx, plan, cfg, provider, release, run, tell.observe)
+	found, err = conductor.Verify(ctx, plan, cfg, provider, release, run, shown.observe)
 	if err != nil {
 		return found, err
 	}
-	tell.say("%d of %d earlier results hold", len(found.Steps), found.Total)
+	shown.say("%d of %d earlier results hold", len(found.Steps), found.Total)
 	return found, nil
 }
 
-// looker tells which earlier results are being looked at.
+// looker shows which earlier results are being looked at.
 type looker struct {
 	screen  io.Writer
 	hold    int
