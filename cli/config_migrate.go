@@ -33,8 +33,7 @@ func newConfigMigrate(p *Program) *cobra.Command {
 	return cmd
 }
 
-// codeBackup: a file is in the way where the original of a migrated configuration
-// is kept.
+// codeBackup: a file is in the way of the backup of a migrated configuration.
 const codeBackup fault.Code = "CFG-006"
 
 // run writes the configuration as the current version of the schema has it, and

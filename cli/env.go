@@ -23,8 +23,8 @@ for each value in effect, and none for an empty one: global.name is
 SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
 text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
 else than text, and what has a comma in an item are left out. No secret is among
-them, since a configuration only says where secrets are. For a deployment that is
-kept SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`
+them, since a configuration only says where secrets are. For a stored
+deployment SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`
 
 type envOptions struct{ source source.Source }
 

@@ -44,7 +44,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, io console.Streams, _ []str
 	})
 }
 
-// isServer tells whether text is a URL that kubectl takes for a server's.
+// isServer reports whether kubectl takes text for the URL of a server.
 func isServer(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&

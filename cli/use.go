@@ -26,7 +26,7 @@ type useOptions struct {
 func newUse(p *Program) *cobra.Command {
 	o := useOptions{registries: p.registries()}
 	cmd := &cobra.Command{
-		Use: "use [NAME]", Short: "Chooses the deployment that commands work on when none is named, or lists those that are kept",
+		Use: "use [NAME]", Short: "Chooses the deployment that commands work on when none is named, or lists the stored ones",
 		RunE: run("", o.run), ValidArgsFunction: once(deploymentNames),
 	}
 	cmd.Flags().BoolVar(&o.none, "none", false, "choose none: commands that name no deployment take the defaults")
@@ -79,14 +79,13 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 	return nil
 }
 
-// list prints a line per deployment that is kept, and marks the current
-// one.
+// list prints a line per stored deployment, and marks the current one.
 func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
 	names, err := folder.Names()
 	if err != nil {
 		return err
 	}
-	current, gone := folder.Current() // which are worth listing also when that is gone
+	current, gone := folder.Current() // the list is useful also when that is gone
 	if len(names) == 0 {
 		fmt.Fprintln(w, "no deployment is kept; slipway configure makes one")
 		return gone
@@ -102,7 +101,7 @@ func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
 	return errors.Join(gone, table.Flush())
 }
 
-// providerOf is the provider that the configuration names which is kept under name.
+// providerOf is the provider in the configuration stored under name.
 func (o *useOptions) providerOf(file, name string) string {
 	s := &source.Source{Registries: o.registries, File: file, Deployment: name, Stored: true}
 	data, err := s.Read(console.Streams{})

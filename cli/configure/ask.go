@@ -107,7 +107,7 @@ func (c *Command) leave(s *initialDraft) error {
 	return nil
 }
 
-// askWrong has those fields asked all the same whose answers were given and are wrong.
+// askWrong has the form show those fields all the same whose given answers are wrong.
 // What may be a secret is not shown again.
 func (c *Command) askWrong(s *initialDraft) error {
 	problems, err := c.hide(s.Draft)

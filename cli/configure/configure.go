@@ -36,7 +36,7 @@ other programs such as AWS_REGION, defaults. What --set, --answers and the varia
 say is not asked. Without a terminal, or with --answers, nothing is asked at all:
 what nobody answers for and has no sensible default is named, exit code 2.
 
-Without --output the file is kept under the deployment's name, for --deployment NAME
+Without --output the file is stored under the deployment's name, for --deployment NAME
 and slipway use NAME. No secret belongs into it, only where it is.`
 
 // Command is `slipway configure`: a configuration is made of an earlier one, of answers
@@ -72,7 +72,7 @@ type Command struct {
 func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Registries) {
 	c.cmd, c.version, c.source.Registries = cmd, version, known
 	set := cmd.Flags()
-	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; what is kept under it is where the form begins")
+	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; the configuration stored under it is where the form begins")
 	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; an empty answer takes the field away, and its default applies; may be repeated")
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
 	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, or a run that slipway report has written (its directory, or a .tar.gz of it)")

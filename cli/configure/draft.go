@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// initialDraft is a draft of what was found, with the fields that need not be asked.
+// initialDraft is a draft of what was found, with the fields that have an answer already.
 type initialDraft struct {
 	*answers.Interview
 	given    []answers.Given
@@ -186,7 +186,7 @@ func answersCurrent(text []byte) ([]byte, error) {
 }
 
 // codeInTheWay: there is another configuration already where this one would be written,
-// and nobody was asked.
+// and there is no form to confirm it in.
 const codeInTheWay fault.Code = "CFG-012"
 
 // inTheWay refuses to replace a file that was not begun with.

@@ -110,7 +110,7 @@ func unwritten(file string, err error) error {
 		Fix: "give another place, --output FILE, or yourself access to that one"}
 }
 
-// overwrite writes a file, or the one that a link leads to, which keeps its mode.
+// overwrite writes a file, or the one that a link leads to, whose mode stays.
 func overwrite(file string, text []byte) error {
 	mode := os.FileMode(0o600)
 	if target, err := filepath.EvalSymlinks(file); err == nil {
@@ -137,7 +137,7 @@ func (c *Command) store(io console.Streams, name string, text []byte) (current s
 		err = folder.Use(name)
 		current = "It is the current one: commands that name no deployment work on it (slipway use).\n"
 	}
-	if err != nil { // it is kept all the same
+	if err != nil { // it is stored all the same
 		fmt.Fprintf(io.Err, "slipway: choose it as the current deployment: %v\n", err)
 		return "", nil
 	}
@@ -159,7 +159,7 @@ func readIfThere(file string) ([]byte, error) {
 	return text, nil
 }
 
-// same tells whether two paths lead to the same file.
+// same reports whether two paths lead to the same file.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shields tells whether this system has process groups.
+// shields: this system has no process groups that we use.
 const shields = false
 
 // attend is not there.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shields tells whether this system has process groups.
+// shields: this system has process groups.
 const shields = true
 
 // attend runs the dagger CLI in a process group that this program leads, and

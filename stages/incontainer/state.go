@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
-// State is a deployment's state: a volume, or a bucket of which the environment tells.
+// State is a deployment's state: a volume, or a bucket that the environment names.
 type State struct {
 	place state.Place
 	store *store.Store

@@ -34,8 +34,8 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Credentials, "state-credentials", "", "file with the credentials for it, NAME=value in each line; replaces state.credentials")
 }
 
-// Given reads the file of --state-credentials; nil without one. Only
-// the variables of the store's kind may be in it. No error quotes it.
+// Given reads the file of --state-credentials; nil without one. Only the variables of
+// the store's kind may be in it. No error quotes it.
 func (f *Flags) Given(cfg *config.Config, stores map[string]store.Opener) (map[string]string, error) {
 	if f.Credentials == "" {
 		return nil, nil
@@ -55,17 +55,9 @@ func (f *Flags) Given(cfg *config.Config, stores map[string]store.Opener) (map[s
 	if err != nil {
 		return nil, bad(err)
 	}
-	out := map[string]string{}
-	for n, line := range slices.Collect(strings.Lines(string(text))) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok || !slices.Contains(allowed, name) {
-			return nil, bad(fmt.Errorf("line %d is not NAME=value with a NAME of %s", n+1, strings.Join(allowed, ", ")))
-		}
-		out[name] = value
+	out, err := secrets.Lines(string(text), func(name string) bool { return slices.Contains(allowed, name) })
+	if err != nil {
+		return nil, bad(fmt.Errorf("%w with a NAME of %s", err, strings.Join(allowed, ", ")))
 	}
 	return out, nil
 }

@@ -33,7 +33,7 @@ func JSON(w io.Writer, v any) error {
 }
 
 // EngineLog shows the engine's log when it is wanted, else only the lines in
-// which a step tells what goes on.
+// which a step says what goes on.
 func EngineLog(screen *progress.Screen, verbose bool) io.Writer {
 	if verbose {
 		return screen

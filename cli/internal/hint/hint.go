@@ -53,7 +53,7 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 	}
 }
 
-// has tells whether a command has the flag of that name already.
+// has reports whether a command has the flag already.
 func has(command, flag string) bool {
 	return slices.ContainsFunc(strings.Fields(command), func(word string) bool {
 		name, _, _ := strings.Cut(word, "=")
@@ -73,7 +73,7 @@ type option struct{ name, value string }
 // given are the flags with which a command of program works on what the command line
 // in set says. In the Dagger module only some of them are what the user gave: the
 // files are elsewhere. A URL that is refused, since it may hold a password, is not
-// among them. What is kept for slipway is a file for dagger, however it was chosen.
+// among them. A stored deployment is a file for dagger, however it was chosen.
 func given(set *pflag.FlagSet, stores map[string]store.Opener, program string) []option {
 	names := []string{"config", "name", "state"}
 	if !module.Active() {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
-	reference "github.com/slipway-sh/slipway/examples/platform"
+	platforms "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -47,7 +47,7 @@ func (f *Flags) Load(cfg *config.Config, path func(string) string) (*platform.Re
 		dir = path(cfg.Platform.Release)
 	}
 	if dir == "" {
-		fsys, err := reference.Release(cfg.Platform.Release)
+		fsys, err := platforms.Release(cfg.Platform.Release)
 		if err != nil {
 			return nil, err
 		}
@@ -74,44 +74,33 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 		}
 		dir = path(cfg.Platform.Release)
 	}
-	switch {
-	case f.ID != "" || dir != "":
+	reference := f.ID == "" && dir == ""
+	if !reference {
 		if opts.ReleaseDir, err = directory.Open(client, dir, f.ID, fresh); err != nil {
 			return err
 		}
-		tmp, err := os.MkdirTemp("", "slipway-platform-")
-		if err != nil {
-			return fmt.Errorf("make a directory for the platform release: %w", err)
-		}
-		defer func() { _ = os.RemoveAll(tmp) }()
-		if _, err := opts.ReleaseDir.Export(ctx, tmp); err != nil {
-			return fmt.Errorf("read the platform release: %w", err)
-		}
-		fsys = os.DirFS(tmp)
-		opts.Release, err = platform.Load(fsys)
-		if err != nil {
-			return err
-		}
-	default:
-		if fsys, err = reference.Release(cfg.Platform.Release); err != nil {
-			return err
-		}
-		if opts.Release, err = platform.Load(fsys); err != nil {
-			return err
-		}
-		tmp, err := os.MkdirTemp("", "slipway-platform-")
-		if err != nil {
-			return fmt.Errorf("make a directory for the platform release: %w", err)
-		}
-		defer func() { _ = os.RemoveAll(tmp) }()
+	} else if fsys, err = platforms.Release(cfg.Platform.Release); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "slipway-platform-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the platform release: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	if reference {
 		if err := os.CopyFS(tmp, fsys); err != nil {
 			return fmt.Errorf("unpack the platform release: %w", err)
 		}
 		if opts.ReleaseDir, err = client.Host().Directory(tmp).Sync(ctx); err != nil {
 			return fmt.Errorf("hand the platform release to the engine: %w", err)
 		}
+	} else if _, err := opts.ReleaseDir.Export(ctx, tmp); err != nil {
+		return fmt.Errorf("read the platform release: %w", err)
 	}
-	opts.ReleaseDigest, err = platform.Digest(fsys)
+	if opts.Release, err = platform.Load(os.DirFS(tmp)); err != nil {
+		return err
+	}
+	opts.ReleaseDigest, err = platform.Digest(os.DirFS(tmp))
 	return err
 }
 

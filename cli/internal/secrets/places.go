@@ -98,9 +98,9 @@ func Path(ref config.SecretRef) (string, error) {
 	return name, nil
 }
 
-// secretLines reads lines NAME=value; a value in double quotes is written as in Go. Empty
-// lines and those that begin with # are left out. No error quotes the text.
-func secretLines(text string) (map[string]string, error) {
+// Lines reads lines NAME=value with valid names; a value in double quotes is written as
+// in Go. Empty lines and those that begin with # are left out. No error quotes the text.
+func Lines(text string, valid func(name string) bool) (map[string]string, error) {
 	out := map[string]string{}
 	for n, line := range slices.Collect(strings.Lines(text)) {
 		line = strings.TrimSpace(line)
@@ -108,7 +108,7 @@ func secretLines(text string) (map[string]string, error) {
 			continue
 		}
 		name, value, ok := strings.Cut(line, "=")
-		if !ok || !config.SecretRef(config.SecretEnv+":"+name).Valid() {
+		if !ok || !valid(name) {
 			return nil, fmt.Errorf("line %d is not NAME=value", n+1)
 		}
 		if strings.HasPrefix(value, `"`) {
@@ -122,6 +122,9 @@ func secretLines(text string) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// isVariable reports whether a reference can name an environment variable so.
+func isVariable(name string) bool { return config.SecretRef(config.SecretEnv + ":" + name).Valid() }
 
 // codeSecrets: the file with secrets cannot be read, or a line of it is not
 // NAME=value. The error quotes none of it.

@@ -36,7 +36,7 @@ type Finder struct {
 //
 // The engine looks for variables and files where the session's owner runs; in a
 // session that this process joined that is another environment, so they are handed
-// over. What needs more than a look is asked for at once: a run that has begun
+// over. What needs more than a look is fetched at once: a run that has begun
 // must not end for want of it.
 func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
 	kind, name := ref.Split()
@@ -83,7 +83,7 @@ func (f *Finder) handed(name string) (value string, ok bool, err error) {
 	if f.values == nil {
 		text, err := os.ReadFile(f.Given)
 		if err == nil {
-			f.values, err = secretLines(string(text))
+			f.values, err = Lines(string(text), isVariable)
 		}
 		if err != nil {
 			return "", false, &fault.Fault{Code: codeSecrets, Class: fault.Usage, Op: "read the secrets of --secrets", Err: err,

@@ -79,14 +79,14 @@ func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
 }
 
 func TestSecretsInAFile(t *testing.T) {
-	values, err := secretLines("# ours\n\nA=b=c \n  KEY=\"-----BEGIN\\nx\\n\"\nEMPTY=\n")
+	values, err := Lines("# ours\n\nA=b=c \n  KEY=\"-----BEGIN\\nx\\n\"\nEMPTY=\n", isVariable)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"A": "b=c", "KEY": "-----BEGIN\nx\n", "EMPTY": ""}, values)
 	for text, says := range map[string]string{
 		"A=1\nhunter22": "line 2 is not NAME=value", "a b=hunter22": "line 1 is not NAME=value", "=hunter22": "line 1 is not NAME=value",
 		`A="hunter22`: "the quotes in line 1 do not fit",
 	} {
-		_, err := secretLines(text)
+		_, err := Lines(text, isVariable)
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "hunter22")
 	}

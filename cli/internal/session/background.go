@@ -28,9 +28,9 @@ const (
 	pingLimit = 10 * time.Second
 )
 
-// keeperFiles are the socket of the process that keeps the deployment's cluster
-// running on the engine that is used, and the log of one in the background.
-func keeperFiles(deployment string) (socket, log string, err error) {
+// files are the socket of the process that runs the deployment's cluster on this engine,
+// and the log of one in the background.
+func files(deployment string) (socket, log string, err error) {
 	dir, err := cache.Dir()
 	if err != nil {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
@@ -40,13 +40,13 @@ func keeperFiles(deployment string) (socket, log string, err error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }
 
-// codeBackground: the process that was to keep the cluster running in the
-// background did not start.
+// codeBackground: the process that was to run the cluster in the background did not
+// start.
 const codeBackground fault.Code = "DEP-006"
 
 // background starts a process that lends a session until slipway cluster --stop.
 func (s *Session) background(ctx context.Context, io console.Streams) (*keeper.Client, error) {
-	socket, log, err := keeperFiles(s.of.Deployment)
+	socket, log, err := files(s.of.Deployment)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*keeper.C
 			continue
 		case <-ended:
 			text, err := os.ReadFile(log)
-			if told := containers.ToldFault(string(text)); told != nil {
-				return nil, fmt.Errorf("keep the cluster running in the background: %w", told)
+			if f := containers.ToldFault(string(text)); f != nil {
+				return nil, fmt.Errorf("keep the cluster running in the background: %w", f)
 			}
 			return nil, failed(fault.Preflight, errors.Join(fmt.Errorf("%s: %s", child.ProcessState, containers.Complaint(string(text))), err))
 		case <-limit:

@@ -33,7 +33,7 @@ func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready fun
 	return runErr
 }
 
-// Lend runs the cluster and lends the session in which it does, until it is told
+// Lend runs the cluster and lends the session in which it does, until it is asked
 // to stop; with wait, the cluster comes up when somebody asks for it.
 func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Conductor, wait bool, ready func(ports []int)) (err error) {
 	if wait {
@@ -52,7 +52,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if s.own == nil { // below dagger run
 		return errors.Join(c.Up(until, up), c.Down(ctx))
 	}
-	socket, log, err := keeperFiles(s.of.Deployment)
+	socket, log, err := files(s.of.Deployment)
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,9 @@ func watchEngine(ctx context.Context, c *conductor.Conductor, k *keeper.Keeper) 
 	}
 }
 
-// Stop ends the process that keeps a deployment's cluster running. It is no error that
-// there is none.
+// Stop ends a deployment's background cluster. It is no error that there is none.
 func Stop(ctx context.Context, out io.Writer, deployment string) error {
-	socket, _, err := keeperFiles(deployment)
+	socket, _, err := files(deployment)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 }
 
 // opened is a Dagger session that this process opened itself, to lend it: the SDK
-// tells nobody how to join the ones it opens.
+// does not say how to join the ones it opens.
 type opened struct {
 	keeper.Session
 	input io.Closer

@@ -85,7 +85,7 @@ func (s *Session) Close() {
 
 // open prepares connect for a session that this process opens and may lend.
 func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err error) {
-	socket, _, err := keeperFiles(s.of.Deployment)
+	socket, _, err := files(s.of.Deployment)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err erro
 	return s.own.end, enter(s.own.Session)
 }
 
-// join prepares connect to join the session of the process that keeps the
-// deployment's cluster running; where none does, one is started if it is to.
+// join prepares connect to join the session of the deployment's background cluster;
+// where there is none, one is started if the command wants one.
 func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (leave func(), err error) {
-	socket, _, err := keeperFiles(s.of.Deployment)
+	socket, _, err := files(s.of.Deployment)
 	if err != nil {
 		if s.of.Lifetime == Ends {
-			return func() {}, nil // who has no cache has no keeper
+			return func() {}, nil // without a cache there is no background cluster
 		}
 		return nil, err
 	}

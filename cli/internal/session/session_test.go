@@ -115,9 +115,9 @@ func TestInsideASessionNothingIsKept(t *testing.T) {
 
 func TestACommandJoinsAndLeavesASession(t *testing.T) {
 	s := background(t)
-	socket, log, err := keeperFiles("dev")
+	socket, log, err := files("dev")
 	require.NoError(t, err)
-	other, _, err := keeperFiles("prod")
+	other, _, err := files("prod")
 	require.NoError(t, err)
 	require.NotEqual(t, socket, other)
 	require.Equal(t, "dev.log", filepath.Base(log))

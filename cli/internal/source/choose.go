@@ -11,10 +11,10 @@ import (
 )
 
 // choose decides which configuration is taken: the file of --config, or the one
-// that is kept under the name of --deployment; else the one kept under --name, if
+// that is stored under the name of --deployment; else the one stored under --name, if
 // there is one; without --name that of the environment, or the current one of
-// slipway use. In the Dagger module nothing is kept. Of one that the command line
-// does not name a line tells, on w.
+// slipway use. In the Dagger module nothing is stored. When the command line does
+// not name it, a line on w does.
 func (s *Source) choose(w io.Writer) error {
 	if module.Active() || s.Stored {
 		return nil
@@ -51,8 +51,8 @@ func (s *Source) choose(w io.Writer) error {
 	return nil
 }
 
-// chosen is the name of the deployment that is kept and taken, and how it was
-// chosen if not with --deployment; no name: none that is kept.
+// chosen is the name of the stored deployment that is taken, and how it was chosen if
+// not with --deployment; no name: no stored one.
 func (s *Source) chosen(folder deployments.Folder) (name, how string, err error) {
 	if s.Deployment != "" {
 		return s.Deployment, "", nil

@@ -67,7 +67,7 @@ func (s *Source) AddOverrides(set *pflag.FlagSet) {
 	set.StringVar(&s.State, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
 }
 
-// Load reads and validates the configuration. One of an older version is told of.
+// Load reads and validates the configuration. What an older version would be now is printed.
 func (s *Source) Load(io console.Streams) (*config.Config, error) {
 	data, err := s.Read(io)
 	if err != nil {
