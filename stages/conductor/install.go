@@ -190,15 +190,14 @@ func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
 		return nil, err
 	}
 	state := &contract.RuntimeState{
-		Version: 1, Deployment: c.opts.Config.Global.Name, Provider: c.opts.Config.Provider,
-		Platform: c.opts.Release.Version, Run: c.run,
+		Deployment: c.opts.Config.Global.Name, Provider: c.opts.Config.Provider, Run: c.run,
 	}
 	if r, ok := graph.infrastructure.Result(); ok && r.Status.OK() {
 		v := graph.infrastructure.Value()
 		state.Infrastructure = &v
 	}
 	if r, ok := graph.publication.Result(); ok && r.Status.OK() {
-		state.Revision = graph.publication.Value().Revision
+		state.Revision, state.Platform = graph.publication.Value().Revision, c.opts.Release.Version
 	}
 	if r, ok := graph.apps.Result(); ok && r.Status.OK() {
 		record.Apps = appsOf(graph.apps.Value())
@@ -210,9 +209,6 @@ func (c *Conductor) Install(ctx context.Context) (*report.Run, error) {
 			record.Links = append(record.Links, report.Link(l))
 		}
 		record.Commands = v.Commands
-	}
-	if state.Access == nil && !c.opts.Select.Empty() {
-		state = nil // a part of a run knows a part of it
 	}
 	return record, c.keep(ctx, record, state, err)
 }

@@ -141,13 +141,8 @@ func (c *Conductor) write(ctx context.Context, record *report.Run, state *contra
 	text, encErr := record.Encode()
 	kept := contract.Kept{Run: record.ID, Files: map[string]string{
 		report.RecordFile: string(text), "config.yaml": c.configYAML(),
-	}}
+	}, Runtime: state}
 	maps.Copy(kept.Files, c.hookLogs)
-	if state != nil {
-		b, yamlErr := yaml.Marshal(state)
-		encErr = errors.Join(encErr, yamlErr)
-		kept.Runtime = string(b)
-	}
 	data, jsonErr := json.Marshal(kept)
 	if err := errors.Join(encErr, jsonErr); err != nil {
 		return fmt.Errorf("encode the run's record: %w", err)

@@ -8,10 +8,14 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
+// RuntimeVersion is the version of the runtime state that this program writes. It
+// reads older ones.
+const RuntimeVersion = 1
+
 // RuntimeState is what a deployment's steps found out: state.yaml. It holds no
 // secret.
 type RuntimeState struct {
-	Version        int             `json:"version"` // 1
+	Version        int             `json:"version"` // see RuntimeVersion
 	Deployment     string          `json:"deployment"`
 	Provider       string          `json:"provider"`
 	Platform       string          `json:"platform"` // version of the release
@@ -25,7 +29,7 @@ type RuntimeState struct {
 type Kept struct {
 	Run     string            `json:"run"`
 	Files   map[string]string `json:"files"`             // of the run's directory, by name
-	Runtime string            `json:"runtime,omitempty"` // state.yaml; empty: left as it is
+	Runtime *RuntimeState     `json:"runtime,omitempty"` // for state.yaml; nil: left as it is
 }
 
 // Stored is what `slipway state show` tells: what the deployment's state knows.

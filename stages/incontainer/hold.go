@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/state"
 )
 
 // How often a holder of the lock gives a sign of life, and for how long one is
@@ -38,6 +39,9 @@ func openLock(s *store.Store, errw io.Writer) *lock.Lock {
 // up when stop is closed. A store that does not let it is a fault of class preflight:
 // the run has changed nothing yet.
 func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, patience time.Duration) error {
+	if err := state.CheckRuntime(ctx, s.store); err != nil {
+		return store.Preflight(err)
+	}
 	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, patience)
 	if err != nil {
 		return store.Preflight(err)

@@ -13,8 +13,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -92,10 +90,10 @@ func (s *State) Keep(ctx context.Context, file string) error {
 	if err := state.Keep(ctx, s.store, left.Run, files); err != nil {
 		return fmt.Errorf("store run %s: %w", left.Run, err)
 	}
-	if left.Runtime == "" {
+	if left.Runtime == nil {
 		return nil
 	}
-	if err := state.KeepRuntime(ctx, s.store, []byte(left.Runtime)); err != nil {
+	if err := state.PutRuntime(ctx, s.store, *left.Runtime); err != nil {
 		return fmt.Errorf("store the runtime state: %w", err)
 	}
 	return nil
@@ -188,16 +186,8 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 			return nil, err
 		}
 	}
-	data, err := state.Runtime(ctx, s.store)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if out.Runtime, err = state.Runtime(ctx, s.store); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the runtime state: %w", err)
-	default:
-		out.Runtime = &contract.RuntimeState{}
-		if err := yaml.UnmarshalStrict(data, out.Runtime); err != nil {
-			return nil, fmt.Errorf("decode the runtime state: %w", err)
-		}
 	}
 	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)

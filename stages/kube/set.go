@@ -89,7 +89,7 @@ const membersKey = "objects"
 
 // ApplySet applies objs as Apply does and then deletes what it applied earlier for the
 // same set and objs no longer has. An object that is not labelled as the deployment's
-// label any more is left alone, and so is one whose deletion takes data with it:
+// any more is left alone, and so is one whose deletion takes data with it:
 // a CustomResourceDefinition, a Namespace, a PersistentVolumeClaim. It returns what
 // was deleted.
 func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstructured, opts ApplyOptions) (applied []Applied, deleted []string, err error) {

@@ -66,15 +66,6 @@ func Keep(ctx context.Context, s *store.Store, run string, files map[string][]by
 	return s.Put(ctx, latestFile, []byte(run+"\n"))
 }
 
-// KeepRuntime replaces the deployment's runtime state: what the steps found out,
-// without secrets.
-func KeepRuntime(ctx context.Context, s *store.Store, data []byte) error {
-	return s.Put(ctx, runtime, data)
-}
-
-// Runtime is what KeepRuntime wrote; without it the error is fs.ErrNotExist.
-func Runtime(ctx context.Context, s *store.Store) ([]byte, error) { return s.Get(ctx, runtime) }
-
 // File is a file of a run's directory; without it the error is fs.ErrNotExist.
 func File(ctx context.Context, s *store.Store, run, name string) ([]byte, error) {
 	if err := check(run); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
@@ -25,7 +26,7 @@ func TestReportIsTheLastRunWithoutSecrets(t *testing.T) {
 	s := open(t, root)
 	require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{"report.json": []byte("1")}))
 	require.NoError(t, state.Keep(t.Context(), s, "r2", map[string][]byte{"report.json": []byte("2"), "hooks/backup.txt": []byte("said")}))
-	require.NoError(t, state.KeepRuntime(t.Context(), s, []byte("a: b\n")))
+	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{}))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "runs/r2/secrets"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "runs/r2/secrets/key"), []byte("k"), 0o600))
 

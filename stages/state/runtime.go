@@ -1,0 +1,97 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeNewer: the runtime state was written by a newer version of Slipway.
+const codeNewer fault.Code = "RUN-009"
+
+// errDamaged says that the runtime state is no YAML of ours. Nothing is decided by it,
+// so that the next run just writes it anew.
+var errDamaged = errors.New("decode " + runtime)
+
+// migrations bring a runtime state to the next version, by the version that it has.
+// Each works on the document, for the types are those of the current version.
+var migrations = [contract.RuntimeVersion]func(doc map[string]any){
+	0: func(map[string]any) {}, // from before versions were written
+}
+
+// Runtime is the deployment's runtime state, brought to the current version; without
+// one the error is fs.ErrNotExist. One of a newer version is refused.
+func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error) {
+	data, err := s.Get(ctx, runtime)
+	if err != nil {
+		return nil, err
+	}
+	doc := map[string]any{}
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	number, isNumber := doc["version"].(float64)
+	version := int(number)
+	if doc["version"] != nil && (!isNumber || float64(version) != number || version < 0) {
+		return nil, fmt.Errorf("%w: its version is %v", errDamaged, doc["version"])
+	}
+	if version > contract.RuntimeVersion {
+		return nil, &fault.Fault{
+			Code: codeNewer, Class: fault.Usage, Op: "read the deployment's runtime state",
+			Err: fmt.Errorf("%s has version %d; this program knows %d", runtime, version, contract.RuntimeVersion),
+			Fix: "use the Slipway that wrote it, or a newer one",
+		}
+	}
+	for ; version < contract.RuntimeVersion; version++ {
+		migrations[version](doc)
+	}
+	doc["version"] = version
+	if data, err = yaml.Marshal(doc); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	out := &contract.RuntimeState{}
+	if err := yaml.UnmarshalStrict(data, out); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return out, nil
+}
+
+// CheckRuntime refuses a runtime state of a newer version, before a run changes
+// anything of the deployment that it describes.
+func CheckRuntime(ctx context.Context, s *store.Store) error {
+	_, err := Runtime(ctx, s)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
+		return nil
+	}
+	return err
+}
+
+// PutRuntime writes what a run's steps found out, without secrets. What now leaves
+// out, because the run did not get that far, stays as an earlier run found it.
+func PutRuntime(ctx context.Context, s *store.Store, now contract.RuntimeState) error {
+	earlier, err := Runtime(ctx, s)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errDamaged):
+		earlier = &contract.RuntimeState{}
+	case err != nil:
+		return err
+	}
+	now.Version = contract.RuntimeVersion
+	now.Platform = cmp.Or(now.Platform, earlier.Platform)
+	now.Infrastructure = cmp.Or(now.Infrastructure, earlier.Infrastructure)
+	now.Revision = cmp.Or(now.Revision, earlier.Revision)
+	now.Access = cmp.Or(now.Access, earlier.Access)
+	data, err := yaml.Marshal(now)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", runtime, err)
+	}
+	return s.Put(ctx, runtime, data)
+}
