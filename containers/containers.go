@@ -38,6 +38,9 @@ type Images struct {
 	Manifests *dagger.Directory
 	// Refs maps the short name of an image to its reference by digest.
 	Refs map[string]string
+	// Tools maps each tool of the toolchain to its digest, "sha256:<hex>"; where the
+	// tools come within an image, that is the only entry.
+	Tools map[string]string
 	// Mirror is the URL of the registry, with the path before the images' names,
 	// from which the node pulls; empty where it has Workloads.
 	Mirror string

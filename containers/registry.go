@@ -59,6 +59,9 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 	}
 	for name, ref := range refs {
 		_, digest, _ := strings.Cut(ref, "@")
+		if name == "toolchain" {
+			images.Tools = map[string]string{name: digest}
+		}
 		images.Refs[name] = bundle.Host + "/" + name + "@" + digest
 	}
 	delete(images.Refs, manifests)

@@ -32,10 +32,12 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		return nil, err
 	}
 	// Mounted: copied, they would make a new layer of some 260 MB in each session.
+	tools := map[string]string{}
 	toolchain := client.Container().Import(dir.File(bundle.ToolchainArchive))
 	for _, f := range index.Files {
 		if f.Kind == bundle.Tool {
 			toolchain = toolchain.WithMountedFile(binDir+"/"+f.Name, dir.File(f.Path))
+			tools[f.Name] = "sha256:" + f.SHA256
 		}
 	}
 	return &Images{
@@ -44,6 +46,7 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Workloads: dir.File(bundle.WorkloadArchive),
 		Manifests: dir.Directory("manifests"),
 		Refs:      index.Images(),
+		Tools:     tools,
 		Digest:    digest,
 	}, nil
 }

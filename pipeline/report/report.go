@@ -44,26 +44,29 @@ const HooksStage = "hooks"
 // Run is the record of a run. It holds no secret. docs/report.schema.json is
 // made from this type and its comments.
 type Run struct {
-	Version    int          `json:"version"`             // of the record
-	ID         string       `json:"id"`                  // ids sort by time
-	Workflow   string       `json:"workflow"`            // "install", "destroy", …
-	Deployment string       `json:"deployment"`          // name of the deployment
-	Provider   string       `json:"provider,omitempty"`  // where it is installed
-	Platform   Platform     `json:"platform"`            // what is installed
-	Config     string       `json:"config,omitempty"`    // digest of the configuration
-	Slipway    string       `json:"slipway,omitempty"`   // version of the program
-	Started    time.Time    `json:"started"`             // when the run began
-	Finished   time.Time    `json:"finished,omitzero"`   // when it ended; missing while it has not
-	Outcome    Outcome      `json:"outcome"`             // how it ended
-	Exit       fault.Class  `json:"exit"`                // exit code of the process
-	Fault      *fault.Fault `json:"fault,omitempty"`     // the first one
-	Error      string       `json:"error,omitempty"`     // everything that went wrong, one line or more each
-	Diagnosis  []Diagnosis  `json:"diagnosis,omitempty"` // why it failed, the most telling first
-	Warnings   []Warning    `json:"warnings,omitempty"`  // what went wrong without failing the run
-	Steps      []Step       `json:"steps"`               // in the order in which a person would tell them
-	Apps       []App        `json:"apps"`                // as they were last seen
-	Links      []Link       `json:"links,omitempty"`     // addresses of the platform
-	Commands   []string     `json:"commands,omitempty"`  // what to do next
+	Version    int      `json:"version"`            // of the record
+	ID         string   `json:"id"`                 // ids sort by time
+	Workflow   string   `json:"workflow"`           // "install", "destroy", …
+	Deployment string   `json:"deployment"`         // name of the deployment
+	Provider   string   `json:"provider,omitempty"` // where it is installed
+	Platform   Platform `json:"platform"`           // what is installed
+	Config     string   `json:"config,omitempty"`   // digest of the configuration
+	Slipway    string   `json:"slipway,omitempty"`  // version of the program
+	// Tools are the digests of what the steps ran with: of each tool of a bundle, or of
+	// the toolchain's image from a registry.
+	Tools     map[string]string `json:"tools,omitempty"`
+	Started   time.Time         `json:"started"`             // when the run began
+	Finished  time.Time         `json:"finished,omitzero"`   // when it ended; missing while it has not
+	Outcome   Outcome           `json:"outcome"`             // how it ended
+	Exit      fault.Class       `json:"exit"`                // exit code of the process
+	Fault     *fault.Fault      `json:"fault,omitempty"`     // the first one
+	Error     string            `json:"error,omitempty"`     // everything that went wrong, one line or more each
+	Diagnosis []Diagnosis       `json:"diagnosis,omitempty"` // why it failed, the most telling first
+	Warnings  []Warning         `json:"warnings,omitempty"`  // what went wrong without failing the run
+	Steps     []Step            `json:"steps"`               // in the order in which a person would tell them
+	Apps      []App             `json:"apps"`                // as they were last seen
+	Links     []Link            `json:"links,omitempty"`     // addresses of the platform
+	Commands  []string          `json:"commands,omitempty"`  // what to do next
 }
 
 // Platform is the platform release of a run.

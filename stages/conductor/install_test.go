@@ -188,6 +188,14 @@ func TestAnotherTerraformRootIsAnotherInput(t *testing.T) {
 	require.NotEqual(t, of("# a"), of("# b"))
 }
 
+func TestTheRecordNamesWhatTheStepsRanWith(t *testing.T) {
+	c := conductor(local.Provider{})
+	c.opts.Images.Tools = map[string]string{"terraform": "sha256:1"}
+	record := c.newRecord(config.Install)
+	require.Equal(t, c.opts.Images.Tools, record.Tools)
+	require.Equal(t, config.Install, record.Workflow)
+}
+
 func TestAnotherServerInAKubeconfig(t *testing.T) {
 	const text = "clusters:\n- name: a\n  cluster: {server: https://cluster:6443, certificate-authority-data: eA==}\ncurrent-context: a\n"
 	got, err := withServer(text, "https://127.0.0.1:6443")

@@ -35,13 +35,7 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	if err := c.checkHooks(ctx, own); err != nil {
 		return nil, err
 	}
-	record := &report.Run{
-		ID: c.run, Workflow: workflow, Deployment: c.opts.Config.Global.Name, Provider: c.opts.Config.Provider,
-		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
-	}
-	if r := c.opts.Release; r != nil {
-		record.Platform = report.Platform{Name: r.Name, Version: r.Version, Digest: c.opts.ReleaseDigest}
-	}
+	record := c.newRecord(workflow)
 	record.Plan(p.Graph())
 	// A run that is killed leaves this record beside those of its steps. Writing
 	// it takes a container, so it does not hold the first step up.
@@ -92,6 +86,19 @@ func (c *Conductor) conduct(ctx context.Context, workflow string, p *pipeline.Pi
 	c.hookLogs = hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())
 	return record, err
+}
+
+// newRecord is the record of a run that begins now.
+func (c *Conductor) newRecord(workflow string) *report.Run {
+	record := &report.Run{
+		ID: c.run, Workflow: workflow, Deployment: c.opts.Config.Global.Name, Provider: c.opts.Config.Provider,
+		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
+		Tools: c.opts.Images.Tools,
+	}
+	if r := c.opts.Release; r != nil {
+		record.Platform = report.Platform{Name: r.Name, Version: r.Version, Digest: c.opts.ReleaseDigest}
+	}
+	return record
 }
 
 // oneAtATime is observe for events of several origins: calls do not overlap.
