@@ -8,7 +8,7 @@ import (
 )
 
 // Code identifies a kind of failure, such as "CFG-001". Codes are API: a code is
-// never renumbered and never used again for something else.
+// never renumbered and never reused for something else.
 //
 // Each is a constant in the package that raises it, and documented in
 // docs/errors.yaml.
@@ -28,15 +28,15 @@ const (
 	// Usage: the command line, the configuration or the platform release must be
 	// corrected; nothing was changed, unless the error is that of a step.
 	Usage Class = 2
-	// Preflight: the machine, the engine or the bundle is not as it must be;
-	// nothing was changed.
+	// Preflight: the machine, the engine or the bundle does not meet the
+	// requirements; nothing was changed.
 	Preflight Class = 3
-	// Step: a step failed; what was finished is kept.
+	// Step: a step failed; steps that had finished are not repeated.
 	Step Class = 4
-	// Timeout: something did not happen in time; the error says what was seen
+	// Timeout: something did not happen in time; the error includes what was seen
 	// last.
 	Timeout Class = 5
-	// Locked: somebody else works on the deployment.
+	// Locked: somebody else is working on the deployment.
 	Locked Class = 6
 	// Cancelled: the user or the caller stopped the run.
 	Cancelled Class = 7
@@ -52,10 +52,10 @@ type Fault struct {
 	Err   error  // the cause; never nil
 }
 
-// Error is the operation and its cause, without code and remedy: only main
+// Error returns the operation and its cause, without code and remedy: only main
 // prints those.
 func (f *Fault) Error() string {
-	if f.Err == nil { // only the target of errors.Is has none
+	if f.Err == nil { // only a target of errors.Is
 		return string(f.Code)
 	}
 	if f.Op == "" {
@@ -73,8 +73,8 @@ func (f *Fault) Is(target error) bool {
 	return ok && t.Code == f.Code
 }
 
-// ClassOf is the class of the first fault in err's tree: OK for nil, Bug for an
-// error that holds no fault.
+// ClassOf returns the class of the first fault in err's tree: OK for nil, Bug for an
+// error without a fault.
 func ClassOf(err error) Class {
 	if err == nil {
 		return OK
@@ -95,7 +95,7 @@ type wire struct {
 	Message string `json:"message"`
 }
 
-// MarshalJSON keeps the cause as text.
+// MarshalJSON encodes the cause as text.
 func (f *Fault) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{f.Code, f.Class, f.Op, f.Fix, f.Log, f.Err.Error()})
 }

@@ -23,7 +23,7 @@ const (
 
 func nothing(context.Context) (struct{}, error) { return struct{}{}, nil }
 
-// benchKeys are the keys of the steps, which neither side has to make.
+// benchKeys returns the keys of the steps, which neither side has to make.
 func benchKeys() []Key {
 	keys := make([]Key, benchSteps)
 	for i := range keys {
@@ -114,7 +114,7 @@ func (s *sample) take(f func()) {
 	s.bytes += after.TotalAlloc - before.TotalAlloc
 }
 
-// median is in nanoseconds.
+// median returns the median time in nanoseconds.
 func (s *sample) median() float64 {
 	sorted := slices.Sorted(slices.Values(s.times))
 	return float64(sorted[len(sorted)/2].Nanoseconds())

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// stepContext is the context of a step: it ends with what it is made from, and at
-// the latest with the step. Most steps of a large graph never wait for that, so
-// it becomes one that can be cancelled only when it is asked for Done.
+// stepContext is the context of a step: it ends with its parent, and at the latest
+// with the step. Most steps of a large graph never wait for that, so a cancellable
+// context is only made once Done is called.
 type stepContext struct {
 	context.Context //nolint:containedctx // it is a context itself
 	verify          bool
@@ -16,7 +16,7 @@ type stepContext struct {
 	mu     sync.Mutex
 	done   context.Context //nolint:containedctx // made by Done
 	cancel context.CancelFunc
-	ended  error // what Err is for ever; nil while the step runs
+	ended  error // returned by Err once the step has ended; nil while it runs
 	detail Detail
 }
 
@@ -25,7 +25,7 @@ type (
 	verifyKey struct{} // whether it, or one around it, may only verify
 )
 
-// Done is closed at the latest when the step has ended.
+// Done returns a channel that is closed at the latest when the step ends.
 func (c *stepContext) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *stepContext) Done() <-chan struct{} {
 	return c.done.Done()
 }
 
-// Err is not nil once Done is closed.
+// Err returns a non-nil error once Done is closed.
 func (c *stepContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *stepContext) Err() error {
 	return c.Context.Err()
 }
 
-// Value finds the step beside the values of what the context is made from.
+// Value returns the step itself, or else a value of the parent context.
 func (c *stepContext) Value(key any) any {
 	switch key.(type) {
 	case stepKey:
@@ -64,13 +64,13 @@ func (c *stepContext) Value(key any) any {
 	c.mu.Lock()
 	from := c.Context
 	if c.done != nil {
-		from = c.done // so that contexts made from this one hang on that one
+		from = c.done // so that derived contexts register with it without a goroutine
 	}
 	c.mu.Unlock()
 	return from.Value(key)
 }
 
-// end cancels the context and returns what the step has said about itself.
+// end cancels the context and returns what Describe recorded.
 func (c *stepContext) end() Detail {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,9 +83,8 @@ func (c *stepContext) end() Detail {
 	return c.detail
 }
 
-// Describe records what a step says about itself; the last call before its end
-// counts. ctx is the step's context or one made from it; with another one it
-// panics.
+// Describe records details about the running step; the last call wins. ctx must be
+// the step's context or one derived from it, otherwise Describe panics.
 func Describe(ctx context.Context, d Detail) {
 	c, ok := ctx.Value(stepKey{}).(*stepContext)
 	if !ok {

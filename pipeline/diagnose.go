@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// Diagnosis is how Options.Diagnose ended: Succeeded, or Failed with its error,
-// and when. Its key is zero. It is false when Diagnose has not been called or has
-// not returned.
-func (p *Pipeline) Diagnosis() (Result, bool) {
+// Diagnosis returns how Options.Diagnose ended: Succeeded, or Failed with its error,
+// and when. The result's key is zero. ok is false until Diagnose has returned.
+func (p *Pipeline) Diagnosis() (r Result, ok bool) {
 	if r := p.diagnosis.Load(); r != nil {
 		return *r, true
 	}
 	return Result{}, false
 }
 
-// diagnosing tells whether the diagnosis is still to come.
+// diagnosing reports whether a diagnosis is still due.
 func (s *scheduler) diagnosing() bool {
 	return s.opts.Diagnose != nil && s.failed > 0 && s.p.diagnosis.Load() == nil
 }
 
-// diagnose makes the diagnosis if it is still to come, and lets the steps that
-// wait for it go on.
+// diagnose runs the diagnosis if it is still due, and releases the steps that wait
+// for it.
 func (s *scheduler) diagnose(ctx context.Context) bool {
 	if !s.diagnosing() {
 		return false

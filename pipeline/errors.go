@@ -10,7 +10,7 @@ import (
 )
 
 // ErrSkip, returned by a step or by a hook before it, skips the step and all
-// that need it. It is no failure.
+// steps that need it. It is not a failure.
 var ErrSkip = errors.New("skipped")
 
 // ErrStopped is the cause of a run that Options.Stop ended.
@@ -26,8 +26,8 @@ const (
 	CodeUnknownTarget fault.Code = "RUN-004"
 	// CodeSelectsNothing: the parts of a selection have no step in common.
 	CodeSelectsNothing fault.Code = "RUN-005"
-	// CodeNotVerified: a selected step needs one that is not selected, and no
-	// earlier result of that one still holds.
+	// CodeNotVerified: a selected step needs one that is not selected, and that
+	// one has no earlier result that still holds.
 	CodeNotVerified fault.Code = "RUN-006"
 )
 
@@ -38,21 +38,21 @@ type StepError struct {
 	Err   error
 }
 
-// Error is "stage/step: " and the step's own error.
+// Error returns "stage/step: " and the step's own error.
 func (e *StepError) Error() string { return e.Stage + "/" + e.Step + ": " + e.Err.Error() }
 
 // Unwrap returns the step's own error.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// BlockedError says which failed steps kept a step from starting.
+// BlockedError names the failed steps that prevented a step from starting.
 type BlockedError struct {
-	By []Key // the steps that failed, not those between; in the order in which they were added
+	By []Key // the steps that failed, without those blocked in between; in the order of adding
 	by []*node
 }
 
 func (e *BlockedError) Error() string { return "blocked by " + names(e.By) }
 
-// names are the keys of steps in one line.
+// names joins the keys of steps with commas.
 func names(keys []Key) string {
 	all := make([]string, len(keys))
 	for i, k := range keys {
@@ -61,7 +61,7 @@ func names(keys []Key) string {
 	return strings.Join(all, ", ")
 }
 
-// CancelError says what a stopped or cancelled run left undone.
+// CancelError reports what a stopped or cancelled run left undone.
 type CancelError struct {
 	Cause       error
 	Interrupted []Key // steps that were running and did not succeed
@@ -75,7 +75,7 @@ func (e *CancelError) Error() string {
 // Unwrap returns the cause.
 func (e *CancelError) Unwrap() error { return e.Cause }
 
-// PanicError is a panic of a step.
+// PanicError is the error of a step that panicked.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -83,13 +83,13 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Unwrap returns the panic's value when that is an error.
+// Unwrap returns the panic's value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// cancelled gives a CancelError its fault, unless the cause has one.
+// cancelled wraps a CancelError in a fault, unless its cause is one already.
 func cancelled(e *CancelError) error {
 	if _, ok := errors.AsType[*fault.Fault](e.Cause); ok {
 		return e

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// errGoexit is the error of a step that called runtime.Goexit, itself or in a hook.
+// errGoexit is the error of a step that called runtime.Goexit, directly or in a hook.
 var errGoexit = errors.New("the step ended its goroutine")
 
 // execute runs n and its hooks and completes its result.
@@ -16,7 +16,7 @@ func (s *scheduler) execute(ctx context.Context, n *node) {
 	var err error
 	r.Detail, err = s.call(ctx, n)
 	if err == nil && n.part == verify {
-		r.Detail.Reused = true // whatever it says: it was not to do anything
+		r.Detail.Reused = true // even if it did not say so: it was not allowed to do anything
 	}
 	switch {
 	case err == nil && r.Detail.Reused:
@@ -47,8 +47,8 @@ func (s *scheduler) execute(ctx context.Context, n *node) {
 	r.Err = errors.Join(r.Err, err)
 }
 
-// call runs the hooks before n, then n, with the step's context, which ends with
-// them.
+// call runs the hooks before n, then n itself, with a context that ends when they
+// have returned.
 func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 	if n.cleanup {
 		own, cancel := s.uncancelled(ctx)
@@ -58,7 +58,7 @@ func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 	own := &stepContext{Context: ctx, verify: n.part == verify}
 	defer own.end() // also when the step ends its goroutine
 	err := safely(func() error {
-		if n.part != verify { // it is not carried out: there is nothing to be around
+		if n.part != verify { // a step that only verifies is not carried out
 			if err := before(own, s.opts.Hooks, n.key); err != nil {
 				return err
 			}

@@ -15,12 +15,12 @@ type Hook struct {
 	// Step is "stage/name", EveryStep, or empty for the whole run.
 	Step string
 	// Before runs when the step is about to start, with the step's context. Its
-	// error fails the step; ErrSkip skips it. Before the whole run, its error
-	// keeps every step from starting. May be nil.
+	// error fails the step; ErrSkip skips it. An error before the whole run
+	// prevents every step from starting. May be nil.
 	Before func(ctx context.Context, key Key) error
-	// After runs when the step was started and has ended, with a context that
-	// cancellation does not reach. Its error fails a step that succeeded, and is
-	// joined to the error of one that did not. After the whole run r holds the
+	// After runs when a step that was started has ended, with a context that is
+	// not cancelled with the run's. Its error fails a step that succeeded, and is
+	// joined to the error of one that did not. After the whole run, r holds the
 	// run's error and a zero key. May be nil.
 	After func(ctx context.Context, r Result) error
 }
@@ -40,7 +40,7 @@ func (p *Pipeline) checkHooks(hooks []Hook) error {
 	return errors.Join(errs...)
 }
 
-// on tells whether the hook is bound to a step.
+// on reports whether the hook is bound to a step.
 func (h Hook) on(key Key) bool { return h.Step == EveryStep || h.Step == key.String() }
 
 // before runs the hooks before a step, up to the first error.

@@ -15,7 +15,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "run the property tests with this seed only")
 
-// seeds are n random ones; when the test fails it says how to get the last again.
+// seeds returns n random ones; when the test fails it says how to get the last again.
 func seeds(t *testing.T, n int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		var seed uint64
@@ -71,7 +71,7 @@ func randomPlan(r *rand.Rand) plan {
 	return p
 }
 
-// randomSelect is a selection of targets that exist; most often none.
+// randomSelect returns a selection of targets that exist; most often none.
 func (p plan) randomSelect(r *rand.Rand) Select {
 	some := func() (targets []string) {
 		if r.IntN(3) != 0 {
@@ -91,7 +91,7 @@ func (p plan) randomSelect(r *rand.Rand) Select {
 
 func (p plan) key(i int) Key { return Key{Stage: p.stages[i], Name: strconv.Itoa(i)} }
 
-// number is the index of the step with this key.
+// number returns the index of the step with this key.
 func number(k Key) int {
 	i, err := strconv.Atoi(k.Name)
 	if err != nil {
@@ -150,7 +150,7 @@ const (
 	none     = "none"
 )
 
-// parts is what a selection makes of the steps; false when it selects none.
+// parts returns what a selection makes of the steps; false when it selects none.
 func (p plan) parts(sel Select) ([]string, bool) {
 	n, after := len(p.needs), p.reach()
 	parts := make([]string, n)
@@ -195,7 +195,7 @@ func (p plan) parts(sel Select) ([]string, bool) {
 	return parts, some
 }
 
-// kept is the status of step i because of how what it needs has ended, and which
+// kept returns the status of step i because of how what it needs has ended, and which
 // failed steps are behind it; "" when nothing keeps it from running.
 func (p plan) kept(i int, status []Status, by [][]int) (Status, []int) {
 	var failed []int
@@ -227,7 +227,7 @@ func (p plan) kept(i int, status []Status, by [][]int) (Status, []int) {
 	return "", nil
 }
 
-// ran is the status of step i when it runs to its end, and how long that takes.
+// ran returns the status of step i when it runs to its end, and how long that takes.
 func (p plan) ran(i int, part string) (Status, time.Duration) {
 	failed := Failed
 	if p.optional[i] {

@@ -3,7 +3,7 @@
 // The edges of the graph are values: a step names what it needs by the handles
 // that earlier calls of Add returned, so that a cycle or a misspelt dependency
 // does not compile. Outputs flow from step to step with their types. The engine
-// knows nothing of what the steps do: no containers, no clusters, no files.
+// knows nothing about what the steps do: no containers, no clusters, no files.
 package pipeline
 
 import (
@@ -19,13 +19,13 @@ type Key struct {
 	Name  string `json:"step"`
 }
 
-// String is "stage/name".
+// String returns "stage/name".
 func (k Key) String() string { return k.Stage + "/" + k.Name }
 
-// Status is how a step stands.
+// Status is the state of a step.
 type Status string
 
-// The statuses of a step. The first two are passing, all others final.
+// The statuses of a step. The first two are transient, all others final.
 const (
 	Pending    Status = "pending"
 	Running    Status = "running"
@@ -34,18 +34,18 @@ const (
 	Failed     Status = "failed"     // it returned an error
 	Warned     Status = "warned"     // it returned an error, and is Optional
 	Blocked    Status = "blocked"    // a step that it needs failed
-	Skipped    Status = "skipped"    // it was skipped on purpose, or a step that it needs was, or warned
+	Skipped    Status = "skipped"    // it was skipped on purpose, or a step that it needs was skipped or warned
 	Cancelled  Status = "cancelled"  // the run was stopped before or while it ran
 	Unselected Status = "unselected" // Options.Select leaves it out, and nothing selected needs it
-	// Interrupted: it ran when its run was killed. No Run returns it; the record of
-	// the run says so.
+	// Interrupted: it was running when its run was killed. Run never returns it; it
+	// only occurs in the record of a run.
 	Interrupted Status = "interrupted"
 )
 
-// OK tells whether a step with this status has an output.
+// OK reports whether a step with this status has an output.
 func (s Status) OK() bool { return s == Succeeded || s == Reused }
 
-// Detail is what a step may say about itself, see Describe.
+// Detail is what a step may report about itself; see Describe.
 type Detail struct {
 	Reused  bool   // the output is that of an earlier run
 	Attempt int    // which attempt gave the result, counted from 1; 0 when there are no attempts
@@ -62,7 +62,7 @@ type Result struct {
 	Detail   Detail
 }
 
-// Elapsed is how long the step ran; zero when it was never started.
+// Elapsed returns how long the step ran; zero when it was never started.
 func (r Result) Elapsed() time.Duration {
 	if r.Started.IsZero() {
 		return 0
@@ -86,7 +86,7 @@ type Step[T any] struct {
 	out T
 }
 
-// Key is the step's name.
+// Key returns the step's name.
 func (s *Step[T]) Key() Key { return s.n.key }
 
 func (s *Step[T]) run(ctx context.Context) (err error) {
@@ -94,7 +94,7 @@ func (s *Step[T]) run(ctx context.Context) (err error) {
 	return err
 }
 
-// Value is the step's output. It panics unless the step has succeeded, which a
+// Value returns the step's output. It panics unless the step has succeeded, which a
 // step that needs it may rely on.
 func (s *Step[T]) Value() T {
 	switch {
@@ -106,9 +106,9 @@ func (s *Step[T]) Value() T {
 	return s.out
 }
 
-// Result is how the step ended; false while it has not. A step that depends on
-// Settled(s) reads it to learn what happened.
-func (s *Step[T]) Result() (Result, bool) {
+// Result returns how the step ended; ok is false until it has. A step that depends
+// on Settled(s) calls it to learn what happened.
+func (s *Step[T]) Result() (r Result, ok bool) {
 	if s.n.final.Load() {
 		return s.n.result, true
 	}
@@ -132,10 +132,11 @@ func (s *Step[T]) edge() edge {
 	return edge{to: &s.n}
 }
 
-// Settled weakens a dependency: wait until the step has ended, however it did,
-// even if it never started. A step with such a dependency is a clean-up step:
-// it runs although the run was stopped or cancelled, with a context that neither
-// reaches and that ends after Options.CleanupTimeout. Select says when it does not.
+// Settled weakens a dependency: it waits until the step has a final status, whatever
+// that is, even if the step never started. A step with such a dependency is a
+// clean-up step: it runs even when the run was stopped or cancelled, with a context
+// that is independent of both and ends after Options.CleanupTimeout. Select describes
+// when it does not run.
 func Settled(d Dep) Dep {
 	if d == nil {
 		panic("pipeline: Settled(nil)")
@@ -198,7 +199,7 @@ type Node struct {
 	Settled []Key `json:"settled,omitempty"` // must have ended
 }
 
-// Graph is the steps in the order in which they were added.
+// Graph returns the steps in the order in which they were added.
 func (p *Pipeline) Graph() []Node {
 	out := make([]Node, len(p.nodes))
 	for i, n := range p.nodes {
@@ -214,10 +215,10 @@ func (p *Pipeline) Graph() []Node {
 	return out
 }
 
-// Optional makes the failure of a step that has been added a warning: its status
-// is Warned, its result keeps the error, the run's error knows nothing of it, and
-// the steps that need it are skipped. It returns s, so that it can be put around
-// Add. It panics when the pipeline has been run.
+// Optional turns the failure of a step into a warning: its status is Warned, its
+// result holds the error, the run's error does not include it, and the steps that
+// need it are skipped. It returns s, so that it can wrap a call of Add. It panics
+// when the pipeline has been run.
 func Optional[T any](s *Step[T]) *Step[T] {
 	if s.n.p.sealed {
 		panic(fmt.Sprintf("pipeline: %s made optional after the run began", s.n.key))
@@ -236,18 +237,18 @@ type node struct {
 	step     interface{ run(context.Context) error }
 	index    int // in the order of adding
 
-	// result belongs to whoever executes the step, then to the scheduler. It is
-	// complete, and constant, once final is set.
+	// result belongs to the worker that executes the step, then to the scheduler. It
+	// is complete and no longer changes once final is set.
 	result Result
 	final  atomic.Bool
 
-	// Only the scheduler uses these.
+	// Used by the scheduler only.
 	part       part
 	dependants []edge
 	waits      int // how many of needs have not ended
 }
 
-// failed is the status of the step when it fails.
+// failed returns the status of the step when it fails.
 func (n *node) failed() Status {
 	if n.optional {
 		return Warned

@@ -67,7 +67,7 @@ func (w *world) run(sel Select) (results []Result, start time.Time, err error) {
 	return results, start, err
 }
 
-// step is what step i does; it checks what it may rely on.
+// step returns what step i does; it checks what it may rely on.
 func (w *world) step(i int) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		assert.Equal(w.t, int32(1), w.runs[i].Add(1), "step %d: once at most", i)
@@ -265,7 +265,7 @@ func (w *world) check(results []Result, start time.Time, err error) {
 	require.Zero(w.t, w.running.Load())
 }
 
-// failedSteps are the names of the steps in a joined error, in its order.
+// failedSteps returns the names of the steps in a joined error, in its order.
 func failedSteps(err error) []string {
 	var names []string
 	joined, ok := err.(interface{ Unwrap() []error })

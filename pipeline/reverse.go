@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// AddReverse adds the removal of a graph to p, another pipeline: for each of nodes
-// that removal has a function for, a step with the same key, which starts once
-// the removals of all that came after it have succeeded, by needs and by Settled
-// alike, also across nodes without one. Each needs what needs says besides.
+// AddReverse adds the removal of a graph to p, another pipeline. Each node for which
+// removal returns a function becomes a step with the same key, which starts once the
+// removals of everything that depended on the node have succeeded, whether by needs
+// or by Settled, and even across nodes without a removal. Every step also depends on
+// needs.
 //
-// nodes are in the order of Pipeline.Graph; removal is asked once for each. The
-// steps are returned in the order in which they were added, the last of nodes
-// first. It panics where Add does, and when a node comes before one that it needs.
+// nodes are in the order of Pipeline.Graph; removal is called once for each. The
+// steps are returned in the order in which they were added, beginning with the last
+// node. It panics where Add does, and when a node comes before one that it needs.
 func AddReverse(p *Pipeline, nodes []Node, removal func(Key) func(context.Context) error, needs ...Dep) []*Step[struct{}] {
 	var steps []*Step[struct{}]
 	waits := map[Key]map[int]bool{} // what a removal needs, as indexes in steps
@@ -22,7 +23,7 @@ func AddReverse(p *Pipeline, nodes []Node, removal func(Key) func(context.Contex
 		after := waits[n.Key]
 		if run := removal(n.Key); run != nil {
 			deps := slices.Clone(needs)
-			for i := range steps { // in an order that is always the same
+			for i := range steps { // not over the map, so that the order is stable
 				if after[i] {
 					deps = append(deps, steps[i])
 				}

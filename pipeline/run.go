@@ -14,32 +14,32 @@ const DefaultCleanupTimeout = 2 * time.Minute
 type Options struct {
 	// Select limits the run to some of the steps; the zero value: all.
 	Select Select
-	// Parallel is how many steps run at the same time; 0: as many as can.
+	// Parallel limits how many steps run at the same time; 0: no limit.
 	Parallel int
-	// Stop, once closed, ends the run at the end of the steps that are running:
-	// they finish, no other starts. Nil: never.
+	// Stop, once closed, ends the run after the steps that are running: they finish
+	// and no other starts. Nil: never.
 	Stop <-chan struct{}
 	// CleanupTimeout limits each clean-up step (see Settled), the hooks after
 	// steps and the diagnosis; 0: DefaultCleanupTimeout.
 	CleanupTimeout time.Duration
 	// Hooks run around steps, in their order.
 	Hooks []Hook
-	// Observe is told when a step starts and when its status is final; of steps
-	// that are Unselected before any starts. Calls do not overlap; the run waits
-	// for them. May be nil.
+	// Observe is called when a step starts and when its status is final; for steps
+	// that are Unselected, before any step starts. Calls do not overlap, and the run
+	// waits for them. May be nil.
 	Observe func(Event)
 	// Diagnose looks for the cause when steps have failed, once per run. failed
 	// are the results of those steps, in the order in which they were added;
 	// never empty, and without those that only warned.
 	//
-	// It is called when no step runs and none can start but clean-up steps and
-	// what needs them. Clean-up steps that are ready after a failure wait for
-	// it, so that what they would stop or remove can still be looked at. When
-	// the first failure is that of a clean-up step, it is called after that.
+	// It is called when no step runs and only clean-up steps, and steps that need
+	// them, can still start. Clean-up steps that are ready after a failure wait for
+	// it, so that what they would stop or remove can still be inspected. If the
+	// first step to fail is a clean-up step, it is called after that.
 	//
 	// Its context is not cancelled with the run's and ends after CleanupTimeout.
-	// Whatever it returns, even a panic, leaves the run's error and the results
-	// as they are; Pipeline.Diagnosis tells it. May be nil.
+	// An error or panic does not change the run's error or results;
+	// Pipeline.Diagnosis returns it. May be nil.
 	Diagnose func(ctx context.Context, failed []Result) error
 }
 
@@ -47,7 +47,7 @@ type Options struct {
 type Event struct {
 	Time   time.Time
 	Status Status
-	Result Result // complete when the status is final; key and start before
+	Result Result // complete when the status is final; only key and start before
 }
 
 // Run runs the steps, each once all that it needs has succeeded, and returns
@@ -60,16 +60,16 @@ type Event struct {
 // The results are in the order in which the steps were added. The error joins,
 // in the same order, a *StepError for each step that failed, then a fault with
 // a *CancelError when the run was stopped or cancelled before every step had
-// run; it says which steps are left. A selection or a hook that names a step that
-// does not exist, and a selection that selects none, is an error: nothing runs
-// then, and there are no results. Run panics when it is called again.
+// run, listing the steps that were left. A selection or hook that names a step that
+// does not exist, or a selection without any step, is an error: nothing runs and
+// there are no results. Run panics when it is called a second time.
 func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 	if p.sealed {
 		panic("pipeline: run twice")
 	}
 	p.sealed = true
 	p.link()
-	if err := errors.Join(p.choose(opts.Select), p.checkHooks(opts.Hooks)); err != nil {
+	if err := errors.Join(p.assignParts(opts.Select), p.checkHooks(opts.Hooks)); err != nil {
 		return nil, err
 	}
 	if opts.CleanupTimeout <= 0 {
@@ -94,7 +94,7 @@ func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 	return results, errors.Join(errs...)
 }
 
-// uncancelled is ctx without its cancellation, with the clean-up timeout.
+// uncancelled returns ctx without its cancellation but with the clean-up timeout.
 func (s *scheduler) uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), s.opts.CleanupTimeout)
 }

@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// scheduler decides what starts when. Its fields belong to the goroutine that
+// scheduler decides when each step starts. Its fields belong to the goroutine that
 // called Run.
 type scheduler struct {
 	p       *Pipeline
 	opts    Options
-	crew    *crew
-	running int // steps that the crew has
+	pool    *pool
+	running int // steps submitted to the pool and not collected
 	stop    <-chan struct{}
-	cause   error // why no step starts any more; nil while they do
-	refused error // of a hook before the run
+	cause   error // why no more steps start; nil while they do
+	refused error // returned by a hook before the run
 
-	ready   queue   // all that they need has ended
-	waiting queue   // they can start, but for Options.Parallel
+	ready   queue   // everything they need has ended
+	waiting queue   // only Options.Parallel prevents them from starting
 	held    []*node // clean-up steps that wait for the diagnosis
 	failed  int     // how many steps have failed
 }
 
 func newScheduler(ctx context.Context, p *Pipeline, opts Options) *scheduler {
 	s := &scheduler{p: p, opts: opts, stop: opts.Stop}
-	s.crew = newCrew(func(n *node) { s.execute(ctx, n) })
+	s.pool = newPool(func(n *node) { s.execute(ctx, n) })
 	return s
 }
 
-// link gives each node its dependants.
+// link fills in the dependants of each node.
 func (p *Pipeline) link() {
 	counts := make([]int, len(p.nodes))
 	total := 0
@@ -62,32 +62,32 @@ func (s *scheduler) loop(ctx context.Context) {
 	s.seed()
 	ctxDone := ctx.Done()
 	for {
-		s.look(ctx)
+		s.checkStop(ctx)
 		s.advance()
 		if s.running == 0 {
-			// Nothing is left, or clean-up steps that wait for the diagnosis.
+			// Either nothing is left, or only clean-up steps that wait for the diagnosis.
 			if !s.diagnose(ctx) {
 				break
 			}
 			continue
 		}
 		select {
-		case <-s.crew.ended:
-			for _, n := range s.crew.collect() {
+		case <-s.pool.ended:
+			for _, n := range s.pool.collect() {
 				s.running--
 				s.settle(n)
 			}
 		case <-s.stop:
-			s.stop = nil // look has the last word
+			s.stop = nil
 			s.halt(ErrStopped)
 		case <-ctxDone:
-			ctxDone = nil
+			ctxDone = nil // checkStop handles it
 		}
 	}
-	s.crew.dismiss()
+	s.pool.close()
 }
 
-// seed settles what takes no part and queues what needs nothing.
+// seed settles the steps that take no part and queues those that need nothing.
 func (s *scheduler) seed() {
 	for _, n := range s.p.nodes {
 		if n.part != out && len(n.needs) == 0 {
@@ -102,8 +102,8 @@ func (s *scheduler) seed() {
 	}
 }
 
-// look notices a stop or a cancellation, so that nothing starts after it.
-func (s *scheduler) look(ctx context.Context) {
+// checkStop notices a stop or a cancellation, so that nothing starts after it.
+func (s *scheduler) checkStop(ctx context.Context) {
 	select {
 	case <-s.stop:
 		s.stop = nil
@@ -115,7 +115,8 @@ func (s *scheduler) look(ctx context.Context) {
 	}
 }
 
-// halt keeps steps from starting; what waits to start is looked at once more.
+// halt prevents further steps from starting and requeues those that wait to start,
+// so that they are cancelled.
 func (s *scheduler) halt(cause error) {
 	s.cause = cmp.Or(s.cause, cause)
 	for _, n := range s.waiting {
@@ -124,7 +125,7 @@ func (s *scheduler) halt(cause error) {
 	s.waiting = nil
 }
 
-// advance settles and starts whatever can be, in the order of adding.
+// advance settles and starts every step that can be, in the order of adding.
 func (s *scheduler) advance() {
 	for {
 		room := s.opts.Parallel <= 0 || s.running < s.opts.Parallel
@@ -155,15 +156,15 @@ func (s *scheduler) advance() {
 	}
 }
 
-// start has n executed.
+// start submits n to the pool.
 func (s *scheduler) start(n *node) {
 	s.running++
 	n.result = Result{Key: n.key, Status: Running, Started: time.Now()}
 	s.observe(Event{Time: n.result.Started, Status: Running, Result: n.result})
-	s.crew.give(n)
+	s.pool.submit(n)
 }
 
-// settle makes n's status final. What waited for nothing else is ready then.
+// settle makes n's status final and queues the steps that waited for nothing else.
 func (s *scheduler) settle(n *node) {
 	if n.result.Finished.IsZero() {
 		n.result.Finished = time.Now()
@@ -187,8 +188,8 @@ func (s *scheduler) observe(e Event) {
 	}
 }
 
-// verdict is the status of a ready step that cannot run because of what it
-// needs; Pending when it can.
+// verdict returns the status of a ready step that cannot run because of the steps it
+// needs, or Pending if it can run.
 func (n *node) verdict() (Status, error) {
 	var by []*node
 	var stopped error
@@ -226,7 +227,7 @@ func (n *node) verdict() (Status, error) {
 	return Pending, nil
 }
 
-// queue is a heap of nodes: the one that was added first is the first.
+// queue is a heap of nodes in the order of adding.
 type queue []*node
 
 func (q queue) Len() int           { return len(q) }

@@ -18,16 +18,16 @@ import (
 // "Before" and "after" are the order of the graph, over any number of steps, by
 // needs and by Settled alike.
 //
-// A step that is not selected takes part nevertheless when a selected one needs
-// it, directly or not: it may then only verify that an earlier result of it still
-// holds, see VerifyOnly. All others are Unselected.
+// A step that is not selected still takes part when a selected one needs it,
+// directly or not, but may only verify that an earlier result of it still holds;
+// see VerifyOnly. All others are Unselected.
 //
-// Clean-up steps (see Settled) are no targets. They run when one of the steps
-// that they settle on takes part; so let a clean-up step settle on each step
+// Clean-up steps (see Settled) cannot be targets. They run when one of the steps
+// that they settle on takes part, so a clean-up step should settle on every step
 // whose effects it undoes, not only on the last one.
 type Select struct {
-	// From selects the targets and everything that is not before them: what is
-	// after them, and what is in no order with them.
+	// From selects the targets and everything that is not before them: the steps
+	// after them, and those unrelated to them.
 	From []string
 	// To selects the targets and everything before them.
 	To []string
@@ -35,23 +35,23 @@ type Select struct {
 	Only []string
 }
 
-// Empty tells whether every step is selected.
+// Empty reports whether every step is selected.
 func (s Select) Empty() bool { return len(s.From)+len(s.To)+len(s.Only) == 0 }
 
-// ErrNotVerified is what a step returns when VerifyOnly holds and no earlier
-// result of it can be reused.
+// ErrNotVerified is returned by a step when VerifyOnly is true and it has no earlier
+// result that can be reused.
 var ErrNotVerified = errors.New("no earlier result can be reused")
 
-// VerifyOnly tells a step that a selection leaves it out and a selected step needs
-// it: it must answer with an earlier result, which it has verified, or with
-// ErrNotVerified, and change nothing. Without an error its status is Reused. Every
-// step of a graph that is run with a selection must ask; no hook runs
-// around it. ctx is the step's context or one made from it, else the answer is false.
+// VerifyOnly reports whether a selection leaves the step out although a selected step
+// needs it. The step must then change nothing, and return either an earlier result
+// that it has verified or ErrNotVerified. Without an error its status is Reused. No
+// hook runs around it. Every step of a graph that is run with a selection must call
+// VerifyOnly, with its own context or one derived from it.
 func VerifyOnly(ctx context.Context) bool {
 	return ctx.Value(verifyKey{}) != nil
 }
 
-// notVerified is the fault of a step that a selection leaves out.
+// notVerified returns the fault of a step that a selection leaves out.
 func notVerified(key Key, err error) error {
 	return &fault.Fault{
 		Code: CodeNotVerified, Class: fault.Step, Err: err,
@@ -60,17 +60,17 @@ func notVerified(key Key, err error) error {
 	}
 }
 
-// part is the part that a step takes in a run.
+// part is the role of a step in a run.
 type part int
 
 const (
 	selected part = iota // it runs
 	verify               // it may only reuse an earlier result
-	out                  // none
+	out                  // it takes no part
 )
 
-// choose gives each node its part.
-func (p *Pipeline) choose(sel Select) error {
+// assignParts sets the part of each node.
+func (p *Pipeline) assignParts(sel Select) error {
 	if sel.Empty() {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (p *Pipeline) choose(sel Select) error {
 	return nil
 }
 
-// extend gives a part to what those that have one need, and to the clean-up steps
-// that settle on them.
+// extend includes the steps that the given ones need, and the clean-up steps that
+// settle on them.
 func extend(parts []*node) {
 	for len(parts) > 0 {
 		n := parts[len(parts)-1]
@@ -127,12 +127,12 @@ func extend(parts []*node) {
 	}
 }
 
-// is tells whether target means n.
+// is reports whether target selects n.
 func (n *node) is(target string) bool {
 	return !n.cleanup && (target == n.key.Stage || target == n.key.String())
 }
 
-// checkTargets finds all targets that mean no step.
+// checkTargets reports all targets that match no step.
 func (p *Pipeline) checkTargets(targets []string) error {
 	var unknown []string
 	for _, t := range targets {
@@ -161,7 +161,7 @@ func (p *Pipeline) checkTargets(targets []string) error {
 	}
 }
 
-// targets marks the nodes that targets mean, by index.
+// targets marks the nodes that targets select, by index.
 func (p *Pipeline) targets(targets []string) []bool {
 	marks := make([]bool, len(p.nodes))
 	for i, n := range p.nodes {
@@ -170,7 +170,7 @@ func (p *Pipeline) targets(targets []string) []bool {
 	return marks
 }
 
-// before marks what comes before a marked node.
+// before marks the nodes that come before a marked one.
 func (p *Pipeline) before(marked []bool) []bool {
 	marks := make([]bool, len(p.nodes))
 	for i, n := range slices.Backward(p.nodes) { // a node comes after all that it needs
@@ -183,7 +183,7 @@ func (p *Pipeline) before(marked []bool) []bool {
 	return marks
 }
 
-// after marks what comes after a marked node.
+// after marks the nodes that come after a marked one.
 func (p *Pipeline) after(marked []bool) []bool {
 	marks := make([]bool, len(p.nodes))
 	for i, n := range p.nodes {
@@ -192,7 +192,7 @@ func (p *Pipeline) after(marked []bool) []bool {
 	return marks
 }
 
-// String is how a selection reads: "from a, b and to c".
+// String describes the selection: "from a, b and to c".
 func (s Select) String() string {
 	var parts []string
 	for _, f := range []struct {
