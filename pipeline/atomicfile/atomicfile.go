@@ -1,6 +1,6 @@
-// Package atomicfile writes files so that there is the old content or the new one,
-// whatever is killed meanwhile, and so that what has been written survives a crash
-// of the machine.
+// Package atomicfile replaces files atomically: a reader sees either the old content
+// or the new one, even if the writer is killed, and what has been written survives a
+// crash of the machine.
 package atomicfile
 
 import (
@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// Unfinished begins the names of files that a writer has not finished.
+// Unfinished is the prefix of the names of files that a writer has not finished.
 const Unfinished = ".tmp-"
 
-// Write replaces the file at path, or makes it, in a directory that is there.
+// Write creates or replaces the file at path. Its directory must exist.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -36,8 +36,8 @@ type Dir struct {
 	Sync func(*os.File) error // nil is (*os.File).Sync
 }
 
-// Replace replaces a file, or makes it, in a directory that is there. It does not
-// when ctx ends before the file can get its name.
+// Replace creates or replaces a file, unless ctx ends before the file is renamed. Its
+// directory must exist.
 func (d Dir) Replace(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
 	return d.place(name, data, mode, func(tmp string) error {
 		if ctx.Err() != nil {
@@ -47,8 +47,8 @@ func (d Dir) Replace(ctx context.Context, name string, data []byte, mode fs.File
 	})
 }
 
-// Create makes a file, as Replace does. Of several callers one succeeds; where
-// there is one already the error is fs.ErrExist.
+// Create is Replace for a file that does not exist yet: of several callers only one
+// succeeds, and the others get fs.ErrExist.
 func (d Dir) Create(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
 	return d.place(name, data, mode, func(tmp string) error {
 		if ctx.Err() != nil {
@@ -58,7 +58,7 @@ func (d Dir) Create(ctx context.Context, name string, data []byte, mode fs.FileM
 	})
 }
 
-// place writes a file beside name and then has it put there.
+// place writes a temporary file beside name, then calls put to move it there.
 func (d Dir) place(name string, data []byte, mode fs.FileMode, put func(tmp string) error) error {
 	dir := path.Dir(name)
 	tmp := path.Join(dir, Unfinished+rand.Text())
@@ -72,7 +72,7 @@ func (d Dir) place(name string, data []byte, mode fs.FileMode, put func(tmp stri
 	return d.syncDir(dir)
 }
 
-// write makes a file whose content survives a crash.
+// write creates a file and syncs its content.
 func (d Dir) write(name string, data []byte, mode fs.FileMode) error {
 	f, err := d.Root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d Dir) write(name string, data []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Remove removes a file; there need not be one.
+// Remove removes a file if it exists.
 func (d Dir) Remove(name string) error {
 	if err := d.discard(name); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (d Dir) discard(name string) error {
 	return nil
 }
 
-// MakeAll makes a directory and what it is in.
+// MakeAll creates a directory and its parents.
 func (d Dir) MakeAll(dir string) error {
 	if dir == "." {
 		return nil

@@ -1,6 +1,6 @@
-// Package journal keeps how each attempt at a step went, in the deployment's
-// store, so that nothing is lost when the programs around it are killed. A record
-// is there completely or not at all, and one that was damaged is noticed.
+// Package journal records every attempt at a step in the deployment's store, so that
+// nothing is lost when a program is killed. Records are written atomically, and
+// damaged ones are detected.
 package journal
 
 import (
@@ -8,16 +8,16 @@ import (
 	"regexp"
 )
 
-// Reason says why a record cannot be used.
+// Reason is why a record cannot be used.
 type Reason string
 
 // The reasons.
 const (
 	Torn    Reason = "torn"    // incomplete or altered: its checksum does not match
-	Foreign Reason = "foreign" // of another step, or of a program that writes other records
+	Foreign Reason = "foreign" // it belongs to another step, or was written by another kind of program
 )
 
-// RecordError is a key of the store that holds no usable record.
+// RecordError reports a key of the store that holds no usable record.
 type RecordError struct {
 	File   string
 	Reason Reason
@@ -31,8 +31,8 @@ func (e *RecordError) Error() string {
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// nameRE is what names of stages and steps are made of: they are in keys.
+// nameRE matches the names of stages and steps, which become part of keys.
 var nameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
 
-// Name tells whether s can name a stage or a step.
+// Name reports whether s is a valid name for a stage or a step.
 func Name(s string) bool { return nameRE.MatchString(s) }

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// Keys in a store, and what seals the records. The version is above that of the
-// records that Journal writes, so that neither takes the other's for its own.
+// Keys in a store, and the kind and version with which records are sealed. Version 1
+// belongs to an earlier format, which this package does not read.
 const (
 	latestPrefix = "journal/"
 	runsPrefix   = "runs/"
@@ -25,23 +25,23 @@ const (
 	version      = 2
 )
 
-// Status is how an attempt at a step stands.
+// Status is the state of an attempt at a step.
 type Status string
 
 // The statuses.
 const (
-	Running     Status = "running"     // or its program was killed, and nobody has looked since
+	Running     Status = "running"     // or its program was killed and no later attempt has noticed
 	Succeeded   Status = "succeeded"   //
 	Failed      Status = "failed"      //
-	Reused      Status = "reused"      // not run: an earlier output holds still
-	Interrupted Status = "interrupted" // it ended without a word; a later attempt noticed
+	Reused      Status = "reused"      // not run: an earlier output still holds
+	Interrupted Status = "interrupted" // it left no result, which a later attempt noticed
 )
 
-// Digests are what a step's output depends on.
+// Digests identify everything that a step's output depends on.
 type Digests struct {
-	Input  string `json:"input"`  // what other steps gave it
-	Config string `json:"config"` // of the user
-	Tools  string `json:"tools"`  // and images: what it is done with
+	Input  string `json:"input"`  // outputs of other steps
+	Config string `json:"config"` // the user's configuration
+	Tools  string `json:"tools"`  // tools and images that it uses
 }
 
 // Changed names the digests that differ from other's.
@@ -66,11 +66,11 @@ type Attempt struct {
 	Number     int             `json:"attempt"` // within the run, counted from 1
 	Digests    Digests         `json:"digests"`
 	Status     Status          `json:"status"`
-	Output     json.RawMessage `json:"output,omitempty"` // of one that succeeded
-	Fault      *fault.Fault    `json:"fault,omitempty"`  // of one that failed
+	Output     json.RawMessage `json:"output,omitempty"` // if it succeeded
+	Fault      *fault.Fault    `json:"fault,omitempty"`  // if it failed
 	Started    time.Time       `json:"started"`
 	Finished   time.Time       `json:"finished,omitzero"`
-	From       string          `json:"from,omitempty"` // of a reused one: the run whose output it is
+	From       string          `json:"from,omitempty"` // if it was reused: the run that produced the output
 }
 
 // Store is what a ledger needs of a store; store.Store is one.
@@ -80,19 +80,19 @@ type Store interface {
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Ledger is the journal of a deployment in its store. The last attempt at each
-// step is in journal/<stage>.<step>.json, each one that has ended also in its
+// Ledger is the journal of a deployment in its store. The last attempt at each step
+// is in journal/<stage>.<step>.json; every attempt that has ended is also in its
 // run's directory, runs/<run>/steps/<stage>.<step>/attempt-<n>.json.
 //
-// It is safe for concurrent use; each step has one writer at a time, which the
-// deployment's lock sees to.
+// It is safe for concurrent use. The deployment's lock ensures that each step has
+// one writer at a time.
 type Ledger struct {
 	store      Store
 	deployment string
 	clock      func() time.Time
 }
 
-// On returns the journal of a deployment in s. It touches nothing.
+// On returns the journal of a deployment in s. It does not access s.
 func On(s Store, deployment string) *Ledger { return &Ledger{s, deployment, time.Now} }
 
 var runRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
@@ -114,10 +114,9 @@ func (a Attempt) key() string {
 	return attemptPrefix(a.Run, a.Stage, a.Step) + strconv.Itoa(a.Number) + ".json"
 }
 
-// Begin writes that an attempt at a step starts now, before any work is done; run,
-// stage, step and digests are the caller's. When it returns nil the record
-// survives a crash. An earlier attempt that was interrupted is noted as such in
-// its run.
+// Begin records that an attempt at a step starts, before any work is done. When the
+// error is nil the record survives a crash. An earlier attempt that was interrupted
+// is marked as such in its run.
 func (l *Ledger) Begin(ctx context.Context, run, stage, step string, d Digests) (Attempt, error) {
 	if err := check(stage, step); err != nil {
 		return Attempt{}, err
@@ -148,8 +147,8 @@ func (l *Ledger) Begin(ctx context.Context, run, stage, step string, d Digests) 
 	return a, l.put(ctx, latestKey(stage, step), a)
 }
 
-// interrupted notes in a's run that it ended without a word, unless it had the
-// time for one.
+// interrupted records in a's run that it was interrupted, unless the run already
+// holds its result.
 func (l *Ledger) interrupted(ctx context.Context, a Attempt) error {
 	_, err := l.get(ctx, a.key())
 	_, damaged := errors.AsType[*RecordError](err)
@@ -157,27 +156,27 @@ func (l *Ledger) interrupted(ctx context.Context, a Attempt) error {
 		return err
 	}
 	a.Status = Interrupted
-	return l.keep(ctx, a)
+	return l.putAttempt(ctx, a)
 }
 
-// End writes how an attempt that Begin returned has ended: with an output, or
-// with a fault. When it returns nil the record survives a crash.
+// End records how an attempt that Begin returned has ended: with an output or with a
+// fault. When the error is nil the record survives a crash.
 func (l *Ledger) End(ctx context.Context, a Attempt, output json.RawMessage, f *fault.Fault) error {
 	a.Status, a.Output, a.Fault, a.Finished = Succeeded, output, nil, l.clock().UTC()
 	if f != nil {
 		a.Status, a.Output, a.Fault = Failed, nil, f
 	}
-	// The run's record first: the other one is what a later run reuses.
-	if err := l.keep(ctx, a); err != nil {
+	// The run's record comes first, because later runs reuse the other one.
+	if err := l.putAttempt(ctx, a); err != nil {
 		return err
 	}
 	return l.put(ctx, latestKey(a.Stage, a.Step), a)
 }
 
-// Resume returns the output of the last attempt at a step if that may be used in
-// place of running it in this run: it succeeded with the same digests, and verify,
-// which looks whether what the step did is still so, does not fail now. Otherwise
-// it says why not. The error is one of the store, or verify's when ctx has ended.
+// Resume returns the output of the last attempt at a step if it can be reused: the
+// attempt succeeded with the same digests, and verify, which checks that the effects
+// of the step are still in place, succeeds now. Otherwise why is the reason. The
+// error is the store's, or verify's if ctx has ended.
 func (l *Ledger) Resume(ctx context.Context, run, stage, step string, d Digests, verify func(context.Context, json.RawMessage) error) (output json.RawMessage, why string, err error) {
 	started := l.clock().UTC()
 	last, err := l.Last(ctx, stage, step)
@@ -205,11 +204,11 @@ func (l *Ledger) Resume(ctx context.Context, run, stage, step string, d Digests,
 	}
 	reused := Attempt{Deployment: l.deployment, Run: run, Stage: stage, Step: step, Number: n + 1, Digests: d,
 		Status: Reused, Output: last.Output, Started: started, Finished: l.clock().UTC(), From: last.Run}
-	return last.Output, "", l.keep(ctx, reused)
+	return last.Output, "", l.putAttempt(ctx, reused)
 }
 
-// unusable says why a's output cannot stand for one with digests d; empty when
-// nothing that is written speaks against it.
+// unusable returns why a's output cannot be reused for digests d, or "" if the record
+// allows it.
 func (a Attempt) unusable(d Digests) string {
 	at := fmt.Sprintf("attempt %d of run %s", a.Number, a.Run)
 	if a.Status == Running {
@@ -231,8 +230,8 @@ func (a Attempt) unusable(d Digests) string {
 	return ""
 }
 
-// Last returns the last attempt at a step. Without one the error is
-// fs.ErrNotExist; what is no usable record is a *RecordError.
+// Last returns the last attempt at a step. The error is fs.ErrNotExist if there is
+// none, and a *RecordError if its record is not usable.
 func (l *Ledger) Last(ctx context.Context, stage, step string) (Attempt, error) {
 	if err := check(stage, step); err != nil {
 		return Attempt{}, err
@@ -248,8 +247,8 @@ func (l *Ledger) Last(ctx context.Context, stage, step string) (Attempt, error) 
 	return a, nil
 }
 
-// All returns the last attempts at all steps, by stage and step. Records that are
-// not usable are left out, and named in the error.
+// All returns the last attempt at every step, sorted by stage and step. Unusable
+// records are left out and listed in the error.
 func (l *Ledger) All(ctx context.Context) ([]Attempt, error) {
 	keys, err := l.store.List(ctx, latestPrefix)
 	if err != nil {
@@ -273,8 +272,8 @@ func (l *Ledger) All(ctx context.Context) ([]Attempt, error) {
 	return out, errors.Join(errs...)
 }
 
-// Runs are the ids of the runs that the store knows, sorted: the oldest first, as
-// the ids begin with the time.
+// Runs returns the ids of the runs in the store, sorted. As ids begin with the time,
+// the oldest is first.
 func (l *Ledger) Runs(ctx context.Context) ([]string, error) {
 	keys, err := l.store.List(ctx, runsPrefix)
 	if err != nil {
@@ -294,10 +293,9 @@ func (l *Ledger) Runs(ctx context.Context) ([]string, error) {
 	return slices.Compact(ids), err
 }
 
-// Run returns the attempts of a run in the order in which they started. One that
-// has not ended is Running when it is the last at its step: whether its program
-// lives, the deployment's lock tells. Records that are not usable are left out,
-// and named in the error.
+// Run returns the attempts of a run in the order in which they started. An attempt
+// that is Running may belong to a program that was killed; only the deployment's lock
+// shows whether it is alive. Unusable records are left out and listed in the error.
 func (l *Ledger) Run(ctx context.Context, run string) ([]Attempt, error) {
 	if !runRE.MatchString(run) {
 		return nil, fmt.Errorf("run %q: %w", run, fs.ErrNotExist)
@@ -336,8 +334,8 @@ func (l *Ledger) Run(ctx context.Context, run string) ([]Attempt, error) {
 
 var attemptRE = regexp.MustCompile(`/attempt-([1-9][0-9]{0,8})\.json$`)
 
-// lastNumber is the highest number of an attempt at a step that a run has a record
-// of, whether it can be read or not.
+// lastNumber returns the highest attempt number of a step in a run, including records
+// that cannot be read.
 func (l *Ledger) lastNumber(ctx context.Context, run, stage, step string) (int, error) {
 	keys, err := l.store.List(ctx, attemptPrefix(run, stage, step))
 	if err != nil {
@@ -356,8 +354,8 @@ func (l *Ledger) lastNumber(ctx context.Context, run, stage, step string) (int, 
 	return highest, nil
 }
 
-// keep writes a into its run's directory.
-func (l *Ledger) keep(ctx context.Context, a Attempt) error { return l.put(ctx, a.key(), a) }
+// putAttempt writes a into its run's directory.
+func (l *Ledger) putAttempt(ctx context.Context, a Attempt) error { return l.put(ctx, a.key(), a) }
 
 func (l *Ledger) put(ctx context.Context, key string, a Attempt) error {
 	data, err := seal.Seal(kind, version, a)

@@ -28,12 +28,12 @@ func TestLedger_faults(t *testing.T) {
 	const steps, inputs = 6, 3
 	for name, plan := range map[string]faulty.Plan{
 		"errors":       {Error: 0.05},
-		"lost answers": {LostAnswer: 0.05},
+		"lost replies": {LostReply: 0.05},
 		"torn":         {Torn: 0.05},
 		"silent torn":  {SilentTorn: 0.1},
 		"duplicates":   {Duplicate: 0.5},
 		"slow":         {Slow: 0.5, Delay: 20 * time.Second},
-		"all":          {Error: 0.02, LostAnswer: 0.02, Torn: 0.02, SilentTorn: 0.05, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
+		"all":          {Error: 0.02, LostReply: 0.02, Torn: 0.02, SilentTorn: 0.05, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestLedger(t *testing.T) {
 
 		time.Sleep(time.Minute)
 		boom := &fault.Fault{Code: "INF-003", Class: fault.Step, Op: "apply", Fix: "again", Err: errors.New("boom")}
-		require.NoError(t, l.End(t.Context(), a, json.RawMessage(`"not kept"`), boom))
+		require.NoError(t, l.End(t.Context(), a, json.RawMessage(`"not stored"`), boom))
 		last, err = l.Last(t.Context(), "infrastructure", "terraform")
 		require.NoError(t, err)
 		require.Equal(t, journal.Failed, last.Status)

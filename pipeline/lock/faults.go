@@ -9,26 +9,26 @@ import (
 
 // The codes of the lock's faults.
 const (
-	// CodeHeld: somebody else works on the deployment; the error says who, since
-	// when, and when there was the last sign of life.
+	// CodeHeld: somebody else is working on the deployment; the error names the
+	// holder, when the lock was taken, and the last heartbeat.
 	CodeHeld fault.Code = "LOK-001"
-	// CodeLost: the deployment's lock was lost while work was done under it: it
-	// was taken away, or the store did not take a sign of life in time and
-	// others may have taken it over. The run was stopped.
+	// CodeLost: the deployment's lock was lost during the run: it was broken by
+	// force, or no heartbeat could be written in time and others may have taken
+	// it over. The run was stopped.
 	CodeLost fault.Code = "LOK-002"
-	// CodeNoReason: the lock is to be taken away, and nobody says why.
+	// CodeNoReason: the lock is to be broken, but no reason was given.
 	CodeNoReason fault.Code = "LOK-003"
-	// CodeNotLocked: the lock is to be taken away, and nobody holds it.
+	// CodeNotLocked: the lock is to be broken, but nobody holds it.
 	CodeNotLocked fault.Code = "LOK-004"
-	// CodeRelease: the work is done, and the lock could not be given up; the
-	// error says what the store said.
+	// CodeRelease: the work is done, but the lock could not be released; the
+	// error includes the store's.
 	CodeRelease fault.Code = "LOK-005"
-	// CodeNoLock: the store replaces what it was asked to create only if it is
-	// not there, so it cannot keep two runs apart.
+	// CodeNoLock: the store overwrites a value that it was asked to create only
+	// if absent, so it cannot exclude a second run.
 	CodeNoLock fault.Code = "LOK-006"
 )
 
-// HeldError says who holds the lock.
+// HeldError reports who holds the lock.
 type HeldError struct {
 	Record Record
 	age    string // of its heartbeat
@@ -46,12 +46,12 @@ func (l *Lock) held(r Record) error {
 }
 
 func lost(format string, args ...any) error {
-	return &fault.Fault{Code: CodeLost, Class: fault.Locked, Op: "keep the deployment's lock", Err: fmt.Errorf(format, args...),
+	return &fault.Fault{Code: CodeLost, Class: fault.Locked, Op: "hold the deployment's lock", Err: fmt.Errorf(format, args...),
 		Fix: "see that no other run works on the deployment (slipway runs), then run the same command again"}
 }
 
 func notReleased(r Record, err error) error {
-	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: "give the deployment's lock up", Err: err,
+	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: "release the deployment's lock", Err: err,
 		Fix: fmt.Sprintf("nothing; others can take it after %s, or at once after: slipway unlock --force --reason '…'", r.ttl())}
 }
 

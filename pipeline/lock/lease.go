@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// releaseLimit is how long Release may take; a third of it waits for a heartbeat.
+// releaseLimit bounds Release; up to a third of it is spent waiting for a heartbeat.
 const releaseLimit = 15 * time.Second
 
 // Lease is the lock while it is held. It is safe for concurrent use.
@@ -21,13 +21,13 @@ type Lease struct {
 	end    context.CancelCauseFunc
 	expire *time.Timer // ends the lease unless a heartbeat is written in time
 
-	stop    chan struct{} // closed: no more heartbeats
-	stopped chan struct{} // closed: there are none any more
-	give    func(context.Context) error
+	stop        chan struct{} // closed to stop the heartbeats
+	stopped     chan struct{} // closed when they have stopped
+	releaseOnce func(context.Context) error
 
 	mu      sync.Mutex
-	lost    error // why
-	trouble error // of the last heartbeat
+	lost    error // why the lease was lost; nil while it is held
+	beatErr error // of the last heartbeat
 }
 
 // lease starts the heartbeats of r, which was created after started.
@@ -39,7 +39,7 @@ func (l *Lock) lease(ctx context.Context, r Record, started time.Time) (context.
 	beats, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var once sync.Once
 	var result error
-	le.give = func(ctx context.Context) error {
+	le.releaseOnce = func(ctx context.Context) error {
 		once.Do(func() { result = le.release(ctx, cancel) })
 		return result
 	}
@@ -47,10 +47,10 @@ func (l *Lock) lease(ctx context.Context, r Record, started time.Time) (context.
 	return ctx, le
 }
 
-// Record is the lease's, as it was taken.
+// Record returns the lease's record as it was when the lock was taken.
 func (l *Lease) Record() Record { return l.record }
 
-// beat renews the lease until it is lost or given up.
+// beat renews the lease until it is lost or released.
 func (l *Lease) beat(ctx context.Context) {
 	defer close(l.stopped)
 	every := l.record.every()
@@ -66,7 +66,7 @@ func (l *Lease) beat(ctx context.Context) {
 		err := l.renew(ctx)
 		l.mu.Lock()
 		gone := l.lost != nil
-		if l.trouble = err; err == nil && !gone {
+		if l.beatErr = err; err == nil && !gone {
 			l.expire.Reset(time.Until(started.Add(l.record.ttl())))
 		}
 		l.mu.Unlock()
@@ -82,11 +82,11 @@ func (l *Lease) beat(ctx context.Context) {
 	}
 }
 
-// renew writes a heartbeat, if the lock is still there to be kept.
+// renew writes a heartbeat if the lock is still held.
 func (l *Lease) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.record.ttl())
 	defer cancel()
-	if err := l.mine(ctx); err != nil {
+	if err := l.checkOwn(ctx); err != nil {
 		return err
 	}
 	r := l.record
@@ -98,12 +98,12 @@ func (l *Lease) renew(ctx context.Context) error {
 	if err := l.lock.store.Put(ctx, key(r.Generation), data); err != nil {
 		return err
 	}
-	return l.above(ctx)
+	return l.checkHighest(ctx)
 }
 
-// mine fails when the lease's record is not its own any more. One that is damaged
-// is written again.
-func (l *Lease) mine(ctx context.Context) error {
+// checkOwn fails if the lease's record is no longer its own. A damaged record passes,
+// as the next heartbeat rewrites it.
+func (l *Lease) checkOwn(ctx context.Context) error {
 	there, err := l.lock.read(ctx, l.record.Generation)
 	_, damaged := errors.AsType[*seal.Error](err)
 	switch {
@@ -119,8 +119,8 @@ func (l *Lease) mine(ctx context.Context) error {
 	return nil
 }
 
-// above fails when there is a higher generation, and says whose the next one is.
-func (l *Lease) above(ctx context.Context) error {
+// checkHighest fails if there is a higher generation, naming the holder of the next.
+func (l *Lease) checkHighest(ctx context.Context) error {
 	n, err := l.lock.highest(ctx)
 	if err != nil {
 		return err
@@ -152,11 +152,11 @@ func (l *Lease) above(ctx context.Context) error {
 // the lock from now on.
 func (l *Lease) expired() {
 	l.mu.Lock()
-	trouble := l.trouble
+	beatErr := l.beatErr
 	l.mu.Unlock()
 	why := ""
-	if trouble != nil {
-		why = fmt.Sprintf(": %v", trouble)
+	if beatErr != nil {
+		why = fmt.Sprintf(": %v", beatErr)
 	}
 	l.lose(lost("no heartbeat could be written within %s%s", l.record.ttl(), why))
 }
@@ -179,15 +179,15 @@ func (l *Lease) gone() error {
 	return l.lost
 }
 
-// Check asks the store whether the lock is still held, as one does before what
-// must not be done twice. When it is not, the lease is lost.
+// Check reads the store to verify that the lock is still held, before something that
+// must not be done twice. If it is not, the lease is lost.
 func (l *Lease) Check(ctx context.Context) error {
 	if err := l.gone(); err != nil {
 		return err
 	}
-	err := l.mine(ctx)
+	err := l.checkOwn(ctx)
 	if err == nil {
-		err = l.above(ctx)
+		err = l.checkHighest(ctx)
 	}
 	if isLost(err) {
 		l.lose(err)
@@ -198,10 +198,10 @@ func (l *Lease) Check(ctx context.Context) error {
 	return err
 }
 
-// Release gives the lock up and ends the lease's context. It does its work also
-// when ctx has ended, within 15 s. When the lock was lost before, that is the
-// error. A second call has the result of the first.
-func (l *Lease) Release(ctx context.Context) error { return l.give(ctx) }
+// Release releases the lock and ends the lease's context. It works even if ctx has
+// ended, and takes at most 15 s. If the lock had been lost, it returns that error.
+// A second call returns the result of the first.
+func (l *Lease) Release(ctx context.Context) error { return l.releaseOnce(ctx) }
 
 func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) error {
 	defer l.end(nil)
@@ -209,7 +209,7 @@ func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	close(l.stop)
-	select { // a heartbeat on its way must not arrive after the release
+	select { // a heartbeat in flight must not arrive after the release
 	case <-l.stopped:
 	case <-time.After(releaseLimit / 3):
 		cancelBeats()
@@ -217,7 +217,7 @@ func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) err
 	}
 	var err error
 	for try := range 3 {
-		if err = l.mark(ctx); err == nil || isLost(err) || pause(ctx, time.Duration(try+1)*l.record.every()/10) != nil {
+		if err = l.markReleased(ctx); err == nil || isLost(err) || pause(ctx, time.Duration(try+1)*l.record.every()/10) != nil {
 			break
 		}
 	}
@@ -231,8 +231,8 @@ func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) err
 	return nil
 }
 
-// mark writes that the lock is released, if it is still there to be released.
-func (l *Lease) mark(ctx context.Context) error {
+// markReleased records that the lock is released, if it is still held.
+func (l *Lease) markReleased(ctx context.Context) error {
 	if err := l.Check(ctx); err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
-// Package lock keeps two runs from working on one deployment. The lock is in the
-// deployment's store; all it needs of that is that a value can be created if
-// there is none.
+// Package lock prevents two runs from working on one deployment. The lock lives in
+// the deployment's store and only requires that the store can create a value if it
+// is absent.
 //
-// Each time the lock is taken it gets the next generation, and a record of its
-// own: lock/<generation>.json. The record of a generation is created once, so of
-// several that take the lock one wins. The highest generation is never removed.
-// A holder rewrites its record as a heartbeat, and loses the lock when there is a
-// higher generation. docs/state.md has the protocol.
+// Each time the lock is taken it gets the next generation and a record of its own,
+// lock/<generation>.json. That record is created only once, so of several contenders
+// one wins. The highest generation is never removed. A holder rewrites its record as
+// a heartbeat, and loses the lock when there is a higher generation. docs/state.md
+// describes the protocol.
 package lock
 
 import (
@@ -36,30 +36,30 @@ type writer interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Options are those of New. All contenders should have the same; what counts is
-// the holder's, which its record tells.
+// Options configures New. All contenders should use the same; in doubt the holder's
+// apply, which are in its record.
 type Options struct {
 	// Beat is the time between two heartbeats; 0 is 5 s.
 	Beat time.Duration
 	// TTL is how long a holder has the lock after a heartbeat; 0 is 30 s. It
-	// must be some beats long.
+	// must be several beats long.
 	TTL time.Duration
-	// Clock tells the time that is written into records; nil is time.Now.
-	// Clocks of contenders may differ.
+	// Clock returns the time to write into records; nil is time.Now. Clocks of
+	// contenders may differ.
 	Clock func() time.Time
-	// Waiting is told when Acquire or Unlock watches for d whether a holder is
-	// alive; it may be nil.
+	// Waiting is called when Acquire or Unlock is going to watch for d whether a
+	// holder is alive; it may be nil.
 	Waiting func(holder Record, d time.Duration)
 }
 
-// Lock is the lock of the deployment that a store is of. It is safe for
+// Lock is the lock of the deployment that a store belongs to. It is safe for
 // concurrent use.
 type Lock struct {
 	store Store
 	opts  Options
 }
 
-// New returns the lock in s. It touches nothing.
+// New returns the lock in s. It does not access s.
 func New(s Store, opts Options) *Lock {
 	if opts.Beat == 0 {
 		opts.Beat = 5 * time.Second
@@ -73,14 +73,13 @@ func New(s Store, opts Options) *Lock {
 	return &Lock{s, opts}
 }
 
-// Acquire takes the lock for who. It does not wait for a holder that is alive:
-// then the error is a fault of class Locked that holds a *HeldError. It waits
-// some beats when the holder seems dead, to see whether it is, and takes the lock
-// over.
+// Acquire takes the lock for who. It does not wait for a holder that is alive: the
+// error is then a fault of class Locked that wraps a *HeldError. If the holder seems
+// dead, Acquire waits a few beats to make sure, then takes the lock over.
 //
-// The context that it returns is derived from ctx and ends when the lock is lost,
-// with a fault as its cause; work under the lock runs with it. Ending ctx does not
-// give the lock up: Release does, which must be called.
+// The returned context is derived from ctx and ends when the lock is lost, with a
+// fault as its cause; use it for all work under the lock. Ending ctx does not release
+// the lock: Release must be called.
 func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease, error) {
 	var from state
 	for {
@@ -98,7 +97,7 @@ func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease
 			mine, err = l.settle(ctx, r)
 		}
 		if took := time.Since(started); err == nil && mine && took > r.ttl()/2 {
-			// The record is as old as a heartbeat that others take for the last.
+			// To others the record already looks like that of a dead holder.
 			err = lost("it took %s to take it, and a heartbeat is good for %s only", took.Round(time.Millisecond), r.ttl())
 		}
 		switch {
@@ -112,8 +111,8 @@ func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease
 	}
 }
 
-// settle tells whether r, which was just created, is the highest generation: a
-// contender that was held up creates one that others have passed and removed.
+// settle reports whether r, which was just created, is the highest generation. A slow
+// contender may create one that others have already passed and removed.
 func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
 	highest, err := l.highest(ctx)
 	switch {
@@ -130,8 +129,8 @@ func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
 	return true, l.prune(ctx, r.Generation)
 }
 
-// probe creates r, which exists, again: a store where that succeeds cannot keep
-// two runs apart. Any other answer is a good one.
+// probe tries to create r, which exists, a second time: a store where that succeeds
+// cannot exclude a second run. Any error will do.
 func (l *Lock) probe(ctx context.Context, r Record) error {
 	data, err := r.seal()
 	if err != nil {
@@ -143,8 +142,8 @@ func (l *Lock) probe(ctx context.Context, r Record) error {
 	return nil
 }
 
-// create makes r's generation, and tells whether it is r's now. A store may say
-// that a record exists which it made itself for a request that it got twice.
+// create creates r's generation and reports whether it belongs to r. When a request
+// arrives twice, the store may report a record as existing that r itself created.
 func (l *Lock) create(ctx context.Context, r Record) (bool, error) {
 	data, err := r.seal()
 	if err != nil {
@@ -164,12 +163,11 @@ func (l *Lock) create(ctx context.Context, r Record) (bool, error) {
 	return false, err
 }
 
-// abandonLimit is how long giving up a lock that nobody got may take.
+// abandonLimit bounds abandon.
 const abandonLimit = 5 * time.Second
 
-// abandon marks r as released, if it is there, so that nobody waits for it. It
-// is not removed: the highest generation never is. What goes wrong here is told
-// to nobody, for r expires.
+// abandon marks r as released if it exists, so that nobody waits for it. It is not
+// removed, as the highest generation never is. Errors are ignored because r expires.
 func (l *Lock) abandon(ctx context.Context, r Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonLimit)
 	defer cancel()
@@ -182,19 +180,20 @@ func (l *Lock) abandon(ctx context.Context, r Record) {
 	}
 }
 
-// Live is the record of the one who holds the lock and gave a sign of life in time,
-// or nil. It waits for none.
+// Live returns the record of the holder if its last heartbeat is recent, else nil. It
+// does not wait.
 func (l *Lock) Live(ctx context.Context) (*Record, error) {
-	s, err := l.look(ctx)
+	s, err := l.state(ctx)
 	if err != nil || s.free() || l.patience(s) > 0 {
 		return nil, err
 	}
 	return &s.record, nil
 }
 
-// Current is the record of the one who holds the lock, or nil. It may have died.
+// Current returns the record of the holder, which may have died, or nil if there is
+// none.
 func (l *Lock) Current(ctx context.Context) (*Record, error) {
-	s, err := l.look(ctx)
+	s, err := l.state(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -206,8 +205,8 @@ func (l *Lock) Current(ctx context.Context) (*Record, error) {
 	return &s.record, nil
 }
 
-// HeldBy asks whether a run holds the lock, as a step of it does before it changes
-// something. Without it the error is that of a lease which is lost.
+// HeldBy returns nil if run holds the lock; a step calls it before it changes
+// something. Otherwise the error is that of a lost lease.
 func (l *Lock) HeldBy(ctx context.Context, run string) error {
 	r, err := l.Current(ctx)
 	switch {

@@ -340,7 +340,7 @@ func TestLease_recordRemoved(t *testing.T) {
 func TestAcquire_lostAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
-		for _, plan := range []faulty.Plan{{Duplicate: 1}, {LostAnswer: 1}} {
+		for _, plan := range []faulty.Plan{{Duplicate: 1}, {LostReply: 1}} {
 			his := faulty.New(s, plan)
 			l := lock.New(&onlyCreate{his, s}, lock.Options{})
 			ctx, lease := acquire(t, l, alice)

@@ -112,7 +112,7 @@ func TestAcquire_ofAPausedProcess(t *testing.T) {
 	ctx, lease := takeOver(t, dir)
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGCONT))
 	cause, release := h.line(t), h.line(t)
-	require.Regexp(t, "^keep the deployment's lock: bob@laptop .* took it over at .*, because it had expired", cause)
+	require.Regexp(t, "^hold the deployment's lock: bob@laptop .* took it over at .*, because it had expired", cause)
 	require.Equal(t, cause, release)
 	require.NoError(t, h.cmd.Wait())
 	require.NoError(t, lease.Check(ctx))

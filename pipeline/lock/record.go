@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// Keys, and what seals the records.
+// Keys, and the kind and version with which records are sealed.
 const (
 	prefix  = "lock/"
 	archive = prefix + "history/"
@@ -19,7 +19,7 @@ const (
 	version = 1
 )
 
-// Holder is who holds the lock, or takes it away.
+// Holder identifies who holds the lock, or breaks it.
 type Holder struct {
 	User     string `json:"user"`
 	Host     string `json:"host"`
@@ -38,35 +38,35 @@ func (h Holder) String() string {
 	return s
 }
 
-// State is what a record says of its generation.
+// State is the state of a generation.
 type State string
 
 // The states.
 const (
 	Held     State = "held"
 	Released State = "released"
-	Forced   State = "forced" // nobody holds it: somebody took it away from the holder before
+	Forced   State = "forced" // nobody holds it: the previous holder's lock was broken by force
 )
 
 // Record is one generation of the lock.
 type Record struct {
 	Generation int64     `json:"generation"`
 	State      State     `json:"state"`
-	Holder     Holder    `json:"holder"` // of a forced one: who took the lock away
-	Token      string    `json:"token"`  // made by the one who wrote the record
+	Holder     Holder    `json:"holder"` // if forced: who broke the lock
+	Token      string    `json:"token"`  // random, chosen by the holder
 	Acquired   time.Time `json:"acquired"`
 	Beat       time.Time `json:"beat"` // the last heartbeat, by the holder's clock
 	Released   time.Time `json:"released,omitzero"`
 	Every      int64     `json:"everyMilliseconds,omitempty"` // between heartbeats
 	TTL        int64     `json:"ttlMilliseconds,omitempty"`
-	Reason     string    `json:"reason,omitempty"` // of a forced one
-	After      *Broken   `json:"after,omitempty"`  // what was broken; nil when it was free
+	Reason     string    `json:"reason,omitempty"` // if forced
+	After      *Broken   `json:"after,omitempty"`  // the generation that was broken; nil if the lock was free
 }
 
-// Broken is a generation that did not end by its holder's will.
+// Broken describes a generation that its holder did not release.
 type Broken struct {
 	Generation int64     `json:"generation"`
-	Holder     Holder    `json:"holder"` // none when its record was damaged
+	Holder     Holder    `json:"holder"` // empty if its record was damaged
 	Acquired   time.Time `json:"acquired,omitzero"`
 	Beat       time.Time `json:"beat,omitzero"`
 	Why        string    `json:"why"`
@@ -74,11 +74,11 @@ type Broken struct {
 
 func (r Record) seal() ([]byte, error) { return seal.Seal(kind, version, r) }
 
-// every and ttl are those of the holder, within reason.
-func (r Record) every() time.Duration { return within(r.Every) }
-func (r Record) ttl() time.Duration   { return within(r.TTL) }
+// every and ttl return the holder's settings, clamped to a sane range.
+func (r Record) every() time.Duration { return clamp(r.Every) }
+func (r Record) ttl() time.Duration   { return clamp(r.TTL) }
 
-func within(milliseconds int64) time.Duration {
+func clamp(milliseconds int64) time.Duration {
 	return min(max(time.Duration(milliseconds)*time.Millisecond, time.Millisecond), 10*time.Minute)
 }
 
@@ -86,7 +86,7 @@ func key(generation int64) string { return fmt.Sprintf("%s%012d.json", prefix, g
 
 var keyRE = regexp.MustCompile(`^` + prefix + `(\d{12})\.json$`)
 
-// generations are those that there are records of, lowest first.
+// generations returns the generations that have a record, lowest first.
 func (l *Lock) generations(ctx context.Context) ([]int64, error) {
 	keys, err := l.store.List(ctx, prefix)
 	if err != nil {
@@ -105,7 +105,7 @@ func (l *Lock) generations(ctx context.Context) ([]int64, error) {
 	return all, nil
 }
 
-// highest is the highest generation, 0 when the lock was never taken.
+// highest returns the highest generation, or 0 if the lock was never taken.
 func (l *Lock) highest(ctx context.Context) (int64, error) {
 	all, err := l.generations(ctx)
 	if err != nil || len(all) == 0 {
@@ -114,7 +114,8 @@ func (l *Lock) highest(ctx context.Context) (int64, error) {
 	return all[len(all)-1], nil
 }
 
-// read returns the record of a generation. One that is damaged is a *seal.Error.
+// read returns the record of a generation. The error wraps a *seal.Error if the
+// record is damaged.
 func (l *Lock) read(ctx context.Context, generation int64) (Record, error) {
 	data, err := l.store.Get(ctx, key(generation))
 	if err != nil {
@@ -135,7 +136,7 @@ func decode(data []byte, generation int64) (Record, error) {
 	return r, nil
 }
 
-// ago is how long before now t was, for people.
+// ago formats how long before now t was.
 func ago(now, t time.Time) string {
 	d := now.Sub(t).Round(time.Second)
 	if d < 0 {

@@ -12,20 +12,20 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// kept is how many generations below the highest keep their records, so that one
-// who is late meets them.
-const kept = 16
+// retained is how many generations below the highest retain their records, so that
+// slow contenders still run into them.
+const retained = 16
 
-// Unlock takes the lock away from its holder, and records who did it, when and
-// why, in the same write. Without force it does so only when the holder seems
-// dead, after it has watched for a while; else the error is that of Acquire. A
-// holder that is alive finds out at its next heartbeat, and its context ends.
+// Unlock breaks the lock and records who did it, when and why, in the same write.
+// Without force it does so only if the holder seems dead, after watching it for a
+// while; otherwise the error is that of Acquire. A holder that is alive finds out at
+// its next heartbeat, and its context ends.
 func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool) (Record, error) {
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return Record{}, &fault.Fault{Code: CodeNoReason, Class: fault.Usage, Op: opUnlock,
 			Err: errors.New("no reason was given; it is recorded"), Fix: "slipway unlock --force --reason 'the machine of that run is gone'"}
 	}
-	s, err := l.look(ctx)
+	s, err := l.state(ctx)
 	if err != nil {
 		return Record{}, err
 	}
@@ -50,7 +50,7 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 	if mine {
 		return r, nil
 	}
-	// Whom the caller wanted to break is gone, and nobody else is broken.
+	// The holder that the caller wanted to break is gone; do not break another one.
 	current, err := l.Current(ctx)
 	if err != nil {
 		return Record{}, err
@@ -61,15 +61,15 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 	return Record{}, l.held(*current)
 }
 
-const opUnlock = "take the deployment's lock away"
+const opUnlock = "break the deployment's lock"
 
 func notLocked() error {
 	return &fault.Fault{Code: CodeNotLocked, Class: fault.Usage, Op: opUnlock,
 		Err: errors.New("nobody holds it"), Fix: "run what you wanted to run: slipway install"}
 }
 
-// History are the generations that broke another one, by force or because it had
-// expired, oldest first.
+// History returns the generations that broke another one, either by force or because
+// that had expired, oldest first.
 func (l *Lock) History(ctx context.Context) ([]Record, error) {
 	keys, err := l.store.List(ctx, archive)
 	if err != nil {
@@ -116,7 +116,7 @@ func (l *Lock) prune(ctx context.Context, highest int64) error {
 		return err
 	}
 	for _, n := range all {
-		if n >= highest-kept {
+		if n >= highest-retained {
 			break
 		}
 		data, err := l.store.Get(ctx, key(n))
@@ -137,5 +137,5 @@ func (l *Lock) prune(ctx context.Context, highest int64) error {
 	return nil
 }
 
-// isLost tells whether err says that the lock was lost.
+// isLost reports whether err means that the lock was lost.
 func isLost(err error) bool { return errors.Is(err, &fault.Fault{Code: CodeLost}) }

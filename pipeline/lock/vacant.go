@@ -11,28 +11,28 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// state is the highest generation as it was found. The zero value is a lock that
-// was never taken.
+// state is the highest generation as it was read. The zero value is a lock that was
+// never taken.
 type state struct {
 	generation int64
 	raw        []byte
 	record     Record
-	damage     error // raw is no record
+	damage     error // why raw is not a valid record
 }
 
-// looks is how often look begins again when the lock moves on under its eyes.
-const looks = 20
+// maxReads is how often state starts over when the lock changes while it reads.
+const maxReads = 20
 
-// look finds the highest generation.
-func (l *Lock) look(ctx context.Context) (state, error) {
-	for range looks {
+// state reads the highest generation.
+func (l *Lock) state(ctx context.Context) (state, error) {
+	for range maxReads {
 		n, err := l.highest(ctx)
 		if err != nil || n == 0 {
 			return state{}, err
 		}
 		s := state{generation: n}
 		if s.raw, err = l.store.Get(ctx, key(n)); errors.Is(err, fs.ErrNotExist) {
-			continue // it was the highest, and is removed: there is a higher one
+			continue // it was removed meanwhile, so there is a higher one
 		} else if err != nil {
 			return state{}, err
 		}
@@ -47,11 +47,11 @@ func (l *Lock) look(ctx context.Context) (state, error) {
 	return state{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
 }
 
-// vacant waits until it is known that the lock may be taken after s, which it
-// sets. It returns what is broken by that, nil if nothing, or the fault that says
-// who holds the lock.
+// vacant waits until it is certain that the lock may be taken after s, which it sets.
+// It returns the generation that taking it breaks, nil if none, or the fault that
+// names the holder.
 func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
-	now, err := l.look(ctx)
+	now, err := l.state(ctx)
 	for {
 		if err != nil {
 			return nil, err
@@ -70,20 +70,20 @@ func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
 		}
-		now, err = l.look(ctx)
+		now, err = l.state(ctx)
 		switch {
 		case err != nil:
 		case now.generation == s.generation && bytes.Equal(now.raw, s.raw):
-			return s.broken(s.silence(wait)), nil
+			return s.broken(s.expiry(wait)), nil
 		case now.generation == s.generation && now.damage == nil && now.record.State == Held:
-			return nil, l.held(now.record) // it is alive, whatever its clock says
+			return nil, l.held(now.record) // the record changed, so the holder is alive
 		}
 	}
 }
 
-// patience is how long a record must stay as it is before its holder counts as
-// dead: not at all (0) when the holder is alive by all appearance. Its clock may
-// be wrong, so the age of a heartbeat alone proves nothing.
+// patience returns how long a record must stay unchanged before its holder counts as
+// dead, or 0 if the holder appears to be alive. The holder's clock may be wrong, so
+// the age of a heartbeat alone proves nothing.
 func (l *Lock) patience(s state) time.Duration {
 	if s.damage != nil {
 		return l.opts.TTL
@@ -97,19 +97,18 @@ func (l *Lock) patience(s state) time.Duration {
 	return 0
 }
 
-// free tells whether nobody holds the lock, by what its record says.
+// free reports whether nobody holds the lock according to its record.
 func (s state) free() bool { return s.generation == 0 || s.damage == nil && s.record.State != Held }
 
-// silence says why the lock may be taken of s, which did not change while it was
-// watched.
-func (s state) silence(watched time.Duration) string {
+// expiry describes why the lock may be taken: s did not change while it was watched.
+func (s state) expiry(watched time.Duration) string {
 	if s.damage != nil {
 		return fmt.Sprintf("%v, and nobody mended it within %s", s.damage, watched)
 	}
 	return fmt.Sprintf("it had expired, and its holder gave no sign of life for another %s", watched)
 }
 
-// broken describes s, which is broken for a reason.
+// broken describes s as a generation that is broken.
 func (s state) broken(why string) *Broken {
 	return &Broken{Generation: s.generation, Holder: s.record.Holder, Acquired: s.record.Acquired, Beat: s.record.Beat, Why: why}
 }

@@ -1,4 +1,4 @@
-// Package faulty makes the stores of tests misbehave as disks and networks do.
+// Package faulty wraps stores in tests so that they fail the way disks and networks do.
 package faulty
 
 import (
@@ -12,19 +12,19 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// ErrInjected is the error that a faulty store makes up.
+// ErrInjected is the error that a faulty store injects.
 var ErrInjected = errors.New("injected error")
 
-// Plan says how often operations go wrong: each is a probability from 0 to 1.
+// Plan sets how often operations go wrong: each is a probability from 0 to 1.
 type Plan struct {
 	Seed       uint64
 	Error      float64       // nothing is done, and the caller gets ErrInjected
-	LostAnswer float64       // it is done, and the caller gets ErrInjected
-	Torn       float64       // of writes: half of the value is written, and the caller gets ErrInjected
-	SilentTorn float64       // of writes: half of the value is written, and the caller hears of no error
-	Duplicate  float64       // of writes: the request arrives a second time, at once
-	Slow       float64       // it takes up to Delay; a caller that gives up in time is not served
-	Delay      time.Duration // of slow ones
+	LostReply  float64       // it is done, but the caller gets ErrInjected
+	Torn       float64       // writes only: half of the value is written, and the caller gets ErrInjected
+	SilentTorn float64       // writes only: half of the value is written, and the caller gets no error
+	Duplicate  float64       // writes only: the request arrives a second time, immediately
+	Slow       float64       // it takes up to Delay; nothing is done if the caller's context ends first
+	Delay      time.Duration // the longest delay of a slow operation
 }
 
 // Store is a store with faults. Its plan may be changed at any time.
@@ -42,14 +42,14 @@ func New(s *store.Store, plan Plan) *Store {
 	return &Store{s: s, plan: plan, rand: rand.New(rand.NewPCG(plan.Seed, plan.Seed)), counts: map[string]int{}}
 }
 
-// Set replaces the plan; its seed has no effect.
+// Set replaces the plan; its seed is ignored.
 func (f *Store) Set(plan Plan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.plan = plan
 }
 
-// Counts tells how often each fault occurred, by the name of its field in Plan.
+// Counts returns how often each fault occurred, by the name of its field in Plan.
 func (f *Store) Counts() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +60,7 @@ func (f *Store) Counts() map[string]int {
 	return out
 }
 
-// draw decides about one operation.
+// draw picks the fault and the delay of one operation.
 func (f *Store) draw(write bool) (fault string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *Store) draw(write bool) (fault string, delay time.Duration) {
 		name  string
 		share float64
 	}
-	choices := []choice{{"Error", p.Error}, {"LostAnswer", p.LostAnswer}}
+	choices := []choice{{"Error", p.Error}, {"LostReply", p.LostReply}}
 	if write {
 		choices = append(choices, choice{"Torn", p.Torn}, choice{"SilentTorn", p.SilentTorn}, choice{"Duplicate", p.Duplicate})
 	}
@@ -103,8 +103,8 @@ func (f *Store) do(ctx context.Context, op string, data []byte, write bool, appl
 	switch fault {
 	case "Error":
 		return injected
-	case "LostAnswer":
-		_ = apply(data) // whether it was done is what the caller does not learn
+	case "LostReply":
+		_ = apply(data) // the caller does not learn whether it was done
 		return injected
 	case "Torn":
 		_ = apply(data[:len(data)/2])
@@ -119,7 +119,7 @@ func (f *Store) do(ctx context.Context, op string, data []byte, write bool, appl
 	return apply(data)
 }
 
-// Get reads; the wrapped store's is called without faults.
+// Get reads a value.
 func (f *Store) Get(ctx context.Context, key string) (data []byte, err error) {
 	err = f.do(ctx, "read "+key, nil, false, func([]byte) error {
 		data, err = f.s.Get(ctx, key)
@@ -128,7 +128,7 @@ func (f *Store) Get(ctx context.Context, key string) (data []byte, err error) {
 	return data, err
 }
 
-// List lists.
+// List lists keys.
 func (f *Store) List(ctx context.Context, prefix string) (keys []string, err error) {
 	err = f.do(ctx, "list "+prefix, nil, false, func([]byte) error {
 		keys, err = f.s.List(ctx, prefix)
@@ -137,18 +137,18 @@ func (f *Store) List(ctx context.Context, prefix string) (keys []string, err err
 	return keys, err
 }
 
-// Put writes.
+// Put writes a value.
 func (f *Store) Put(ctx context.Context, key string, data []byte) error {
 	return f.do(ctx, "write "+key, data, true, func(data []byte) error { return f.s.Put(ctx, key, data) })
 }
 
-// Create writes what is not there. Of a request that arrives twice, the second
-// answer is the one that arrives.
+// Create writes a value that does not exist. If the request arrives twice, the caller
+// gets the second reply.
 func (f *Store) Create(ctx context.Context, key string, data []byte) error {
 	return f.do(ctx, "create "+key, data, true, func(data []byte) error { return f.s.Create(ctx, key, data) })
 }
 
-// Delete deletes.
+// Delete deletes a value.
 func (f *Store) Delete(ctx context.Context, key string) error {
 	return f.do(ctx, "delete "+key, nil, true, func([]byte) error { return f.s.Delete(ctx, key) })
 }
