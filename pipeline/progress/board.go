@@ -10,34 +10,34 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-// board is what is known of a run.
+// board is the current state of a run.
 type board struct {
-	graph    []pipeline.Node // nil before it is known
+	graph    []pipeline.Node // nil until it is known
 	steps    map[pipeline.Key]*state
-	order    []pipeline.Key                 // of steps: as in the graph, then what is beside it (hooks)
-	usual    map[pipeline.Key]time.Duration // how long steps take
+	order    []pipeline.Key                 // as in the graph, followed by steps outside of it (hooks)
+	usual    map[pipeline.Key]time.Duration // how long steps usually take
 	parallel int
 	started  time.Time
 }
 
-// state is how a step stands. The zero value has not started.
+// state is the state of a step. The zero value has not started.
 type state struct {
 	status  pipeline.Status
 	started time.Time
-	says    string    // what it told last
-	beat    time.Time // when its last heartbeat was told
+	message string    // the last one that it reported
+	beat    time.Time // when its last heartbeat was shown
 	err     bool      // ended with an error
 }
 
 func (s *state) running() bool { return s.status == pipeline.Running }
 
-// ended tells whether the status is final, also one that this package does not
-// know.
+// ended reports whether the status is final, which includes statuses unknown to this
+// package.
 func (s *state) ended() bool {
 	return s.status != "" && s.status != pipeline.Pending && s.status != pipeline.Running
 }
 
-// done tells whether the step's milestone is reached.
+// done reports whether the step counts as done.
 func (s *state) done() bool {
 	if s.status.OK() {
 		return true
@@ -49,9 +49,9 @@ func (s *state) done() bool {
 	return s.ended() && !s.started.IsZero()
 }
 
-// wanted tells whether the step is one of the run's milestones: it is not when
-// it was left out on purpose.
-func (s *state) wanted() bool {
+// counts reports whether the step counts towards the total, which steps that were left
+// out on purpose do not.
+func (s *state) counts() bool {
 	if s.status == pipeline.Skipped {
 		return false
 	}
@@ -62,7 +62,7 @@ func newBoard(now time.Time) *board {
 	return &board{steps: map[pipeline.Key]*state{}, started: now}
 }
 
-// step is the state of a step, also of one that the graph does not have.
+// step returns the state of a step, adding it if the graph does not have it.
 func (b *board) step(key pipeline.Key) *state {
 	s := b.steps[key]
 	if s == nil {
@@ -73,7 +73,7 @@ func (b *board) step(key pipeline.Key) *state {
 	return s
 }
 
-// begin makes the graph known.
+// begin sets the graph.
 func (b *board) begin(graph []pipeline.Node, parallel int) {
 	b.graph, b.parallel = graph, parallel
 	for _, n := range graph {
@@ -81,16 +81,16 @@ func (b *board) begin(graph []pipeline.Node, parallel int) {
 	}
 }
 
-// observe takes an event in.
+// observe records an event.
 func (b *board) observe(e pipeline.Event) {
 	s := b.step(e.Result.Key)
 	s.status, s.err, s.started = e.Status, e.Result.Err != nil, e.Result.Started
 	if s.running() {
-		s.beat, s.says = s.started, ""
+		s.beat, s.message = s.started, ""
 	}
 }
 
-// find is the state of the step called id, "stage/name"; nil if there is none.
+// find returns the state of the step called id, "stage/name"; nil if there is none.
 func (b *board) find(id string) *state {
 	for key, s := range b.steps {
 		if key.String() == id {
@@ -100,7 +100,7 @@ func (b *board) find(id string) *state {
 	return nil
 }
 
-// running is what runs, in the order of the graph.
+// running returns the running steps in the order of the graph.
 func (b *board) running() []pipeline.Key {
 	var keys []pipeline.Key
 	for _, key := range b.order {
@@ -111,7 +111,7 @@ func (b *board) running() []pipeline.Key {
 	return keys
 }
 
-// remaining is the estimate of the rest of the run.
+// remaining returns the estimate of the rest of the run.
 func (b *board) remaining(now time.Time) (time.Duration, bool) {
 	at := make(map[pipeline.Key]Stand, len(b.steps))
 	for key, s := range b.steps {
@@ -124,8 +124,8 @@ func (b *board) remaining(now time.Time) (time.Duration, bool) {
 	return Remaining(b.graph, b.usual, at, b.parallel)
 }
 
-// block are the lines at the bottom of the terminal, each at most width columns
-// wide and height of them at most: what runs, and last how far the run is.
+// block returns the lines at the bottom of the terminal, at most height of them, each
+// at most width columns wide: the running steps, then a summary of the run.
 func (b *board) block(width, height int, now time.Time) []string {
 	summary := fit(b.summary(now), width)
 	running := b.running()
@@ -143,15 +143,15 @@ func (b *board) block(width, height int, now time.Time) []string {
 		}
 		s := b.steps[key]
 		line := fmt.Sprintf("%6s  %s", clock(now.Sub(s.started)), key)
-		if s.says != "" {
-			line += ": " + s.says
+		if s.message != "" {
+			line += ": " + s.message
 		}
 		lines = append(lines, fit(line, width))
 	}
 	return append(lines, summary)
 }
 
-// summary is the line about the whole run.
+// summary returns the line about the whole run.
 func (b *board) summary(now time.Time) string {
 	elapsed := clock(now.Sub(b.started))
 	if b.graph == nil {
@@ -160,7 +160,7 @@ func (b *board) summary(now time.Time) string {
 	var done, all, failed, left int
 	for _, n := range b.graph {
 		s := b.steps[n.Key]
-		if s.wanted() {
+		if s.counts() {
 			all++
 		}
 		if s.done() {
@@ -202,8 +202,7 @@ func (b *board) summary(now time.Time) string {
 	return line
 }
 
-// clock is a duration in whole seconds, so that what is shown changes once a
-// second.
+// clock formats a duration in whole seconds, so that the display changes once a second.
 func clock(d time.Duration) string {
 	if d = max(0, d.Truncate(time.Second)); d < 10*time.Second {
 		return fmt.Sprintf("%ds", d/time.Second)

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// Control sequences that every terminal since the VT100 knows.
+// Control sequences that every terminal since the VT100 understands.
 const (
 	clearBelow = "\r\x1b[J" // from the beginning of the cursor's line to the end of the screen
 	reset      = "\x1b[0m"
@@ -16,13 +16,13 @@ const (
 	yellow     = "\x1b[33m"
 )
 
-// frame replaces the block at the cursor by lines that stay and a new block.
+// frame replaces the block at the cursor with permanent lines and a new block.
 //
-// The cursor rests on the first line of the block, not below the last one: a
-// terminal that changes its width moves the cursor with the text, so that the
-// next frame finds the beginning of the block however the terminal broke its
-// lines. Between frames the terminal is in its usual state: whatever ends the
-// process, there is nothing to restore.
+// The cursor rests on the first line of the block, not below the last one: when a
+// terminal changes its width it moves the cursor with the text, so the next frame
+// finds the beginning of the block no matter how its lines were wrapped. Between
+// frames the terminal is in its normal state, so nothing has to be restored if the
+// process dies.
 func frame(above string, block []string) string {
 	var b strings.Builder
 	b.WriteString(clearBelow)
@@ -35,7 +35,7 @@ func frame(above string, block []string) string {
 	return b.String()
 }
 
-// coloured is the line of a step that ended.
+// coloured returns the line of a step that ended, coloured by its status.
 func coloured(line string, status pipeline.Status) string {
 	switch status {
 	case pipeline.Succeeded, pipeline.Reused, pipeline.Skipped, pipeline.Cancelled:
@@ -49,9 +49,9 @@ func coloured(line string, status pipeline.Status) string {
 // fit cuts s to width columns. Characters that are wide on some terminals count
 // as wide.
 func fit(s string, width int) string {
-	used, cut := 0, 0 // cut: where s ends when it has to be cut
+	used, cut := 0, 0 // cut: the length of s if it has to be cut
 	for i, r := range s {
-		if used <= width-2 { // room for the mark
+		if used <= width-2 { // leaves room for the ellipsis
 			cut = i
 		}
 		if used += columns(r); used > width {
@@ -64,7 +64,7 @@ func fit(s string, width int) string {
 	return s
 }
 
-// columns is how many columns r takes at most.
+// columns returns how many columns r may take.
 func columns(r rune) int {
 	if r < 0x1100 {
 		return 1
@@ -74,7 +74,8 @@ func columns(r rune) int {
 
 var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
 
-// printable is s on one line, without what moves the cursor or changes colours.
+// printable returns s on one line, without anything that moves the cursor or changes
+// colours.
 func printable(s string) string {
 	s = escapes.ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {

@@ -6,27 +6,27 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// Stand is how far a step is. The zero value is a step that has not started.
+// Stand is how far a step has got. The zero value is a step that has not started.
 type Stand struct {
 	Ran   time.Duration // since it started
-	Ended bool          // however it did
+	Ended bool          // with any status
 }
 
-// Remaining is how long the rest of a run takes when every step takes as long as
-// usual: the longest path through what has not ended, and with a limit on the
-// steps that run at the same time (0 is none) no less than the work left by that
-// limit. A step that is over its time counts as about to end. False when a step
-// that has not ended has no usual duration: there is nothing to go by.
+// Remaining estimates how long the rest of a run takes if every step takes as long as
+// usual: the longest path through the steps that have not ended, but, if parallel
+// limits the steps that run at the same time (0: it does not), at least the remaining
+// work divided by that limit. A step that is over its usual time counts as about to
+// end. It returns false if a step that has not ended has no usual duration.
 //
-// The result is never negative. It does not grow while time passes, nor when a
-// step ends.
+// The result is never negative, and grows neither while time passes nor when a step
+// ends.
 func Remaining(graph []pipeline.Node, usual map[pipeline.Key]time.Duration, now map[pipeline.Key]Stand, parallel int) (time.Duration, bool) {
 	var longest, work time.Duration
 	ends := make(map[pipeline.Key]time.Duration, len(graph))
 	for _, n := range graph { // each after what it needs
 		at := now[n.Key]
 		if at.Ended {
-			continue // whatever it needed
+			continue
 		}
 		takes, known := usual[n.Key]
 		if !known {

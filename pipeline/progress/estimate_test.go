@@ -14,8 +14,8 @@ import (
 
 func TestRemaining(t *testing.T) {
 	stand := func(ran time.Duration, ended bool) progress.Stand { return progress.Stand{Ran: ran, Ended: ended} }
-	known := usual()
-	unknown := usual()
+	known := usualDurations()
+	unknown := usualDurations()
 	delete(unknown, syncApps)
 	for name, c := range map[string]struct {
 		usual    map[pipeline.Key]time.Duration
@@ -108,7 +108,7 @@ func TestRemaining_properties(t *testing.T) {
 	}
 }
 
-// schedule is when each step starts and ends, and when the last one does.
+// schedule returns when each step starts and ends, and when the last one does.
 func schedule(nodes []pipeline.Node, takes map[pipeline.Key]time.Duration) (starts, ends map[pipeline.Key]time.Duration, whole time.Duration) {
 	starts, ends = map[pipeline.Key]time.Duration{}, map[pipeline.Key]time.Duration{}
 	for _, n := range nodes {

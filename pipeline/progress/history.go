@@ -18,9 +18,8 @@ import (
 // historyVersion is the version of the files that this program writes and reads.
 const historyVersion = 1
 
-// History is how long the steps of a deployment take, by the steps of earlier
-// runs that succeeded. It is kept in a file that may be deleted at any time.
-// Methods may be called concurrently.
+// History records how long the steps of a deployment took when they succeeded. It is
+// stored in a file that may be deleted at any time. It is safe for concurrent use.
 type History struct {
 	file string
 
@@ -29,12 +28,12 @@ type History struct {
 	reuses bool // a step of this run was reused
 }
 
-// took is how long a step takes in seconds; 0 is not known.
+// took is how long a step takes in seconds; 0 is unknown.
 type took struct {
 	Stage string  `json:"stage"`
 	Name  string  `json:"step"`
 	Fresh float64 `json:"fresh,omitempty"` // in a run that does all the work
-	Again float64 `json:"again,omitempty"` // in one that finds earlier results that hold
+	Again float64 `json:"again,omitempty"` // in a run that reuses earlier results
 }
 
 type historyFile struct {
@@ -42,8 +41,8 @@ type historyFile struct {
 	Steps   []took `json:"steps"`
 }
 
-// ReadHistory reads the file; one that is not there is an empty history. With an
-// error the history is empty and can be used as well: Write replaces the file.
+// ReadHistory reads the file; if it does not exist the history is empty. On an error
+// the returned history is empty but usable: Write replaces the file.
 func ReadHistory(file string) (*History, error) {
 	h := &History{file: file, steps: map[pipeline.Key]took{}}
 	data, err := os.ReadFile(file)
@@ -66,9 +65,9 @@ func ReadHistory(file string) (*History, error) {
 	return h, nil
 }
 
-// Observe takes in how long a step took that succeeded: half of it counts, and
-// half of what was known. It tells whether Durations changed its mind: it does
-// once, when the first step of the run was reused.
+// Observe records how long a successful step took, averaged with the duration known
+// before. It reports whether Durations now returns the other set of durations, which
+// happens once, when the first step of the run is reused.
 func (h *History) Observe(e pipeline.Event) bool {
 	if !e.Status.OK() || e.Result.Started.IsZero() {
 		return false
@@ -80,7 +79,7 @@ func (h *History) Observe(e pipeline.Event) bool {
 	first := e.Status == pipeline.Reused && !h.reuses
 	h.reuses = h.reuses || first
 	last := &t.Fresh
-	if h.reuses { // then also a step that always runs has less to do
+	if h.reuses { // even a step that always runs then has less to do
 		last = &t.Again
 	}
 	seconds := e.Result.Elapsed().Round(time.Millisecond).Seconds()
@@ -92,9 +91,8 @@ func (h *History) Observe(e pipeline.Event) bool {
 	return first
 }
 
-// Durations is how long each known step should take, by the runs that were like
-// this one: those that did all the work until a step is reused, from then on those
-// in which steps were.
+// Durations returns how long each known step should take: by the runs that did all the
+// work until a step of this run is reused, then by the runs that reused steps.
 func (h *History) Durations() map[pipeline.Key]time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +123,7 @@ func (h *History) Write() error {
 		err = atomicfile.Write(h.file, append(data, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the durations of this run in %s: %w", h.file, err)
+		return fmt.Errorf("save the durations of this run in %s: %w", h.file, err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
-// ended is the event of a step that took so long.
+// ended returns the event of a step that took so long.
 func ended(k pipeline.Key, status pipeline.Status, took time.Duration) pipeline.Event {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return pipeline.Event{Time: start.Add(took), Status: status,
@@ -76,5 +76,5 @@ func TestHistory_unreadable(t *testing.T) {
 
 	h, err := progress.ReadHistory(filepath.Join(file, "not-a-directory.json"))
 	require.Error(t, err)
-	require.ErrorContains(t, h.Write(), "keep the durations of this run")
+	require.ErrorContains(t, h.Write(), "save the durations of this run")
 }

@@ -1,5 +1,5 @@
-// Package progress shows a run while it goes on: on a terminal as a block of
-// lines at its bottom that is drawn again and again, elsewhere as plain lines.
+// Package progress shows the progress of a run: on a terminal as a block of lines at
+// the bottom that is redrawn, elsewhere as plain lines.
 package progress
 
 import (
@@ -16,65 +16,64 @@ import (
 
 const (
 	redraw    = 100 * time.Millisecond // between two frames, at least
-	look      = time.Second            // between two looks for a step that needs a heartbeat
-	heartbeat = 30 * time.Second       // between two signs of life of a step, in plain lines
+	beatCheck = time.Second            // between two checks for steps that are due a heartbeat
+	heartbeat = 30 * time.Second       // between two heartbeats of a step, in plain lines
 )
 
-// The size of a terminal that does not tell its own.
+// The size of a terminal that does not report its own.
 const (
-	usualWidth  = 80
-	usualHeight = 24
+	defaultWidth  = 80
+	defaultHeight = 24
 )
 
-// Options say how to show a run. The zero value shows plain lines.
+// Options configures how a run is shown. The zero value shows plain lines.
 type Options struct {
-	// Live keeps a block at the bottom of the terminal.
+	// Live shows a block at the bottom of the terminal.
 	Live bool
-	// Color marks what went wrong in colour; only a live display does.
+	// Color marks failures in colour; only in a live display.
 	Color bool
-	// Size is the terminal's, in columns and rows; asked before each frame. Nil or
-	// a 0: 80 columns, 24 rows.
+	// Size returns the terminal's size in columns and rows; it is called before each
+	// frame. If it is nil or returns 0: 80 columns, 24 rows.
 	Size func() (width, height int)
 }
 
-// Screen is the stream on which a run shows itself and on which everything else
-// is written too, so that nothing is written into the live block. Its methods
-// may be called concurrently.
+// Screen is the stream on which a run is shown. All other output goes through it, too,
+// so that nothing is written into the live block. It is safe for concurrent use.
 //
-// Without a run, and after End, it hands on what is written.
+// Before a run and after End, it passes on what is written.
 type Screen struct {
 	mu      sync.Mutex
 	w       io.Writer
 	opts    Options
 	board   *board // nil before the run and after its end
 	above   bytes.Buffer
-	partial []byte   // of a line whose end was not written yet
-	block   []string // what the terminal shows
-	width   int      // of the terminal when it was drawn
+	partial []byte   // an incomplete line
+	block   []string // as last drawn
+	width   int      // of the terminal when the block was drawn
 	height  int
 	quit    chan struct{} // ends the drawing; nil when nothing draws
 	drawn   sync.WaitGroup
 }
 
-// Open is a screen on w.
+// Open returns a screen that writes to w.
 func Open(w io.Writer, opts Options) *Screen { return &Screen{w: w, opts: opts} }
 
-// Live tells whether the run is shown in a block, with an estimate.
+// Live reports whether runs are shown in a block, with an estimate.
 func (s *Screen) Live() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opts.Live
 }
 
-// Plain shows plain lines, whatever w is. It is called before the run.
+// Plain switches to plain lines. It must be called before the run.
 func (s *Screen) Plain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opts = Options{}
 }
 
-// Prepare starts the display of a run whose graph is not known yet: of its first
-// stage, configure. End ends it.
+// Prepare starts the display of a run whose graph is not known yet, that is of its
+// first stage, configure. End ends it.
 func (s *Screen) Prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +86,8 @@ func (s *Screen) Prepare() {
 	s.drawn.Go(func() { s.animate(quit) })
 }
 
-// Begin shows a run of this graph, of which parallel steps run at the same time;
-// 0 is no limit. It prepares the display if nobody did.
+// Begin shows a run of this graph, in which up to parallel steps run at the same time;
+// 0 is no limit. It calls Prepare if that has not been done.
 func (s *Screen) Begin(graph []pipeline.Node, parallel int) {
 	s.Prepare()
 	s.mu.Lock()
@@ -96,8 +95,8 @@ func (s *Screen) Begin(graph []pipeline.Node, parallel int) {
 	s.board.begin(graph, parallel)
 }
 
-// Estimate gives the durations from which the display tells how long the run
-// still takes. It may be called at any time, and again.
+// Estimate sets the durations from which the display estimates the remaining time. It
+// may be called at any time, and more than once.
 func (s *Screen) Estimate(usual map[pipeline.Key]time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +105,8 @@ func (s *Screen) Estimate(usual map[pipeline.Key]time.Duration) {
 	}
 }
 
-// Observe shows an event of the run. It does not wait for the terminal when the
-// display is live.
+// Observe shows an event of the run. If the display is live, it does not wait for the
+// terminal.
 func (s *Screen) Observe(e pipeline.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *Screen) Observe(e pipeline.Event) {
 		fmt.Fprintln(s.w, line)
 	case e.Status == pipeline.Running:
 	case e.Result.Started.IsZero() && (e.Result.Err == nil || e.Status == pipeline.Cancelled):
-		// Not a step of this run, or not any more.
+		// The step takes no part in this run, or no longer does.
 	case s.opts.Color:
 		fmt.Fprintln(&s.above, coloured(line, e.Status))
 	default:
@@ -128,10 +127,9 @@ func (s *Screen) Observe(e pipeline.Event) {
 	}
 }
 
-// Say shows what a step tells about itself: "stage/step: text". In the block it
-// stands beside the step as long as that runs; what a step told before it ended
-// is then in its log.
-func (s *Screen) Say(line string) {
+// Message shows a progress message of a step: "stage/step: text". In the block it is
+// shown beside the step while that runs; afterwards it is only in the step's log.
+func (s *Screen) Message(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line = printable(line)
@@ -144,12 +142,11 @@ func (s *Screen) Say(line string) {
 	case step == nil:
 		fmt.Fprintln(&s.above, line)
 	case step.running():
-		step.says = text
+		step.message = text
 	}
 }
 
-// Write writes p; during a live display it appears above the block, line by
-// line.
+// Write writes p; during a live display complete lines appear above the block.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +161,8 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// End removes the block and leaves the lines above it. It is called again
-// without harm, and also before a panic ends the process.
+// End removes the block and leaves the lines above it. Calling it again has no effect.
+// It must also be called before a panic ends the process.
 func (s *Screen) End() {
 	s.mu.Lock()
 	if s.quit == nil {
@@ -189,12 +186,12 @@ func (s *Screen) End() {
 	s.board = nil
 }
 
-// live tells whether there is a block now. The caller holds the lock.
+// live reports whether a block is being shown. The caller holds the lock.
 func (s *Screen) live() bool { return s.opts.Live && s.board != nil }
 
 // animate draws until quit is closed.
 func (s *Screen) animate(quit <-chan struct{}) {
-	every, act := look, s.beat
+	every, act := beatCheck, s.beat
 	if s.Live() {
 		every, act = redraw, s.draw
 	}
@@ -210,7 +207,7 @@ func (s *Screen) animate(quit <-chan struct{}) {
 	}
 }
 
-// draw brings the terminal up to date; it writes nothing when it is.
+// draw updates the terminal if anything has changed.
 func (s *Screen) draw(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,10 +219,10 @@ func (s *Screen) draw(now time.Time) {
 		width, height = s.opts.Size()
 	}
 	if width <= 0 || height <= 0 {
-		width, height = usualWidth, usualHeight
+		width, height = defaultWidth, defaultHeight
 	}
-	// The last column stays free: a character in it makes some terminals break the
-	// line. So does the last row of a block as high as the screen.
+	// The last column stays free, as some terminals wrap after a character in it. The
+	// last row stays free because a block as high as the screen would scroll.
 	block := s.board.block(width-1, height-1, now)
 	same := width == s.width && height == s.height && len(block) == len(s.block)
 	for i := 0; same && i < len(block); i++ {
@@ -239,7 +236,7 @@ func (s *Screen) draw(now time.Time) {
 	s.block, s.width, s.height = block, width, height
 }
 
-// beat gives a sign of life of each step that runs for long.
+// beat writes a heartbeat for each step that has been running for long.
 func (s *Screen) beat(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

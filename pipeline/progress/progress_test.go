@@ -38,14 +38,14 @@ func graph() []pipeline.Node {
 	}
 }
 
-func usual() map[pipeline.Key]time.Duration {
+func usualDurations() map[pipeline.Key]time.Duration {
 	return map[pipeline.Key]time.Duration{
 		preflight: 2 * time.Second, terraform: 40 * time.Second, node: 10 * time.Second,
 		tls: 5 * time.Second, syncApps: 60 * time.Second,
 	}
 }
 
-// run tells a screen what happens.
+// run reports events to a screen.
 type run struct {
 	*progress.Screen
 	started map[pipeline.Key]time.Time
@@ -92,11 +92,11 @@ func TestLive(t *testing.T) {
 				r.Begin(graph(), 0)
 				r.start(preflight)
 				picture(time.Second, "the first step runs, nothing is known of earlier runs")
-				r.Estimate(usual())
+				r.Estimate(usualDurations())
 				picture(time.Second, "now it is")
 				r.end(preflight, pipeline.Succeeded, nil)
 				r.start(terraform, node, tls)
-				r.Say("infrastructure/terraform: apply:\t3 of 5\x1b[1m")
+				r.Message("infrastructure/terraform: apply:\t3 of 5\x1b[1m")
 				picture(3*time.Second, "three steps run")
 				_, err := r.Write([]byte("slipway: stopping after the steps"))
 				require.NoError(t, err)
@@ -104,8 +104,8 @@ func TestLive(t *testing.T) {
 				_, err = r.Write([]byte(" that run now\nand a second li"))
 				require.NoError(t, err)
 				r.end(tls, pipeline.Reused, nil)
-				r.Say("preorchestrator/tls: late")
-				r.Say("elsewhere/unknown: shown as it is")
+				r.Message("preorchestrator/tls: late")
+				r.Message("elsewhere/unknown: shown as it is")
 				picture(time.Second, "the line is whole, a step was reused")
 				r.end(node, pipeline.Failed, errors.New("no space\nleft"))
 				r.end(syncApps, pipeline.Blocked, &pipeline.BlockedError{By: []pipeline.Key{node}})
@@ -144,10 +144,10 @@ func TestResize(t *testing.T) {
 				r, term := open(t, 70, 10)
 				defer r.End()
 				r.Begin(graph(), 0)
-				r.Estimate(usual())
+				r.Estimate(usualDurations())
 				var said []string
 				r.start(terraform, node, tls)
-				r.Say("infrastructure/node: a long story about what it does just now")
+				r.Message("infrastructure/node: a long story about what it does just now")
 				for i, width := range []int{70, 33, 12, 50, 20, 90, 9, 70} {
 					term.resize(width, 6+i%5, reflow)
 					after(time.Second)
@@ -173,7 +173,7 @@ func TestRedrawsAreLimited(t *testing.T) {
 		r.Begin(graph(), 0)
 		r.start(terraform)
 		for i := range 10_000 {
-			r.Say(fmt.Sprintf("infrastructure/terraform: %d", i))
+			r.Message(fmt.Sprintf("infrastructure/terraform: %d", i))
 			after(100 * time.Microsecond)
 		}
 		writes, _ := term.count()
@@ -253,7 +253,7 @@ func TestUnknownStatuses(t *testing.T) {
 		r, term := open(t, 80, 24)
 		defer r.End()
 		r.Begin(graph(), 0)
-		r.Estimate(usual())
+		r.Estimate(usualDurations())
 		r.end(tls, pipeline.Unselected, nil)
 		r.end(syncApps, pipeline.Skipped, nil)
 		r.start(terraform, node)
@@ -273,13 +273,13 @@ func TestPlain(t *testing.T) {
 		defer r.End()
 		r.Prepare()
 		r.Begin(graph(), 0)
-		r.Estimate(usual())
+		r.Estimate(usualDurations())
 		require.False(t, r.Live())
 		r.start(preflight)
 		after(29500 * time.Millisecond)
 		r.end(preflight, pipeline.Succeeded, nil)
 		r.start(terraform, node)
-		r.Say("infrastructure/terraform: apply")
+		r.Message("infrastructure/terraform: apply")
 		after(40 * time.Second)
 		r.end(node, pipeline.Failed, errors.New("no"))
 		_, err := r.Write([]byte("slipway: half"))
@@ -312,7 +312,7 @@ func TestNoRun(t *testing.T) {
 	var out bytes.Buffer
 	s := progress.Open(&out, progress.Options{Live: true})
 	require.True(t, s.Live())
-	s.Say("infrastructure/node: waits")
+	s.Message("infrastructure/node: waits")
 	_, err := s.Write([]byte("error"))
 	require.NoError(t, err)
 	s.Plain()
@@ -331,8 +331,8 @@ func TestConcurrency(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 200 {
-				r.Say("infrastructure/terraform: hello")
-				r.Estimate(usual())
+				r.Message("infrastructure/terraform: hello")
+				r.Estimate(usualDurations())
 				_, _ = fmt.Fprintf(r, "<%d.%d>\n", i, j)
 			}
 		})

@@ -149,7 +149,7 @@ func (s *screen) resize(width, height int, reflow bool) {
 	s.rows, s.y, s.x = rows, y, x
 }
 
-// shot is what the terminal shows in a frame, with the cursor's position.
+// shot returns what the terminal shows in a frame, with the cursor's position.
 func (s *screen) shot() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *screen) shot() string {
 	return b.String()
 }
 
-// text is everything that was ever shown, by lines.
+// text returns everything that was ever shown, by lines.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

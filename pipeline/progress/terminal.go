@@ -7,10 +7,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal are the options for w: a live display where w is a terminal that
-// knows more than lines and that is ours alone. It is not in CI (whose terminals
-// are logs) and not inside a Dagger session, which has a display of its own.
-// NO_COLOR takes the colours away, nothing else.
+// Terminal returns the options for w: a live display if w is a terminal that supports
+// cursor movement and is not shared. In CI terminals are logs, and a Dagger session
+// has a display of its own, so neither gets one. NO_COLOR only turns colours off.
 func Terminal(w io.Writer, getenv func(string) string) Options {
 	file, ok := w.(*os.File)
 	switch {

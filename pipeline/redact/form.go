@@ -9,34 +9,34 @@ import (
 	"unicode/utf8"
 )
 
-// hidden is what a secret is replaced by.
+// hidden replaces secrets.
 const hidden = "***"
 
-// form is one way in which a secret shows up in output, however it is escaped.
+// form is one form in which a secret shows up in output, including escaped variants.
 type form struct {
 	text string
-	like *regexp.Regexp // nil where nothing in text is ever escaped
+	like *regexp.Regexp // matches escaped variants; nil if nothing in text is ever escaped
 }
 
-// escaped is how many bytes one of a form takes in output at most, but for the
-// strangest ways to write it.
-const escaped = 12
+// escapedBytes is how many bytes one byte of a form takes in output when escaped, in
+// all but contrived encodings.
+const escapedBytes = 12
 
-// written are the forms of a secret: as it is; in base64, as in a Kubernetes
+// formsOf returns the forms of a secret: as it is; in base64, as in a Kubernetes
 // Secret and, together with other text, in HTTP's basic authentication; and line
 // by line (a key in PEM).
-func written(secret string) []string {
+func formsOf(secret string) []string {
 	all := []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
-	if len(secret) >= 8 { // what is left of a shorter one is in ordinary words
+	if len(secret) >= 8 { // the encoded core of a shorter one also occurs in ordinary words
 		for before := range 3 {
-			all = append(all, within(base64.RawStdEncoding, before, secret), within(base64.RawURLEncoding, before, secret))
+			all = append(all, encodedCore(base64.RawStdEncoding, before, secret), encodedCore(base64.RawURLEncoding, before, secret))
 		}
 	}
 	if strings.Contains(secret, "\n") {
 		for line := range strings.Lines(secret) {
 			line = strings.TrimSpace(line)
-			// The markers of PEM are no secret, and a short last line would
-			// blank out half the log.
+			// PEM markers are not secret, and a short last line would blank
+			// out half the log.
 			if len(line) >= 8 && !strings.HasPrefix(line, "-----") {
 				all = append(all, line)
 			}
@@ -45,21 +45,21 @@ func written(secret string) []string {
 	return all
 }
 
-// within is the part of a longer text's encoding that only secret decides, which
-// stands in that text after some bytes; their number modulo 3 is what counts.
-func within(e *base64.Encoding, before int, secret string) string {
+// encodedCore returns the part of a longer text's encoding that depends on secret
+// alone, where secret follows before bytes (modulo 3) of other text.
+func encodedCore(e *base64.Encoding, before int, secret string) string {
 	code := e.EncodeToString(append(make([]byte, before), secret...))
 	if (before+len(secret))%3 > 0 {
-		code = code[:len(code)-1] // what follows shares it
+		code = code[:len(code)-1] // shared with the text that follows
 	}
 	if before > 0 {
-		code = code[before+1:] // what comes before has these, the last one in part
+		code = code[before+1:] // these belong to the text before, the last one in part
 	}
 	return code
 }
 
-// newForm is text with everything that may become of it in JSON, in JSON within
-// JSON, in logs and in URLs.
+// newForm returns the form for text, with its variants in JSON, in JSON within JSON, in
+// logs and in URLs.
 func newForm(text string) form {
 	f := form{text: text}
 	if !utf8.ValidString(text) || !strings.ContainsFunc(text, isEscaped) {
@@ -77,7 +77,7 @@ func newForm(text string) form {
 	return f
 }
 
-// isEscaped tells whether r is ever written in another way than as it is.
+// isEscaped reports whether r may be escaped in output.
 func isEscaped(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
@@ -86,7 +86,7 @@ func isEscaped(r rune) bool {
 	return !strings.ContainsRune("-_.~", r)
 }
 
-// escapes is the expression of all ways in which r is written.
+// escapes returns a regular expression for all ways in which r is written.
 func escapes(r rune) string {
 	var percent, unicode strings.Builder
 	for _, c := range []byte(string(r)) {
@@ -124,7 +124,7 @@ func (f form) hide(s string) string {
 	return f.like.ReplaceAllLiteralString(s, hidden)
 }
 
-// in tells whether s has the form.
+// in reports whether s contains the form.
 func (f form) in(s string) bool {
 	if f.like == nil {
 		return strings.Contains(s, f.text)

@@ -1,5 +1,5 @@
-// Package redact takes secrets out of text: known ones in every form in which they
-// show up (Secrets), and what looks like one in text that others wrote (Text).
+// Package redact removes secrets from text: known ones in every form in which they
+// show up (Secrets), and whatever looks like one in text from elsewhere (Text).
 package redact
 
 import (
@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Secrets are known secrets, which it replaces by "***" in text. The zero value knows
-// none. It is safe for concurrent use.
+// Secrets is a set of known secrets that are replaced by "***" in text. The zero value
+// is empty. It is safe for concurrent use.
 type Secrets struct {
 	mu    sync.RWMutex
 	forms []form // longest first, so that a part never hides the whole
 }
 
-// Add registers a secret in the forms in which it shows up in output, with the
-// space around it and without.
+// Add registers a secret in the forms in which it shows up in output, both with and
+// without surrounding space.
 func (r *Secrets) Add(secret string) {
 	trimmed := strings.TrimSpace(secret)
 	if len(trimmed) < 4 { // would blank out ordinary words
@@ -24,7 +24,7 @@ func (r *Secrets) Add(secret string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, text := range slices.Concat(written(secret), written(trimmed)) {
+	for _, text := range slices.Concat(formsOf(secret), formsOf(trimmed)) {
 		if !slices.ContainsFunc(r.forms, func(f form) bool { return f.text == text }) {
 			r.forms = append(r.forms, newForm(text))
 		}
@@ -32,7 +32,7 @@ func (r *Secrets) Add(secret string) {
 	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 }
 
-// Redact is s with "***" in place of every secret.
+// Redact returns s with "***" in place of every secret.
 func (r *Secrets) Redact(s string) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -42,14 +42,14 @@ func (r *Secrets) Redact(s string) string {
 	return s
 }
 
-// longest is the length of the longest form of a secret, at least 1.
+// longest returns the length of the longest form of a secret, at least 1.
 func (r *Secrets) longest() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if len(r.forms) == 0 {
 		return 1
 	}
-	return escaped * len(r.forms[0].text)
+	return escapedBytes * len(r.forms[0].text)
 }
 
 // In reports whether b contains a registered secret.

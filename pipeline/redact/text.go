@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The forms of secrets that tell themselves.
+// The forms of secrets that can be recognised without a key in front of them.
 var (
 	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 	urlAccount = regexp.MustCompile(`(://)[^/\s:@]*:[^/\s@]+@`)
@@ -16,20 +16,20 @@ var (
 	knownToken = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|\b(AKIA|ASIA)[0-9A-Z]{12,}\b|\bgh[pousr]_[A-Za-z0-9]{20,}`)
 )
 
-// keyed is "password=" and the like: the key, what is between, and the value, a
-// word or a quoted text.
+// keyed matches "password=…" and the like: the key, the separator, and the value,
+// which is a word or quoted.
 var keyed = regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|signature|credential)[\w.-]*)` +
 	`(\\?["']?\s*[:=]\s*)` +
 	`(\\?"[^"]*"|'[^']*'|[^\s,;&"'}\])]+)`)
 
-// Text is s without what looks like a secret: passwords in URLs and behind the
-// usual keys, private keys in PEM, bearer tokens, signatures of requests, tokens and
-// keys of known forms.
+// Text returns s without anything that looks like a secret: passwords in URLs and after
+// the usual keys, private keys in PEM, bearer tokens, signatures of requests, tokens
+// and keys in known formats.
 func Text(s string) string {
 	s = privateKey.ReplaceAllString(s, hidden)
 	s = urlAccount.ReplaceAllString(s, "${1}"+hidden+"@")
 	s = knownToken.ReplaceAllString(s, hidden)
-	// The others are slow, and most texts have none of their words.
+	// The remaining expressions are slow, and most texts contain none of their words.
 	lower := strings.ToLower(s)
 	has := func(word string) bool { return strings.Contains(lower, word) }
 	if has("bearer") || has("basic") {
@@ -51,8 +51,8 @@ func Text(s string) string {
 	})
 }
 
-// harmless tells whether what follows a key is no secret: the name of one, or
-// the next word of a sentence, as in "invalid token: expired".
+// harmless reports whether the value after a key is not a secret but the name of one,
+// or the next word of a sentence, as in "invalid token: expired".
 func harmless(key, between, value string) bool {
 	key = strings.ToLower(key)
 	for _, end := range []string{"name", "namespace", "ref", "class", "file", "path", "type"} {

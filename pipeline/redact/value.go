@@ -7,21 +7,21 @@ import (
 	"log/slog"
 )
 
-// Value is a secret. It is printed, logged and encoded as "***"; Reveal is the
-// only way to what it holds. The zero value is an empty secret.
+// Value is a secret. It is printed, logged and encoded as "***"; only Reveal returns
+// its content. The zero value is an empty secret.
 type Value struct {
-	// A function: fmt prints what is in fields that are not exported, in spite
-	// of all methods.
+	// A function, because fmt prints unexported fields without calling their
+	// methods.
 	reveal func() []byte
 }
 
-// New returns a secret that holds a copy of b.
+// New returns a secret with a copy of b.
 func New(b []byte) Value {
 	held := bytes.Clone(b)
 	return Value{func() []byte { return bytes.Clone(held) }}
 }
 
-// Reveal returns a copy of what the secret holds.
+// Reveal returns a copy of the secret's content.
 func (v Value) Reveal() []byte {
 	if v.reveal == nil {
 		return nil
@@ -29,7 +29,7 @@ func (v Value) Reveal() []byte {
 	return v.reveal()
 }
 
-// Format prints v as "***", whatever the verb.
+// Format prints v as "***" for every verb.
 func (Value) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
 
 func (Value) String() string { return hidden }

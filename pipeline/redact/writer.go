@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// maxLine is how many bytes of one line a LineWriter holds back at most, beside
-// what may be the beginning of a secret.
+// maxLine limits how many bytes of one line a LineWriter buffers, apart from what may
+// be the beginning of a secret.
 const maxLine = 64 << 10
 
-// LineWriter hands whole lines to dst, redacted: a secret that is split over two
-// writes is still found. Flush hands on the rest. It is safe for concurrent use.
+// LineWriter writes whole lines to dst, redacted, so that a secret which is split over
+// two writes is still found. Flush writes the rest. It is safe for concurrent use.
 type LineWriter struct {
 	secrets *Secrets
 	dst     io.Writer
@@ -25,8 +25,8 @@ func NewLineWriter(secrets *Secrets, dst io.Writer) *LineWriter {
 	return &LineWriter{secrets: secrets, dst: dst}
 }
 
-// Write never gives back an error of dst: a full disk must not change what a
-// tool does half-way. The result file, written last, reports it.
+// Write never returns an error of dst: a full disk must not stop a tool half-way. It
+// shows when the result file is written last.
 func (w *LineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 		w.buf = append(w.buf[:0], w.buf[i+1:]...)
 	}
 	if len(w.buf) > maxLine {
-		// The beginning of a secret may stand at the end.
+		// The end may be the beginning of a secret.
 		clean := w.secrets.Redact(string(w.buf))
 		cut := max(0, len(clean)-w.secrets.longest()+1)
 		_, _ = io.WriteString(w.dst, clean[:cut])
@@ -45,7 +45,7 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush hands on a line that has no end yet, and ends it.
+// Flush writes an incomplete line and ends it.
 func (w *LineWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

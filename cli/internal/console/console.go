@@ -38,7 +38,7 @@ func EngineLog(screen *progress.Screen, verbose bool) io.Writer {
 	if verbose {
 		return screen
 	}
-	return &progressLines{say: screen.Say}
+	return &progressLines{say: screen.Message}
 }
 
 // progressLines passes the part of each line after "slipway: ".

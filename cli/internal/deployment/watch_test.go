@@ -48,7 +48,7 @@ func TestWatchKeepsDurations(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", file)
 	out := watchedRun(t, true)
 	require.Contains(t, out, "slipway: no estimate of the time that is left: read the durations")
-	require.Contains(t, out, "slipway: keep the durations of this run")
+	require.Contains(t, out, "slipway: save the durations of this run")
 	require.Contains(t, out, "succeeded after 1.0s")
 }
 
