@@ -12,14 +12,14 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// How often, and after how long, an object is created again that somebody else
-// writes at the same moment.
+// How often, and after what delay, a write is retried while somebody else writes the
+// same object.
 const (
 	busyTries = 6
 	busyPause = 50 * time.Millisecond
 )
 
-// bucket is a backend on gocloud.dev/blob.
+// bucket is a backend based on gocloud.dev/blob.
 type bucket struct {
 	b    *blob.Bucket
 	kind func(error) Kind
@@ -28,9 +28,8 @@ type bucket struct {
 // Close closes the bucket.
 func (b *bucket) Close() error { return b.b.Close() }
 
-// classed gives err its kind. "Not found" of gocloud.dev/blob is not taken for
-// an absent object: it says so of absent buckets, of hosts that do not exist and
-// of refusals too.
+// classed wraps err with its kind. gocloud.dev/blob's own "not found" is not used, as
+// it also covers missing buckets, unknown hosts and refused access.
 func (b *bucket) classed(err error) error {
 	if err == nil {
 		return nil
@@ -70,7 +69,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, ifAbsent bool
 	opts := &blob.WriterOptions{
 		ContentType: "application/octet-stream", DisableContentTypeDetection: true,
 		IfNotExist: ifAbsent,
-		// One request: the condition is checked where the object appears.
+		// A single request, so that the server checks the condition atomically.
 		BufferSize: max(len(data)+1, 8<<20),
 	}
 	pause := busyPause
@@ -110,7 +109,7 @@ func (b *bucket) list(ctx context.Context, prefix string) ([]string, error) {
 	}
 }
 
-// memKind is the kind of an error of memory.
+// memKind classifies an error of a bucket in memory.
 func memKind(err error) Kind {
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:

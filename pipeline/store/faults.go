@@ -12,22 +12,22 @@ import (
 
 // The codes of faults of a store.
 const (
-	// CodeUnreachable: the store of a deployment's state does not answer, or
-	// answers with an error; the error says what was asked of it.
+	// CodeUnreachable: the store of a deployment's state does not respond, or
+	// responds with an error; the error names the operation.
 	CodeUnreachable fault.Code = "STO-001"
-	// CodeRefused: the store does not accept the credentials, there are none, or
-	// they do not allow what was asked of it.
+	// CodeRefused: the store rejects the credentials, there are none, or they do
+	// not permit the operation.
 	CodeRefused fault.Code = "STO-002"
 	// CodeDamaged: the store holds something that no store writes: a link or a
-	// special file, a file where a directory belongs, or a value of more than
+	// special file, a file in place of a directory, or a value of more than
 	// 64 MiB.
 	CodeDamaged fault.Code = "STO-003"
 	// CodeURL: the URL of the store cannot be understood, or holds a credential.
 	CodeURL fault.Code = "STO-004"
 	// CodeNoBucket: the bucket or container of the store does not exist.
 	CodeNoBucket fault.Code = "STO-005"
-	// CodeFull: the store's directory takes no more: its disk is full or
-	// read-only.
+	// CodeFull: the store's directory cannot be written to because its disk is
+	// full or read-only.
 	CodeFull fault.Code = "STO-006"
 )
 
@@ -36,20 +36,20 @@ var (
 	errNotFile  = errors.New("there is something that is not a plain file")
 )
 
-// Kind says what an error of a bucket means.
+// Kind classifies errors of buckets.
 type Kind int
 
 // The kinds of errors.
 const (
 	Other    Kind = iota // unreachable, or anything else
-	Absent               // there is no such object, in a bucket that is there
-	Exists               // there is an object already
-	Busy                 // somebody writes the same object at this moment
-	Refused              // the credentials are missing, wrong, or not enough
-	NoBucket             // the bucket is not there
+	Absent               // the bucket exists, but not the object
+	Exists               // the object exists already
+	Busy                 // somebody is writing the same object
+	Refused              // the credentials are missing, wrong, or insufficient
+	NoBucket             // the bucket does not exist
 )
 
-// kindError gives an error of a bucket its kind.
+// kindError is an error of a bucket with its kind.
 type kindError struct {
 	kind Kind
 	err  error
@@ -58,8 +58,8 @@ type kindError struct {
 func (e *kindError) Error() string { return e.err.Error() }
 func (e *kindError) Unwrap() error { return e.err }
 
-// fail is the fault for err. Its cause is text without credentials: what SDKs
-// put into errors is not for the world.
+// fail returns the fault for err. Its cause is text from which credentials have been
+// removed, as SDKs may include them in errors.
 func (s *Store) fail(op string, err error) error {
 	f := &fault.Fault{Code: CodeUnreachable, Class: fault.Step, Op: op, Err: errors.New(clean(err.Error())),
 		Fix: "look whether " + s.location + " answers from this machine, then run the same command again"}
@@ -81,8 +81,8 @@ func (s *Store) fail(op string, err error) error {
 	return f
 }
 
-// Preflight makes a fault of a store one of class Preflight, for whoever has
-// changed nothing yet; other errors it returns as they are.
+// Preflight turns a fault of a store into one of class Preflight, for callers that have
+// not changed anything yet. It returns other errors unchanged.
 func Preflight(err error) error {
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok || f.Class == fault.Usage || !strings.HasPrefix(string(f.Code), "STO-") {

@@ -16,21 +16,20 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// abandoned is the age from which a file that nobody finished is removed. No key has
-// a part like its name.
+// abandoned is the age at which unfinished files are removed. Their names are not valid
+// in keys.
 const abandoned = time.Hour
 
-// directory is a backend of plain files, each at the path that its key is. The
-// layout is that of gocloud.dev's fileblob without metadata. Its writer is not
-// used: it takes a look before it renames, where Create must be atomic, it does
-// not sync, and it shows unfinished files and hides unreadable directories in a
-// list.
+// directory is a backend of plain files whose paths are their keys. The layout is that
+// of gocloud.dev's fileblob without metadata. fileblob itself is not used: its create
+// is not atomic but checks before it renames, it does not sync, and its list includes
+// unfinished files and skips unreadable directories.
 type directory struct {
 	root  *os.Root
-	files atomicfile.Dir // the same
+	files atomicfile.Dir // on root
 }
 
-// openDirectory opens dir and makes it if it is not there.
+// openDirectory opens dir, creating it if necessary.
 func openDirectory(dir string) (*directory, error) {
 	if err := makeAll(filepath.Clean(dir)); err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func openDirectory(dir string) (*directory, error) {
 	return &directory{root, atomicfile.Dir{Root: root}}, nil
 }
 
-// makeAll makes dir and what it is in, so that it survives a crash.
+// makeAll creates dir and its parents, so that they survive a crash.
 func makeAll(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -69,7 +68,7 @@ func makeAll(dir string) error {
 func (d *directory) Close() error { return d.root.Close() }
 
 func (d *directory) get(ctx context.Context, key string) (data []byte, err error) {
-	info, err := d.root.Lstat(key) // before opening: a pipe would block
+	info, err := d.root.Lstat(key) // before opening, as that would block on a pipe
 	switch {
 	case absent(err), err == nil && info.IsDir():
 		return nil, fs.ErrNotExist
@@ -99,7 +98,7 @@ func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent b
 	if err := d.files.MakeAll(dir); err != nil {
 		return err
 	}
-	if ifAbsent { // spares the write; Create is what decides
+	if ifAbsent { // a shortcut; only Create decides
 		if _, err := d.root.Lstat(key); err == nil {
 			return ErrExists
 		}
@@ -117,7 +116,7 @@ func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent b
 	return err
 }
 
-// sweep removes the files that writers which were killed left in dir.
+// sweep removes unfinished files that killed writers left in dir.
 func (d *directory) sweep(dir string) error {
 	entries, err := d.entries(dir)
 	if err != nil {
@@ -161,7 +160,7 @@ func (d *directory) list(ctx context.Context, prefix string) ([]string, error) {
 	return d.walk(ctx, from, prefix, nil)
 }
 
-// walk adds the files below dir that begin with prefix.
+// walk appends the files below dir that begin with prefix.
 func (d *directory) walk(ctx context.Context, dir, prefix string, keys []string) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -198,8 +197,8 @@ func (d *directory) entries(dir string) ([]fs.DirEntry, error) {
 	return entries, errors.Join(err, f.Close())
 }
 
-// absent tells whether err says that there is no such file: also when a part of
-// its path is a file.
+// absent reports whether err means that there is no such file, which includes that a
+// parent in its path is a file.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

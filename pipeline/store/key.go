@@ -16,9 +16,8 @@ var (
 	longRE = regexp.MustCompile(fmt.Sprintf(`[^/]{%d}`, maxPart+1))
 )
 
-// checkKey refuses what is no key in every kind of store alike. No part of a key
-// begins with a dot, so ".." is none, and names with a dot are free for files
-// that a writer has not finished.
+// checkKey rejects keys that are not valid in every kind of store. No part of a key may
+// begin with a dot, which excludes ".." and leaves such names for unfinished files.
 func checkKey(key string) error {
 	if len(key) > maxKey || !keyRE.MatchString(key) || longRE.MatchString(key) {
 		return fmt.Errorf("%.600q is no key of a store: it is made of letters, digits and _.@=+- in parts between slashes, none of which begins with a dot or is longer than %d", key, maxPart)
@@ -26,7 +25,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// checkSize refuses what is too large for a value.
+// checkSize rejects values that are too large.
 func checkSize(key string, data []byte) error {
 	if len(data) > MaxBytes {
 		return fmt.Errorf("%s: %d bytes: %w", key, len(data), errTooLarge)

@@ -18,24 +18,24 @@ import (
 
 // Opener opens the buckets of one kind and understands their errors.
 type Opener interface {
-	// OpenBucketURL opens the bucket that u names. It need not reach it.
+	// OpenBucketURL opens the bucket that u names. It need not connect to it.
 	blob.BucketURLOpener
-	// Kind says what an error of such a bucket means.
+	// Kind classifies an error of such a bucket.
 	Kind(err error) Kind
-	// Credentials names the variables of the environment from which credentials
-	// for such a bucket may come.
+	// Credentials returns the environment variables that may hold credentials for
+	// such a bucket.
 	Credentials() []string
 }
 
-// Options are those of Open.
+// Options configures Open.
 type Options struct {
 	// Openers are the kinds of buckets that can be opened, by the scheme of
-	// their URLs. The schemes file and mem are always there.
+	// their URLs. The schemes file and mem are always supported.
 	Openers map[string]Opener
 }
 
-// CheckURL tells whether a URL names a bucket that can be opened, and which
-// variables may hold the credentials for it. It opens nothing; a directory is no
+// CheckURL checks that a URL names a bucket, not a directory, that can be opened, and
+// returns the variables that may hold the credentials for it. It does not open the
 // bucket. The error is a fault of class Usage.
 func CheckURL(rawURL string, opts Options) (credentials []string, err error) {
 	u, _, err := parse(rawURL)
@@ -49,7 +49,7 @@ func CheckURL(rawURL string, opts Options) (credentials []string, err error) {
 	return opener.Credentials(), nil
 }
 
-// bucket is what opens the bucket that u names.
+// bucket returns the opener for the bucket that u names.
 func (o Options) bucket(u *url.URL) (Opener, error) {
 	opener, ok := o.Openers[u.Scheme]
 	switch {
@@ -61,7 +61,7 @@ func (o Options) bucket(u *url.URL) (Opener, error) {
 	return opener, nil
 }
 
-// Below is a bucket's URL with all keys below name.
+// Below returns a bucket's URL with all keys below name.
 func Below(rawURL, name string) (string, error) {
 	u, prefix, err := parse(rawURL)
 	if err == nil {
@@ -78,18 +78,18 @@ func Below(rawURL, name string) (string, error) {
 
 // Open opens the store that a URL names:
 //
-//	file:///directory                   made if it is not there
+//	file:///directory                   created if it does not exist
 //	mem://                              a new one, for tests
 //	s3://bucket?region=…&prefix=a/b     and others of opts.Openers
 //
-// The parameter prefix is that of all keys. Whether a bucket answers is for Check
-// to find out. The error is a fault of class Usage when the URL is wrong.
+// The parameter prefix is prepended to all keys. Open does not check whether a bucket
+// can be reached; Check does. If the URL is wrong the error is a fault of class Usage.
 func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	u, prefix, err := parse(rawURL)
 	if err != nil {
 		return nil, badURL(rawURL, opts, err)
 	}
-	s := &Store{prefix: prefix, limit: answerLimit, location: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")}
+	s := &Store{prefix: prefix, limit: operationLimit, location: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")}
 	switch u.Scheme {
 	case "file":
 		err = s.openDirectory(u, opts)
@@ -122,7 +122,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// parse splits a URL and takes its prefix out.
+// parse parses a URL and separates its prefix.
 func parse(raw string) (*url.URL, string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -170,7 +170,7 @@ func badURL(raw string, opts Options, err error) error {
 	if len(schemes) > 0 {
 		fix += " or " + strings.Join(schemes, "://, ") + "://bucket?prefix=…"
 	}
-	// No more than the scheme: the rest may hold a credential.
+	// Only the scheme is shown, as the rest may contain a credential.
 	scheme, _, _ := strings.Cut(raw, ":")
 	return &fault.Fault{Code: CodeURL, Class: fault.Usage, Op: fmt.Sprintf("understand the store's URL (%.20s:…)", scheme),
 		Err: errors.New(clean(err.Error())), Fix: fix + "; docs/state.md lists the parameters"}

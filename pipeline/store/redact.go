@@ -10,7 +10,7 @@ import (
 
 var userInfo = regexp.MustCompile(`://[^/\s@"']+@`)
 
-// SecretVariables are those of the environment from which the SDKs take secrets.
+// SecretVariables returns the environment variables from which the SDKs read secrets.
 func SecretVariables() []string {
 	return []string{
 		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
@@ -18,7 +18,7 @@ func SecretVariables() []string {
 	}
 }
 
-// clean takes credentials out of the text of an error.
+// clean removes credentials from the text of an error.
 func clean(text string) string {
 	for _, name := range SecretVariables() {
 		if v := os.Getenv(name); len(v) >= 4 {

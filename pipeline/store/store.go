@@ -1,6 +1,6 @@
-// Package store keeps a deployment's state as values under keys, in a directory
-// or in a bucket of S3, Azure or Google Cloud, all through one interface. A value
-// is there completely or not at all, whatever is killed while it is written.
+// Package store stores a deployment's state as values under keys, in a directory or in
+// a bucket of S3, Azure or Google Cloud, all through one interface. Values are written
+// atomically, even if the writer is killed.
 package store
 
 import (
@@ -16,21 +16,21 @@ import (
 // MaxBytes is the largest value that is written or read.
 const MaxBytes = 64 << 20
 
-// answerLimit is how long one operation may take.
-const answerLimit = 30 * time.Second
+// operationLimit is how long one operation may take.
+const operationLimit = 30 * time.Second
 
-// ErrExists says that there is a value already where one was to be created.
+// ErrExists means that a value that was to be created exists already.
 var ErrExists = errors.New("it exists already")
 
-// errSlow is the cause of an operation's context when answerLimit passed.
+// errSlow is the cause of an operation's context once operationLimit has passed.
 var errSlow = errors.New("no answer in time")
 
 // Store is a set of values, each under a key such as "journal/a.b.json". It is
 // safe for concurrent use, and by any number of processes at the same time.
 //
-// Every error is a fault with a code, except where a method says fs.ErrNotExist
-// or ErrExists, the cause of a context that has ended, and a key or value that no
-// store takes. No error holds a credential.
+// Every error is a fault with a code, except for fs.ErrNotExist and ErrExists where a
+// method documents them, the cause of a context that has ended, and errors about an
+// invalid key or value. No error contains a credential.
 type Store struct {
 	b        backend
 	prefix   string // of all keys: empty, or it ends with a slash
@@ -39,35 +39,35 @@ type Store struct {
 	limit    time.Duration
 }
 
-// backend is where values are. Its keys are complete and valid.
+// backend stores the values. Keys passed to it are complete and valid.
 type backend interface {
 	reader
 	writer
 }
 
 type reader interface {
-	// get fails with fs.ErrNotExist when there is no value.
+	// get fails with fs.ErrNotExist if there is no value.
 	get(ctx context.Context, key string) ([]byte, error)
-	// list gives the keys that begin with prefix, in any order, and nothing
-	// that a writer has not finished.
+	// list returns the keys that begin with prefix, in any order, without
+	// unfinished values.
 	list(ctx context.Context, prefix string) ([]string, error)
 }
 
 type writer interface {
-	// put replaces the value, or with ifAbsent fails with ErrExists when there
-	// is one. Both are atomic.
+	// put creates or replaces the value; with ifAbsent it fails with ErrExists if
+	// there is one. Both are atomic.
 	put(ctx context.Context, key string, data []byte, ifAbsent bool) error
-	// remove does nothing when there is no value.
+	// remove does nothing if there is no value.
 	remove(ctx context.Context, key string) error
 }
 
-// Location is the store's URL without parameters.
+// Location returns the store's URL without parameters.
 func (s *Store) Location() string { return s.location }
 
-// Local tells whether the store never leaves this machine: a directory, or memory.
+// Local reports whether the store is on this machine: a directory, or memory.
 func (s *Store) Local() bool { return s.local }
 
-// Sub is the part of the store whose keys begin with prefix and a slash.
+// Sub returns the part of the store whose keys begin with prefix followed by a slash.
 func (s *Store) Sub(prefix string) (*Store, error) {
 	if err := checkKey(prefix); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Store) Sub(prefix string) (*Store, error) {
 	return &sub, nil
 }
 
-// Get returns a value. Without one the error is fs.ErrNotExist.
+// Get returns a value. The error is fs.ErrNotExist if there is none.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	var data []byte
 	err := s.do(ctx, "read", key, func(ctx context.Context) (err error) {
@@ -88,9 +88,9 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// Put replaces a value or makes it. When it returns nil, the value survives a
-// crash of the machine; when it fails or does not return, there is the old value
-// or the new one.
+// Put creates or replaces a value. Once it returns nil, the value survives a crash of
+// the machine; if it fails or does not return, the store holds the old value or the new
+// one.
 func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 	if err := checkSize(key, data); err != nil {
 		return err
@@ -98,9 +98,9 @@ func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 	return s.do(ctx, "write", key, func(ctx context.Context) error { return s.b.put(ctx, s.prefix+key, data, false) })
 }
 
-// Create makes a value that is not there yet; of several callers one succeeds,
-// and the others get ErrExists. A caller whose first request was answered by
-// nobody may find what it made itself: values should tell who made them.
+// Create creates a value that does not exist yet; of several callers one succeeds and
+// the others get ErrExists. A caller whose request is retried after a lost reply may
+// find its own value, so values should identify their writer.
 func (s *Store) Create(ctx context.Context, key string, data []byte) error {
 	if err := checkSize(key, data); err != nil {
 		return err
@@ -108,13 +108,13 @@ func (s *Store) Create(ctx context.Context, key string, data []byte) error {
 	return s.do(ctx, "create", key, func(ctx context.Context) error { return s.b.put(ctx, s.prefix+key, data, true) })
 }
 
-// Delete removes a value; there need not be one.
+// Delete removes a value if it exists.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	return s.do(ctx, "delete", key, func(ctx context.Context) error { return s.b.remove(ctx, s.prefix+key) })
 }
 
-// List gives the keys that begin with prefix, sorted. An empty prefix is that of
-// all. Files and objects with names that are no keys are left out.
+// List returns the keys that begin with prefix, sorted. An empty prefix matches all.
+// Files and objects whose names are not valid keys are left out.
 func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	var keys []string
 	err := s.do(ctx, "list", prefix+"x", func(ctx context.Context) error {
@@ -133,14 +133,14 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// Check tells whether the store can be reached and read, as a preflight does. It
+// Check returns a fault of class Preflight if the store cannot be reached and read. It
 // changes nothing.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.List(ctx, "check/none")
 	return Preflight(err)
 }
 
-// Close lets go of connections. No part of the store may be used afterwards.
+// Close closes connections. No part of the store may be used afterwards.
 func (s *Store) Close() error {
 	c, ok := s.b.(io.Closer)
 	if !ok {
@@ -152,8 +152,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// do runs one operation with its time limit and turns its error into the one
-// that the caller gets.
+// do runs one operation with a time limit and converts its error for the caller.
 func (s *Store) do(ctx context.Context, verb, key string, f func(context.Context) error) error {
 	if err := checkKey(key); err != nil {
 		return err

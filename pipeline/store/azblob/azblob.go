@@ -24,9 +24,9 @@ import (
 // Azure's default credential looks.
 type Opener struct{}
 
-// OpenBucketURL opens the container that u names. It reaches nothing.
+// OpenBucketURL opens the container that u names, without connecting to it.
 func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
-	// The token goes wherever requests go: the URL must not say where.
+	// The token is sent wherever requests go, so the URL must not choose the account.
 	if os.Getenv("AZURE_STORAGE_SAS_TOKEN") != "" && u.RawQuery != "" {
 		return nil, errors.New("with AZURE_STORAGE_SAS_TOKEN the account is given by variables, too, and not by parameters of the URL")
 	}
@@ -37,7 +37,7 @@ func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, erro
 	return o.OpenBucketURL(ctx, u)
 }
 
-// Kind says what an error of a container means.
+// Kind classifies an error of a container.
 func (Opener) Kind(err error) store.Kind {
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound):
@@ -54,14 +54,14 @@ func (Opener) Kind(err error) store.Kind {
 		(r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden) {
 		return store.Refused
 	}
-	// The types of credentials that are not found, or not taken, are internal.
+	// The SDK's error types for missing or rejected credentials are internal.
 	if strings.Contains(err.Error(), "DefaultAzureCredential") {
 		return store.Refused
 	}
 	return store.Other
 }
 
-// Credentials names the variables that may hold credentials.
+// Credentials returns the variables that may hold credentials.
 func (Opener) Credentials() []string {
 	return []string{
 		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",

@@ -1,5 +1,5 @@
-// Package conformance tests what every kind of store promises. A store on a
-// server is tested against the server.
+// Package conformance tests the contract of every kind of store. A store on a server
+// is tested against the server.
 package conformance
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Suite says how the stores under test are made.
+// Suite describes the stores under test.
 type Suite struct {
-	// Open returns a store that holds nothing.
+	// Open returns an empty store.
 	Open func(t *testing.T) *store.Store
-	// Again opens the same store a second time, as another process does; nil
-	// when there is no second way to it.
+	// Again opens the same store a second time, as another process would; nil if
+	// that is not possible.
 	Again func(t *testing.T, first *store.Store) *store.Store
-	// Many is how many values the test of long lists makes; 0 is 1,100, which
-	// is more than a page of any server's.
+	// Many is how many values the test of long lists writes; 0 is 1,100, which is
+	// more than a page of any server.
 	Many int
 }
 
@@ -304,7 +304,7 @@ func cancelled(t *testing.T, s Suite) {
 
 func seenByAnother(t *testing.T, s Suite) {
 	if s.Again == nil {
-		t.Skip("there is no second way to this store")
+		t.Skip("this store cannot be opened a second time")
 	}
 	st := s.Open(t)
 	other := s.Again(t, st)

@@ -19,12 +19,12 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Contest is a race of many for one lock, each of which adds one to a counter
-// under it.
+// Contest is a race of many contenders for one lock, each of which increments a
+// counter while holding it.
 type Contest struct {
-	// Store returns what a contender keeps the lock in.
+	// Store returns the store that a contender accesses the lock through.
 	Store func(contender int) lock.Store
-	// Counter is where the counter is.
+	// Counter holds the counter.
 	Counter    *store.Store
 	Contenders int // 0 is 50
 	Options    lock.Options
@@ -32,7 +32,7 @@ type Contest struct {
 	Pause time.Duration
 	// Work is how long it holds the lock.
 	Work time.Duration
-	// Tolerated are errors after which a contender tries again; nil is none.
+	// Tolerated reports whether a contender tries again after an error; nil: never.
 	Tolerated func(error) bool
 }
 
@@ -76,7 +76,8 @@ func Contend(t *testing.T, c Contest) {
 	require.Equal(t, strconv.Itoa(c.Contenders), string(data), "increments")
 }
 
-// increment adds one under the lock that ctx is of, and tells whether it did.
+// increment adds one to the counter, with the context of the lock, and reports whether
+// it did.
 func (c Contest) increment(ctx context.Context, inside *atomic.Int32) (bool, error) {
 	if n := inside.Add(1); n != 1 {
 		return false, fmt.Errorf("%d hold the lock at once", n)

@@ -23,10 +23,10 @@ import (
 // credentials.
 type Opener struct{}
 
-// errCredentials says that there are none.
+// errCredentials means that no credentials were found.
 var errCredentials = errors.New("no application default credentials")
 
-// OpenBucketURL opens the bucket that u names. It does not reach it.
+// OpenBucketURL opens the bucket that u names, without connecting to it.
 func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	if u.Query().Get("anonymous") == "true" {
 		return (&gcsblob.URLOpener{}).OpenBucketURL(ctx, u)
@@ -42,7 +42,7 @@ func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, erro
 	return (&gcsblob.URLOpener{Client: client}).OpenBucketURL(ctx, u)
 }
 
-// Kind says what an error of a bucket means.
+// Kind classifies an error of a bucket.
 func (Opener) Kind(err error) store.Kind {
 	switch {
 	case errors.Is(err, storage.ErrObjectNotExist):
@@ -64,11 +64,11 @@ func (Opener) Kind(err error) store.Kind {
 		case http.StatusConflict:
 			return store.Busy
 		case http.StatusNotFound:
-			return store.NoBucket // a client turns that of an object into ErrObjectNotExist
+			return store.NoBucket // for an object the client returns ErrObjectNotExist
 		}
 	}
 	return store.Other
 }
 
-// Credentials names the variables that may hold credentials; the variable names a file.
+// Credentials returns the variable that may name a file with credentials.
 func (Opener) Credentials() []string { return []string{"GOOGLE_APPLICATION_CREDENTIALS"} }

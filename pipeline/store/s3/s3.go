@@ -20,24 +20,24 @@ import (
 // profile. Credentials come from the AWS SDK's usual places.
 type Opener struct{}
 
-// OpenBucketURL opens the bucket that u names. It reaches nothing, unless the
-// credentials have to be fetched.
+// OpenBucketURL opens the bucket that u names. It makes no requests unless credentials
+// have to be fetched.
 func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	return new(s3blob.URLOpener).OpenBucketURL(ctx, u)
 }
 
-// apiError is what the SDK's errors of an answer are.
+// apiError is implemented by the SDK's errors for responses of the API.
 type apiError interface{ ErrorCode() string }
 
-// response is what those that came over HTTP are.
+// response is implemented by the SDK's errors for HTTP responses.
 type response interface{ HTTPStatusCode() int }
 
-// Kind says what an error of a bucket means.
+// Kind classifies an error of a bucket.
 func (Opener) Kind(err error) store.Kind {
 	var api apiError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
-		case "NoSuchKey", "NotFound": // the latter of a HEAD, which has no more to say
+		case "NoSuchKey", "NotFound": // the latter for HEAD, whose response has no body
 			return store.Absent
 		case "PreconditionFailed":
 			return store.Exists
@@ -54,14 +54,14 @@ func (Opener) Kind(err error) store.Kind {
 	if errors.As(err, &r) && (r.HTTPStatusCode() == http.StatusUnauthorized || r.HTTPStatusCode() == http.StatusForbidden) {
 		return store.Refused
 	}
-	// The SDK has no type for credentials that it does not find.
+	// The SDK has no error type for missing credentials.
 	if strings.Contains(err.Error(), "get credentials:") || strings.Contains(err.Error(), "failed to refresh cached credentials") {
 		return store.Refused
 	}
 	return store.Other
 }
 
-// Credentials names the variables that may hold credentials.
+// Credentials returns the variables that may hold credentials.
 func (Opener) Credentials() []string {
 	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 }

@@ -1,5 +1,5 @@
-// Package seal wraps records so that one that is incomplete, was altered or is
-// something else is noticed. It keeps nothing secret.
+// Package seal wraps records so that incomplete, altered or foreign ones are detected.
+// It does not encrypt.
 package seal
 
 import (
@@ -11,16 +11,16 @@ import (
 	"fmt"
 )
 
-// Reason says why bytes hold no usable record.
+// Reason is why data is not a usable record.
 type Reason string
 
 // The reasons.
 const (
 	Torn    Reason = "torn"    // incomplete or altered
-	Foreign Reason = "foreign" // a record of something else, or of a program that writes other records
+	Foreign Reason = "foreign" // a record of another kind or version
 )
 
-// Error says that bytes hold no usable record.
+// Error reports that data is not a usable record.
 type Error struct {
 	Reason Reason
 	Err    error
@@ -31,7 +31,7 @@ func (e *Error) Error() string { return fmt.Sprintf("it is %s: %v", e.Reason, e.
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// envelope is what is stored. The checksum is over the bytes of Record.
+// envelope is the stored form of a record. The checksum covers the bytes of Record.
 type envelope struct {
 	Kind    string          `json:"kind"`
 	Version int             `json:"version"`
@@ -39,7 +39,7 @@ type envelope struct {
 	Record  json.RawMessage `json:"record"`
 }
 
-// Seal encodes a record of a kind, in the version of its format.
+// Seal encodes a record of the given kind and version.
 func Seal(kind string, version int, record any) ([]byte, error) {
 	body, err := json.Marshal(record)
 	if err != nil {
@@ -53,8 +53,8 @@ func Seal(kind string, version int, record any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Open decodes what Seal made of a record of the same kind and version. The error
-// is an *Error, and record must not be used.
+// Open decodes a record that Seal encoded with the same kind and version. The error is
+// an *Error, after which record must not be used.
 func Open(data []byte, kind string, version int, record any) error {
 	var env envelope
 	if err := json.Unmarshal(data, &env); err != nil {

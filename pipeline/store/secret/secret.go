@@ -1,6 +1,6 @@
-// Package secret keeps secrets in a deployment's store, encrypted with age: what
-// must live between steps and is no Kubernetes Secret. Whoever can read the store
-// learns their names and about how long they are.
+// Package secret stores secrets in a deployment's store, encrypted with age: those that
+// steps share and that are not Kubernetes Secrets. Anyone who can read the store can
+// see their names and approximate lengths.
 package secret
 
 import (
@@ -23,18 +23,17 @@ import (
 
 // The codes of faults of secrets.
 const (
-	// CodeWrongKey: a secret in the store was encrypted with another key than
-	// the one that was given.
+	// CodeWrongKey: a secret in the store was encrypted with a different key.
 	CodeWrongKey fault.Code = "SEC-001"
-	// CodeBadKey: the key of the deployment's secrets cannot be understood, or
-	// none was given for a store in a bucket.
+	// CodeBadKey: the key of the deployment's secrets is not valid, or none was
+	// given for a store in a bucket.
 	CodeBadKey fault.Code = "SEC-002"
-	// CodeDamaged: what is stored as a secret was altered, is incomplete, or is
-	// another secret.
+	// CodeDamaged: a stored secret was altered, is incomplete, or is a different
+	// secret.
 	CodeDamaged fault.Code = "SEC-003"
 )
 
-// Keys, and what seals the records inside of the encryption.
+// Keys, and the kind and version with which the encrypted records are sealed.
 const (
 	prefix  = "secrets/"
 	suffix  = ".age"
@@ -42,16 +41,16 @@ const (
 	version = 1
 )
 
-// KeyFile is the key under which LocalKey keeps a deployment's key.
+// KeyFile is where in the store LocalKey stores a deployment's key.
 const KeyFile = prefix + "identity"
 
-// Key encrypts and decrypts secrets: an identity of age.
+// Key encrypts and decrypts secrets. It is an age identity.
 type Key struct {
 	identity  age.Identity
 	recipient age.Recipient
 }
 
-// NewKey makes a key, and returns also the text that ParseKey takes.
+// NewKey generates a key and returns it together with the text that ParseKey reads.
 func NewKey() (*Key, redact.Value, error) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -80,16 +79,16 @@ func ParseKey(text redact.Value) (*Key, error) {
 	return nil, badKey(fmt.Errorf("it is an identity of type %T", ids[0]))
 }
 
-// local is what LocalKey needs of a store.
+// local is the part of a store that LocalKey needs.
 type local interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Create(ctx context.Context, key string, data []byte) error
 	Local() bool
 }
 
-// LocalKey returns the key that is kept in s itself, and makes it if there is
-// none; of several that make it at once all get the same. s must be local: such a
-// key protects what is copied out of the store, and nothing else.
+// LocalKey returns the key that is stored in s itself, generating it if there is none;
+// concurrent callers get the same key. s must be local. Such a key only protects
+// secrets that are copied out of the store.
 func LocalKey(ctx context.Context, s local) (*Key, error) {
 	if !s.Local() {
 		return nil, badKey(errors.New("none was given, and in a bucket it would lie beside what it protects"))
@@ -111,7 +110,7 @@ func LocalKey(ctx context.Context, s local) (*Key, error) {
 	return key, err
 }
 
-// Store is what a vault needs of a store.
+// Store is the part of a store that a vault needs.
 type Store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, data []byte) error
@@ -124,17 +123,17 @@ type Vault struct {
 	key   *Key
 }
 
-// Open returns the vault in s. It touches nothing.
+// Open returns the vault in s. It does not access s.
 func Open(s Store, key *Key) *Vault { return &Vault{s, key} }
 
-// record is what is encrypted: age says that a secret is whole, the name that it
-// is the one that was asked for.
+// record is the plaintext of a secret. age detects that a secret is incomplete, and the
+// name that it was swapped with another.
 type record struct {
 	Name  string `json:"name"`
 	Value []byte `json:"value"`
 }
 
-// Put replaces a secret or makes it.
+// Put creates or replaces a secret.
 func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error {
 	plain, err := seal.Seal(kind, version, record{name, value.Reveal()})
 	if err != nil {
@@ -154,7 +153,7 @@ func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error 
 	return v.store.Put(ctx, prefix+name+suffix, out.Bytes())
 }
 
-// Get returns a secret. Without one the error is fs.ErrNotExist.
+// Get returns a secret. The error is fs.ErrNotExist if there is none.
 func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
 	data, err := v.store.Get(ctx, prefix+name+suffix)
 	if err != nil {
@@ -182,7 +181,7 @@ func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
 	return redact.New(rec.Value), nil
 }
 
-// Names are those of the secrets in the vault, sorted.
+// Names returns the names of the secrets in the vault, sorted.
 func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	keys, err := v.store.List(ctx, prefix)
 	if err != nil {
@@ -198,7 +197,7 @@ func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Check tells whether the vault's key is that of the secrets in it.
+// Check returns an error if the vault's key cannot decrypt the secrets in it.
 func (v *Vault) Check(ctx context.Context) error {
 	names, err := v.Names(ctx)
 	if err != nil || len(names) == 0 {
@@ -211,7 +210,7 @@ func (v *Vault) Check(ctx context.Context) error {
 	return err
 }
 
-// Missing is the fault of a key that was not given, and why there must be one.
+// Missing returns the fault for a key that was not given; err is why one is needed.
 func Missing(err error) error { return badKey(err) }
 
 func badKey(err error) error {
@@ -219,7 +218,7 @@ func badKey(err error) error {
 		Fix: "make one with age-keygen, keep it, and " + giveKey}
 }
 
-// giveKey says how a run gets the key.
+// giveKey is the part of a remedy that explains how to pass the key to a run.
 const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"file:PATH\"), or give --state-key"
 
 func damaged(name string, err error) error {
