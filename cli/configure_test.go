@@ -26,7 +26,7 @@ func kept(t *testing.T) string {
 			t.Setenv(name, "")
 		}
 	}
-	for _, f := range answers.NewSchema(config.Describe(program().Providers.Settings()), nil).Fields("") {
+	for _, f := range answers.NewSchema(config.Describe(program().Providers.Sections()), nil).Fields("") {
 		for _, name := range f.SuggestedBy {
 			t.Setenv(name, "")
 		}
@@ -169,7 +169,7 @@ func TestConfigureRefuses(t *testing.T) {
 
 func TestConfigureBeginsWithARun(t *testing.T) {
 	kept(t)
-	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: blue, domain: a.example, scale: 100}\n"), config.Options{})
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: blue, domain: a.example, scale: 100}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), cfg.Canonical(), 0o600))
@@ -188,7 +188,7 @@ func TestConfigureBeginsWithARun(t *testing.T) {
 	for _, from := range []string{dir, pack} {
 		code, out, errs := slipway("configure", "--file", from, "--output", "-")
 		require.Zero(t, code, errs)
-		again, err := config.Load([]byte(out), config.Options{})
+		again, err := config.Load([]byte(out), config.Options{DefaultProvider: "local"})
 		require.NoError(t, err)
 		require.Equal(t, string(cfg.Canonical()), string(again.Canonical()))
 		require.Contains(t, out, "global:\n  name: blue\n")

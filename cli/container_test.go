@@ -86,7 +86,9 @@ func TestVerify_nothingHolds(t *testing.T) {
 	fsys, err := reference.Release(config.Default().Platform.Release)
 	require.NoError(t, err)
 	require.NoError(t, os.CopyFS(release, fsys))
-	text, err := json.Marshal(contract.Plan{Run: "r2", Config: config.Default().Canonical(), Images: "sha256:1", Release: "sha256:2"})
+	cfg := config.Default()
+	cfg.Provider = "local"
+	text, err := json.Marshal(contract.Plan{Run: "r2", Config: cfg.Canonical(), Images: "sha256:1", Release: "sha256:2"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))
 

@@ -41,7 +41,7 @@ func (o *envOptions) run(_ context.Context, io console.Streams, _ []string) erro
 	if err != nil {
 		return err
 	}
-	all, err := variables(cfg, config.Describe(o.source.Providers.Settings()))
+	all, err := variables(cfg, config.Describe(o.source.Providers.Sections()))
 	if err != nil {
 		return err
 	}

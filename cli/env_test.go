@@ -82,9 +82,9 @@ export SLIPWAY_CONFIG_TLS_MODE='self-signed'
 
 // Every value in effect is there, as slipway config explain shows it.
 func TestVariablesAreTheEffectiveValues(t *testing.T) {
-	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nsmtp: {host: mail.example.com, from: a@example.com}\nlocal: {ports: [80]}\n"), config.Options{})
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nsmtp: {host: mail.example.com, from: a@example.com}\nlocal: {ports: [80]}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	all, err := variables(cfg, config.Describe(program().Providers.Settings()))
+	all, err := variables(cfg, config.Describe(program().Providers.Sections()))
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, v := range all.set {

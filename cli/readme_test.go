@@ -25,7 +25,7 @@ func TestReadmesWayToABrowser(t *testing.T) {
 	found := regexp.MustCompile(`printf '(apiVersion: slipway\.sh/v1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(readme)
 	require.NotNil(t, found)
 	registry := program().Providers
-	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), config.Options{Providers: registry.Names(), Section: registry.Validate})
+	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), registry.Options())
 	require.NoError(t, err)
 	ports := local.Provider{}.Node(providers.Deployment{Section: cfg.Section("local")}).Ports
 

@@ -44,7 +44,7 @@ func TestHooks(t *testing.T) {
   - name: remove
     after: infrastructure/terraform-destroy
     run: ["true"]
-`), config.Options{Steps: steps})
+`), config.Options{DefaultProvider: "local", Steps: steps})
 	require.NoError(t, err)
 	require.Equal(t, []config.Hook{
 		{
@@ -77,7 +77,7 @@ func TestHooks(t *testing.T) {
 	require.Equal(t, "workflow", at)
 	require.False(t, before)
 
-	again, err := config.Load(c.Canonical(), config.Options{})
+	again, err := config.Load(c.Canonical(), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	require.Equal(t, c.Hooks, again.Hooks)
 }
@@ -117,7 +117,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
   - name: nowhere
     script: "true"
     nam: x
-`), config.Options{Steps: steps})
+`), config.Options{DefaultProvider: "local", Steps: steps})
 	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeInvalid})
 	var got []string
 	for _, p := range config.Problems(err) {
@@ -161,7 +161,7 @@ func TestHooks_aroundConfiguring(t *testing.T) {
   - {name: check, before: workflow, workflows: [configure], run: [x]}
   - {name: both, after: workflow, workflows: [install, configure], run: [x]}
   - {name: other, after: workflow, run: [x]}
-`), config.Options{Steps: steps})
+`), config.Options{DefaultProvider: "local", Steps: steps})
 	require.NoError(t, err)
 	for workflow, want := range map[string][]string{
 		config.Configure: {"check", "both"}, config.Install: {"both", "other"}, config.Destroy: {"other"},
@@ -177,7 +177,7 @@ func TestHooks_aroundConfiguring(t *testing.T) {
   - {name: step, before: orchestrator/sync, workflows: [configure], run: [x]}
   - {name: each, after: "*", workflows: [install, configure], run: [x]}
   - {name: unknown, before: orchestrator/sync, workflows: [configure, upgrade], run: [x]}
-`), config.Options{Steps: steps})
+`), config.Options{DefaultProvider: "local", Steps: steps})
 	var got []string
 	for _, p := range config.Problems(err) {
 		got = append(got, p.String())
@@ -192,22 +192,22 @@ func TestHooks_aroundConfiguring(t *testing.T) {
 
 func TestHooks_stepsOfTheProvider(t *testing.T) {
 	text := v1("hooks:\n  - {name: a, before: no/such, run: [x]}\n  - {name: b, after: everything, run: [x]}\n")
-	_, err := config.Load(text, config.Options{})
+	_, err := config.Load(text, config.Options{DefaultProvider: "local"})
 	require.Len(t, config.Problems(err), 1, "without the steps, only what cannot be the name of one: %v", err)
 	require.ErrorContains(t, err, `line 3: hooks[1].after: got "everything", want a step (stage/name), "*" for each step, or workflow`)
 
-	_, err = config.Load(text, config.Options{Steps: steps})
+	_, err = config.Load(text, config.Options{DefaultProvider: "local", Steps: steps})
 	require.Len(t, config.Problems(err), 2, "%v", err)
 
 	broken := func(string, json.RawMessage) (map[string][]string, error) { return nil, errors.New("no root") }
-	_, err = config.Load(text, config.Options{Steps: broken})
+	_, err = config.Load(text, config.Options{DefaultProvider: "local", Steps: broken})
 	require.EqualError(t, err, "list the steps of provider local: no root")
-	_, err = config.Load(nil, config.Options{Steps: broken})
+	_, err = config.Load(nil, config.Options{DefaultProvider: "local", Steps: broken})
 	require.NoError(t, err, "without hooks nobody asks")
 
 	bad := func(string, json.RawMessage) []config.Problem {
 		return []config.Problem{{Field: "ports", Want: "ports"}}
 	}
-	_, err = config.Load(text, config.Options{Steps: broken, Section: bad})
+	_, err = config.Load(text, config.Options{DefaultProvider: "local", Steps: broken, Section: bad})
 	require.ErrorContains(t, err, "local.ports", "the steps of an invalid section are not known")
 }

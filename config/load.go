@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,9 +64,10 @@ type Options struct {
 	// what is wrong with such a URL. Nil: anything goes.
 	Stores map[string][]string
 	Store  func(url string) error
-	// Providers are the names of the providers that can be chosen; the known
-	// names when empty.
+	// Providers are the names of the providers that can be chosen; any when empty.
 	Providers []string
+	// DefaultProvider is the one of a file that names none.
+	DefaultProvider string
 	// Section validates the section of the chosen provider. The fields of the
 	// problems that it returns are relative to the section; Load completes them
 	// with lines. Nil: every section is valid.
@@ -76,15 +78,10 @@ type Options struct {
 	Steps func(provider string, section json.RawMessage) (map[string][]string, error)
 }
 
-// Known are the names of the providers that a config may name. A program may
-// offer fewer, or others.
-func Known() []string { return []string{"local", "onprem", "aws", "azure"} }
-
-// Default is the config of an empty file.
+// Default is the config of an empty file, without a provider.
 func Default() *Config {
 	return &Config{
 		APIVersion: APIVersion,
-		Provider:   "local",
 		Global:     Global{Name: "slipway", Domain: "slipway.test", Scale: 50},
 		TLS:        TLS{Mode: SelfSigned},
 		Platform:   Platform{Release: "1.0.0"},
@@ -120,15 +117,16 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if len(changes) > 0 && opts.Migrated != nil {
 		opts.Migrated(changes)
 	}
-	providers := opts.Providers
-	if len(providers) == 0 {
-		providers = Known()
-	}
 	c := Default()
+	c.Provider = opts.DefaultProvider
+	providers := opts.Providers
+	if name := cmp.Or(doc.Text("provider"), opts.DefaultProvider); len(providers) == 0 && name != "" {
+		providers = []string{name}
+	}
 	if opts.Env != nil {
 		doc.Interpolate(opts.Env)
 	}
-	sections, more := doc.Decode(c, slices.Compact(slices.Sorted(slices.Values(append(Known(), providers...))))...)
+	sections, more := doc.Decode(c, providers...)
 	c.sections, c.doc, c.expanded, c.flags = sections, doc, doc.Expanded(), map[string]string{}
 	if opts.Name != "" {
 		c.Global.Name, c.flags["global.name"] = opts.Name, "--name"

@@ -63,7 +63,7 @@ aws: {region: eu-central-1}
 func v1(text string) []byte { return []byte(text + "\napiVersion: slipway.sh/v1\n") }
 
 func TestLoad_full(t *testing.T) {
-	c, err := config.Load([]byte(full), config.Options{Providers: []string{"local"}})
+	c, err := config.Load([]byte(full), config.Options{DefaultProvider: "local", Providers: []string{"local", "aws"}})
 	require.NoError(t, err)
 	require.Equal(t, "blue-2", c.Global.Name)
 	require.Equal(t, "ops@example.com", c.Global.Admin.Email)
@@ -83,10 +83,11 @@ func TestLoad_full(t *testing.T) {
 
 func TestLoad_emptyMeansDefaults(t *testing.T) {
 	for _, text := range []string{"", "\n\n", "# nothing\n", "---\n", "null\n", "{}", "apiVersion: slipway.sh/v1", "apiVersion: slipway.sh/v1\nglobal:\nproxy:\n"} {
-		c, err := config.Load([]byte(text), config.Options{})
+		c, err := config.Load([]byte(text), config.Options{DefaultProvider: "local"})
 		require.NoError(t, err, "%q", text)
 		want := config.Default()
 		want.Global.Admin.Email = "admin@slipway.test"
+		want.Provider = "local"
 		require.Equal(t, string(want.Canonical()), string(c.Canonical()), "%q", text)
 		require.False(t, c.ReleaseIsPath())
 	}
@@ -121,7 +122,7 @@ smtp: {host: "https://mail", port: 99999, from: nobody, tls: maybe, username: me
 observability: {endpoint: "https://me:hunter2@metrics", ca: x, password: "env:X"}
 state: {key: "vault:x"}
 `
-	_, err := config.Load(v1(text), config.Options{File: "slipway.yaml", Providers: []string{"local", "moon"}})
+	_, err := config.Load(v1(text), config.Options{DefaultProvider: "local", File: "slipway.yaml", Providers: []string{"local", "moon"}})
 	require.Error(t, err)
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-001"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
@@ -168,8 +169,7 @@ func TestLoad_oneProblem(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"name ends with hyphen":  {"global: {name: a-}", `line 1: global.name: got "a-", want`},
 		"name of 16":             {"global: {name: abcdefghijklmnop}", `global.name: got "abcdefghijklmnop"`},
-		"known, not registered":  {"provider: aws", `provider: got "aws", want local or onprem (this program has no provider aws)`},
-		"unknown provider":       {"provider: mars", `provider: got "mars", want local or onprem`},
+		"unknown provider":       {"provider: mars", `provider: got "mars", want aws, azure, local or onprem`},
 		"mail":                   {"global: {admin: {email: Ops <ops@example.com>}}", `global.admin.email: got "Ops <ops@example.com>"`},
 		"unknown scale":          {"global: {scale: 51}", `global.scale: got 51, want 50, 100, 500 or 1000`},
 		"scale as text":          {"global: {scale: huge}", `global.scale: got text, want 50, 100, 500 or 1000`},
@@ -202,7 +202,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"metrics without an URL": {"observability: {username: a}", "observability.username: got a value, want none without observability.endpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Load(v1(c.text), config.Options{Providers: []string{"local", "onprem"}})
+			_, err := config.Load(v1(c.text), config.Options{DefaultProvider: "local", Providers: []string{"aws", "azure", "local", "onprem"}})
 			require.ErrorContains(t, err, c.want)
 			require.Len(t, config.Problems(err), 1, "%v", err)
 			require.ErrorIs(t, err, &fault.Fault{Code: config.CodeInvalid})
@@ -219,7 +219,7 @@ func TestLoad_noConfig(t *testing.T) {
 		"version: two":             `line 1: version: got "two", want apiVersion: slipway.sh/v1`,
 		"apiVersion: [slipway/v1]": `apiVersion`,
 	} {
-		_, err := config.Load([]byte(text), config.Options{})
+		_, err := config.Load([]byte(text), config.Options{DefaultProvider: "local"})
 		require.ErrorContains(t, err, want)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 	}
@@ -235,26 +235,26 @@ func TestLoad_environment(t *testing.T) {
 proxy: {http: "http://${PROXY}:3128", https: "http://${EMPTY:-other}:1"}
 hooks: [{name: a, before: workflow, script: 'echo ${PROXY} $$'}]
 `)
-	c, err := config.Load(text, config.Options{Env: lookup})
+	c, err := config.Load(text, config.Options{DefaultProvider: "local", Env: lookup})
 	require.NoError(t, err)
 	require.Equal(t, "ci.example.com", c.Global.Domain)
 	require.Equal(t, "ops@example.com", c.Global.Admin.Email)
 	require.Equal(t, config.Proxy{HTTP: "http://proxy.example.com:3128", HTTPS: "http://other:1"}, c.Proxy)
 	require.Equal(t, "echo ${PROXY} $$", c.Hooks[0].Script, "a script is the shell's")
 
-	_, err = config.Load(v1("global:\n  domain: ${NONE}.${EMPTY}\nplatform: {release: './$$x/${NONE:-}'}"), config.Options{Env: lookup})
+	_, err = config.Load(v1("global:\n  domain: ${NONE}.${EMPTY}\nplatform: {release: './$$x/${NONE:-}'}"), config.Options{DefaultProvider: "local", Env: lookup})
 	require.Len(t, config.Problems(err), 1)
 	require.ErrorContains(t, err, "line 2: global.domain: got ${NONE}, ${EMPTY}, want the environment variables NONE, EMPTY set, or defaults: ${NONE:-value}")
-	c, err = config.Load(v1("platform: {release: './$$x/${NONE:-}'}"), config.Options{Env: lookup})
+	c, err = config.Load(v1("platform: {release: './$$x/${NONE:-}'}"), config.Options{DefaultProvider: "local", Env: lookup})
 	require.NoError(t, err)
 	require.Equal(t, "./$x/", c.Platform.Release)
-	again, err := config.Load(c.Canonical(), config.Options{})
+	again, err := config.Load(c.Canonical(), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	require.Equal(t, "./$x/", again.Platform.Release, "it is not looked at twice")
 }
 
 func TestLoad_newer(t *testing.T) {
-	_, err := config.Load([]byte("apiVersion: slipway.sh/v2\nunheardOf: true"), config.Options{File: "new.yaml"})
+	_, err := config.Load([]byte("apiVersion: slipway.sh/v2\nunheardOf: true"), config.Options{DefaultProvider: "local", File: "new.yaml"})
 	require.EqualError(t, err, `read new.yaml: the file has apiVersion "slipway.sh/v2", this program knows slipway.sh/v1alpha1, slipway.sh/v1beta1 or slipway.sh/v1`)
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-002"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
@@ -274,7 +274,7 @@ func TestLoad_section(t *testing.T) {
 		}
 		return problems
 	}
-	_, err := config.Load(v1("tls: {}\nlocal:\n  cpus: many\n  memry: 4Gi\nglobal: {scale: 7}"), config.Options{Section: check})
+	_, err := config.Load(v1("tls: {}\nlocal:\n  cpus: many\n  memry: 4Gi\nglobal: {scale: 7}"), config.Options{DefaultProvider: "local", Section: check})
 	var got []string
 	for _, p := range config.Problems(err) {
 		got = append(got, p.String())
@@ -284,7 +284,7 @@ func TestLoad_section(t *testing.T) {
 		`line 4: local.memry: got an unknown field, want "memory"`,
 		"line 5: global.scale: got 7, want 50, 100, 500 or 1000",
 	}, got)
-	_, err = config.Load(v1("local: {memory: 4Gi}"), config.Options{Section: check})
+	_, err = config.Load(v1("local: {memory: 4Gi}"), config.Options{DefaultProvider: "local", Section: check})
 	require.NoError(t, err)
 }
 
@@ -297,28 +297,28 @@ func TestLoad_givenTLS(t *testing.T) {
 		"env:TLS_KEY": "env://TLS_KEY", "file:/run/keys/tls.pem": "file:///run/keys/tls.pem",
 		"'cmd:pass show tls'": "cmd://pass show tls", "vault:infra/tls.key": "vault://infra/tls.key", "op:infra/tls/key": "op://infra/tls/key",
 	} {
-		c, err := config.Load(text(key), config.Options{})
+		c, err := config.Load(text(key), config.Options{DefaultProvider: "local"})
 		require.NoError(t, err)
 		require.Equal(t, uri, c.TLS.Key.URI())
 	}
 	for _, key := range []string{"vault:x", "op:x/y", "'cmd:'", "env:1A", "'file:'", "just-text", "'env:A B'"} {
-		_, err := config.Load(text(key), config.Options{})
+		_, err := config.Load(text(key), config.Options{DefaultProvider: "local"})
 		require.ErrorContains(t, err, "line 3: tls.key: got something else")
 	}
-	_, err := config.Load(v1("tls: {mode: given}"), config.Options{})
+	_, err := config.Load(v1("tls: {mode: given}"), config.Options{DefaultProvider: "local"})
 	require.ErrorContains(t, err, "tls.certificate: got nothing")
 	require.ErrorContains(t, err, "tls.key: got nothing")
 }
 
 func TestCanonical(t *testing.T) {
-	a, err := config.Load(v1("global: {scale: 50, name: one}\nlocal: {b: 1, a: [x]}"), config.Options{})
+	a, err := config.Load(v1("global: {scale: 50, name: one}\nlocal: {b: 1, a: [x]}"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	b, err := config.Load(v1("global:\n  name: one # same\nlocal:\n  a:\n  - x\n  b: 1\n"), config.Options{})
+	b, err := config.Load(v1("global:\n  name: one # same\nlocal:\n  a:\n  - x\n  b: 1\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	require.Equal(t, string(a.Canonical()), string(b.Canonical()))
 	require.Equal(t, a.Digest(), b.Digest())
 	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, a.Digest())
-	c, err := config.Load(v1("global: {name: one}\nlocal: {b: 2, a: [x]}"), config.Options{})
+	c, err := config.Load(v1("global: {name: one}\nlocal: {b: 2, a: [x]}"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	require.NotEqual(t, a.Digest(), c.Digest())
 	js, err := json.Marshal(a)
@@ -343,19 +343,19 @@ func FuzzLoad(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := config.Load(data, config.Options{})
+		c, err := config.Load(data, config.Options{DefaultProvider: "local"})
 		if err != nil {
 			require.True(t, bytes.HasPrefix([]byte(err.Error()), []byte("read the configuration: ")))
 			require.Equal(t, fault.Usage, fault.ClassOf(err))
 			return
 		}
-		again, err := config.Load(c.Canonical(), config.Options{})
+		again, err := config.Load(c.Canonical(), config.Options{DefaultProvider: "local"})
 		require.NoError(t, err, "%s", c.Canonical())
 		require.Equal(t, string(c.Canonical()), string(again.Canonical()))
 
 		current, changes, err := config.Migrate(data, "slipway.yaml")
 		require.NoError(t, err)
-		again, err = config.Load(current, config.Options{Migrated: func([]migrate.Change) {
+		again, err = config.Load(current, config.Options{DefaultProvider: "local", Migrated: func([]migrate.Change) {
 			require.Fail(t, "migrated again", "%s", current)
 		}})
 		require.NoError(t, err, "%s", current)

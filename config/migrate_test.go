@@ -15,13 +15,13 @@ import (
 
 // The default of every older version is the default of this one.
 func TestAMigratedDefaultIsTheDefault(t *testing.T) {
-	want, err := config.Load(nil, config.Options{})
+	want, err := config.Load(nil, config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	for _, version := range migrate.Versions() {
 		text, err := os.ReadFile(filepath.Join("migrate/testdata/default." + strings.TrimPrefix(version, "slipway.sh/") + ".yaml"))
 		require.NoError(t, err)
 		var told []migrate.Change
-		got, err := config.Load(text, config.Options{Migrated: func(c []migrate.Change) { told = c }})
+		got, err := config.Load(text, config.Options{DefaultProvider: "local", Migrated: func(c []migrate.Change) { told = c }})
 		require.NoError(t, err)
 		require.Equal(t, string(want.Canonical()), string(got.Canonical()), version)
 		require.Equal(t, version != config.APIVersion, len(told) > 0)
@@ -39,7 +39,7 @@ func TestAMigratedDefaultIsTheDefault(t *testing.T) {
 func TestProblemsOfAnOlderFileHaveItsLines(t *testing.T) {
 	text, err := os.ReadFile("migrate/testdata/odd.v1alpha1.yaml")
 	require.NoError(t, err)
-	_, err = config.Load(text, config.Options{})
+	_, err = config.Load(text, config.Options{DefaultProvider: "local", Providers: []string{"aws", "azure", "local", "onprem"}})
 	var got []string
 	for _, p := range config.Problems(err) {
 		got = append(got, p.String())

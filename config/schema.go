@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,10 +13,26 @@ import (
 // SchemaID is the address that names the schema of this version.
 const SchemaID = "https://slipway.sh/schema/config-v1.json"
 
-// Schema is the JSON schema of the user's file, for editors. sections are the
-// providers' settings by name, each a struct with its defaults in it. Load checks
-// more than a schema can say.
-func Schema(sections map[string]any) ([]byte, error) {
+// Section describes the section of a provider.
+type Section struct {
+	Name     string
+	Settings any // a struct with the defaults in it and the JSON schema in its tags
+	// Summary says in a few words what the provider is, for who chooses one.
+	Summary string
+	// Private says that nobody else reaches the platform, so that the default domain
+	// will do.
+	Private bool
+}
+
+// Extensions of the schema, for slipway configure.
+const (
+	SummaryExtension = "x-summary" // Section.Summary
+	PrivateExtension = "x-private" // Section.Private
+)
+
+// Schema is the JSON schema of the user's file, for editors. The first of sections is
+// the default provider's. Load checks more than a schema can say.
+func Schema(sections []Section) ([]byte, error) {
 	b, err := json.MarshalIndent(Describe(sections), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the config's schema: %w", err)
@@ -26,17 +41,27 @@ func Schema(sections map[string]any) ([]byte, error) {
 }
 
 // Describe is what Schema encodes.
-func Describe(sections map[string]any) *jsonschema.Schema {
-	s := reflected(*Default(), func(s *jsonschema.Schema) {
+func Describe(sections []Section) *jsonschema.Schema {
+	c := Default()
+	if len(sections) > 0 {
+		c.Provider = sections[0].Name
+	}
+	s := reflected(*c, func(s *jsonschema.Schema) {
 		s.ID = SchemaID
 		s.Title = "Slipway configuration"
 		s.Description = "A deployment of a platform: what is installed, and where."
 	})
 	provider, _ := s.Properties.Get("provider")
-	for _, name := range slices.Sorted(maps.Keys(sections)) {
-		provider.Enum = append(provider.Enum, name)
-		s.Properties.Set(name, reflected(sections[name], func(s *jsonschema.Schema) {
-			s.Description = "Settings of the provider " + name + "."
+	for _, section := range slices.SortedFunc(slices.Values(sections), func(a, b Section) int { return strings.Compare(a.Name, b.Name) }) {
+		provider.Enum = append(provider.Enum, section.Name)
+		s.Properties.Set(section.Name, reflected(section.Settings, func(s *jsonschema.Schema) {
+			s.Description = "Settings of the provider " + section.Name + "."
+			if section.Summary != "" {
+				extra(s, SummaryExtension, section.Summary)
+			}
+			if section.Private {
+				extra(s, PrivateExtension, true)
+			}
 		}))
 	}
 	return s

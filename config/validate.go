@@ -59,12 +59,8 @@ func match(l *document.List, field, value string, re *regexp.Regexp, want string
 func (c *Config) problems(providers []string, opts Options) []Problem {
 	l := new(document.List)
 	match(l, "global.name", c.Global.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
-	if !slices.Contains(providers, c.Provider) {
-		want := document.OneOf(providers...)
-		if slices.Contains(Known(), c.Provider) {
-			want += " (this program has no provider " + c.Provider + ")"
-		}
-		l.Add("provider", document.Quote(c.Provider), want)
+	if len(providers) > 0 && !slices.Contains(providers, c.Provider) {
+		l.Add("provider", document.Quote(c.Provider), document.OneOf(providers...))
 	}
 	if n := len(c.Global.Domain); n > maxDomain {
 		l.Add("global.domain", fmt.Sprintf("a domain of %d characters", n), fmt.Sprintf("at most %d, so that the names of apps fit before it", maxDomain))

@@ -34,7 +34,7 @@ func TestVariable(t *testing.T) {
 // Every field of every provider has a variable of its own, and none that means
 // something else.
 func TestVariablesAreUnique(t *testing.T) {
-	text, err := config.Schema(registry.All().Settings())
+	text, err := config.Schema(registry.All().Sections())
 	require.NoError(t, err)
 	var schema jsonschema.Schema
 	require.NoError(t, json.Unmarshal(text, &schema))

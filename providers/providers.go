@@ -32,6 +32,12 @@ type Section interface {
 	Validate(section json.RawMessage) []config.Problem
 }
 
+// Describer is a Section that says more about itself to who chooses a provider.
+type Describer interface {
+	// Describe fills in what s has beside the name and the settings.
+	Describe(s *config.Section)
+}
+
 // Provider is a place to install to.
 type Provider interface {
 	Section
@@ -114,9 +120,10 @@ const CodeNoInstall fault.Code = "PRV-002"
 // and is safe for concurrent use.
 type Registry struct {
 	byName map[string]Section
+	order  []string // their names as they were registered
 }
 
-// NewRegistry returns a registry of the given providers. It panics when two have
+// NewRegistry returns a registry of the given providers, of which the first is the default. It panics when two have
 // the same name or one has none: a mistake in the composition root.
 func NewRegistry(list ...Section) *Registry {
 	r := &Registry{byName: make(map[string]Section, len(list))}
@@ -129,6 +136,7 @@ func NewRegistry(list ...Section) *Registry {
 			panic("provider " + name + " is registered twice")
 		}
 		r.byName[name] = p
+		r.order = append(r.order, name)
 	}
 	return r
 }
@@ -158,19 +166,28 @@ func (r *Registry) Get(name string) (Provider, error) {
 // Names returns the names of the providers that can be configured, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
 
-// Settings are the settings of all providers by name, for config.Schema.
-func (r *Registry) Settings() map[string]any {
-	out := make(map[string]any, len(r.byName))
-	for name, s := range r.byName {
-		out[name] = s.Settings()
+// Options are those of config.Load that the providers decide. The first of the registry is
+// the default.
+func (r *Registry) Options() config.Options {
+	return config.Options{Providers: r.Names(), DefaultProvider: r.order[0], Section: r.validate}
+}
+
+// Sections describe the providers for config.Schema, the default one first.
+func (r *Registry) Sections() []config.Section {
+	out := make([]config.Section, len(r.order))
+	for i, name := range r.order {
+		out[i] = config.Section{Name: name, Settings: r.byName[name].Settings()}
+		if d, ok := r.byName[name].(Describer); ok {
+			d.Describe(&out[i])
+		}
 	}
 	return out
 }
 
-// Validate is for config.Options.Section: it has the named provider check its
+// validate has the named provider check its
 // section. An unknown provider has no problems here: the config's own validation
 // reports it.
-func (r *Registry) Validate(provider string, section json.RawMessage) []config.Problem {
+func (r *Registry) validate(provider string, section json.RawMessage) []config.Problem {
 	p, ok := r.byName[provider]
 	if !ok {
 		return nil

@@ -40,6 +40,6 @@ func TestDuplicateAndNamelessProvidersPanic(t *testing.T) {
 
 func TestValidateAsksTheNamedProvider(t *testing.T) {
 	r := providers.NewRegistry(named("a"), named("b"))
-	require.Equal(t, "b", r.Validate("b", nil)[0].Want)
-	require.Empty(t, r.Validate("c", nil))
+	require.Equal(t, "b", r.Options().Section("b", nil)[0].Want)
+	require.Empty(t, r.Options().Section("c", nil))
 }

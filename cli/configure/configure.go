@@ -89,7 +89,7 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 
 // describe is the schema of configurations.
 func (c *Command) describe() *jsonschema.Schema {
-	return config.Describe(c.source.Providers.Settings())
+	return config.Describe(c.source.Providers.Sections())
 }
 
 // Run does it, with the hooks around it: those before of the configuration that there

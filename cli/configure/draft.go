@@ -128,7 +128,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 	}
 	provider := first.Draft.Get("provider")
 	if provider == "" {
-		provider = config.Default().Provider
+		provider = plain.DefaultProvider()
 	}
 	s, err := c.start(schema, components, fragment)
 	if err != nil {

@@ -19,7 +19,7 @@ func schema(t *testing.T, settings string) *answers.Schema {
 	if settings != "" {
 		own = []byte(settings)
 	}
-	return answers.NewSchema(config.Describe(registry.All().Settings()), own)
+	return answers.NewSchema(config.Describe(registry.All().Sections()), own)
 }
 
 func draft(t *testing.T, s *answers.Schema, text string) *answers.Draft {
@@ -42,7 +42,7 @@ func file(t *testing.T, d *answers.Draft) string {
 // check loads a file as a program does.
 func check(text []byte) []config.Problem {
 	all := registry.All()
-	_, err := config.Load(text, config.Options{Providers: all.Names(), Section: all.Validate})
+	_, err := config.Load(text, all.Options())
 	return config.Problems(err)
 }
 
@@ -207,7 +207,7 @@ proxy:
 func TestTheConfigurationOfARunIsMadeReadable(t *testing.T) {
 	s := schema(t, "")
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: blue}\nsmtp: {host: a.example, from: a@b.example, username: \"$${x}\", password: \"env:X\"}\nlocal: {ports: [80]}\nplatform: {components: {web: {values: {a: \"\", b: {}, c: []}}}}\nhooks: [{name: tell, after: workflow, script: \"a\\nb\\n\", env: {EMPTY: \"\"}}]\n"),
-		config.Options{Env: func(string) (string, bool) { return "", false }})
+		config.Options{DefaultProvider: "local", Env: func(string) (string, bool) { return "", false }})
 	require.NoError(t, err)
 	readable, err := answers.Readable(s, cfg.Canonical())
 	require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestTheConfigurationOfARunIsMadeReadable(t *testing.T) {
 	require.Contains(t, text, "username: $${x}")
 	require.NotContains(t, text, "state: ")
 	require.NotContains(t, text, "email: \"\"")
-	again, err := config.Load([]byte(text), config.Options{Env: func(string) (string, bool) { return "", false }})
+	again, err := config.Load([]byte(text), config.Options{DefaultProvider: "local", Env: func(string) (string, bool) { return "", false }})
 	require.NoError(t, err)
 	require.Equal(t, string(cfg.Canonical()), string(again.Canonical()), "it is the same configuration")
 }

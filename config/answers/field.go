@@ -88,6 +88,17 @@ func (s *Schema) Help(path string) string {
 	return ""
 }
 
+// extension is the value of an extension of a section's schema; nil when it has none.
+func (s *Schema) extension(section, name string) any {
+	if at, _, _ := s.find(section); at != nil {
+		return at.Extras[name]
+	}
+	return nil
+}
+
+// DefaultProvider is the provider of a configuration that names none.
+func (s *Schema) DefaultProvider() string { return s.question("provider").Default }
+
 // find is the schema at a path, and whether its mapping requires it. The problem of
 // an unknown one names the nearest.
 func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong *config.Problem) {

@@ -188,7 +188,7 @@ func (v *Interview) Try(pages []Page, answers map[string]string, q Question) *co
 func (v *Interview) must(d *Draft, path string) bool {
 	provider := d.Get("provider")
 	if provider == "" {
-		provider = config.Default().Provider
+		provider = v.Schema.DefaultProvider()
 	}
 	return slices.ContainsFunc(v.Schema.Must(provider), func(f Field) bool { return f.Path == path })
 }

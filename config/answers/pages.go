@@ -98,16 +98,12 @@ func (s *Schema) First() []Page {
 	provider := s.question("provider")
 	for i := range provider.Choices {
 		o := &provider.Choices[i]
-		o.Label = o.Answer + providerNote(o.Answer)
+		o.Label = o.Answer
+		if summary, ok := s.extension(o.Answer, config.SummaryExtension).(string); ok {
+			o.Label += ": " + summary
+		}
 	}
 	return []Page{{Title: "What is installed, and where", Questions: []Question{provider, s.question("platform.release")}}}
-}
-
-func providerNote(name string) string {
-	if name == "local" {
-		return ": a Kubernetes that Slipway runs itself, on this machine"
-	}
-	return ""
 }
 
 // Rest are the questions for a provider and the components of a platform.
@@ -169,8 +165,8 @@ func (s *Schema) page(title, section string) Page {
 func (s *Schema) Must(provider string) []Field {
 	var out []Field
 	for _, path := range []string{"global.name", "global.domain", "global.scale"} {
-		if path == "global.domain" && provider == "local" {
-			continue // a domain that nobody else has
+		if path == "global.domain" && s.extension(provider, config.PrivateExtension) == true {
+			continue
 		}
 		out = append(out, s.question(path).Field)
 	}

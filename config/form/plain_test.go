@@ -19,12 +19,12 @@ import (
 func interview(t *testing.T) *answers.Interview {
 	t.Helper()
 	all := registry.All()
-	s := answers.NewSchema(config.Describe(all.Settings()), nil)
+	s := answers.NewSchema(config.Describe(all.Sections()), nil)
 	d, err := answers.NewDraft(s, nil)
 	require.NoError(t, err)
 	return &answers.Interview{Schema: s, Draft: d, Given: map[string]bool{}, Components: []answers.Component{{Name: "guestbook", On: true}, {Name: "toolbox"}},
 		Check: func(text []byte) []config.Problem {
-			_, err := config.Load(text, config.Options{Providers: all.Names(), Section: all.Validate})
+			_, err := config.Load(text, all.Options())
 			return config.Problems(err)
 		}}
 }

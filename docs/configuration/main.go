@@ -44,11 +44,11 @@ func write(dir string) error {
 
 // generate makes the files.
 func generate() (map[string][]byte, error) {
-	text, err := config.Schema(registry.All().Settings())
+	text, err := config.Schema(registry.All().Sections())
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{schemaFile: text, pageFile: page(config.Describe(registry.All().Settings()))}, nil
+	return map[string][]byte{schemaFile: text, pageFile: page(config.Describe(registry.All().Sections()))}, nil
 }
 
 const intro = `# The configuration

@@ -57,7 +57,7 @@ func (f field) name() string {
 // fields are all fields of a schema, the sections too.
 func fields(t *testing.T) []field {
 	t.Helper()
-	text, err := config.Schema(registry.All().Settings())
+	text, err := config.Schema(registry.All().Sections())
 	require.NoError(t, err)
 	var s jsonschema.Schema
 	require.NoError(t, json.Unmarshal(text, &s))
@@ -114,7 +114,7 @@ func (f field) nested(value any) map[string]any {
 	if f.path[0] != "apiVersion" {
 		file["apiVersion"] = config.APIVersion
 	}
-	if _, section := registry.All().Settings()[f.path[0]]; section {
+	if slices.Contains(registry.All().Names(), f.path[0]) {
 		file["provider"] = f.path[0]
 	}
 	return file
@@ -126,7 +126,7 @@ func load(t *testing.T, file map[string]any) []string {
 	text, err := yaml.Marshal(file)
 	require.NoError(t, err)
 	providers := registry.All()
-	_, err = config.Load(text, config.Options{Providers: providers.Names(), Section: providers.Validate})
+	_, err = config.Load(text, providers.Options())
 	var names []string
 	for _, p := range config.Problems(err) {
 		names = append(names, p.Field)

@@ -108,6 +108,11 @@ func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {
 // Settings are the defaults: no port, no mirror.
 func (Provider) Settings() any { return Settings{} }
 
+// Describe says what the provider is.
+func (Provider) Describe(s *config.Section) {
+	s.Summary, s.Private = "a Kubernetes that Slipway runs itself, on this machine", true
+}
+
 // Requirements are what the node needs of the machine.
 func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 	p := config.ProfileOf(d.Scale)

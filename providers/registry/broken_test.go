@@ -63,20 +63,20 @@ func told(t *testing.T, name string, text []byte) string {
 		"CI_DOMAIN": "ci.example.com", "CI_NAME": "ci", "CI_REGION": "eu-central-1", "CI_USER": "somebody",
 		"CI_SECRET": canary + " " + canary, "EMPTY": "",
 	}
-	_, err := config.Load(text, config.Options{
-		File: name, Providers: registry.All().Names(), Section: registry.All().Validate,
-		Env: func(name string) (string, bool) {
-			value, ok := env[name]
-			return value, ok
-		},
-		Stores: map[string][]string{"s3": {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}},
-		Store: func(url string) error {
-			if url != "s3://bucket" {
-				return errors.New("there is no such bucket")
-			}
-			return nil
-		},
-	})
+	opts := registry.All().Options()
+	opts.File = name
+	opts.Env = func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	}
+	opts.Stores = map[string][]string{"s3": {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}}
+	opts.Store = func(url string) error {
+		if url != "s3://bucket" {
+			return errors.New("there is no such bucket")
+		}
+		return nil
+	}
+	_, err := config.Load(text, opts)
 	f, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, fault.Usage, f.Class)

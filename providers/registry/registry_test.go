@@ -41,7 +41,7 @@ func TestSections(t *testing.T) {
 		{"local", `{}`, ""},
 		{"local", `{"ports":[0]}`, "ports[0]"},
 	} {
-		problems := registry.All().Validate(c.provider, json.RawMessage(c.section))
+		problems := registry.All().Options().Section(c.provider, json.RawMessage(c.section))
 		if c.field == "" {
 			require.Empty(t, problems, c.section)
 			continue

@@ -50,7 +50,9 @@ func (v *Verify) Run(ctx context.Context, planFile, resultFile string, screen io
 // perform carries out plan and writes to screen how far it is.
 func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writer) (contract.Verified, error) {
 	var found contract.Verified
-	cfg, err := config.Load(plan.Config, config.Options{File: "the plan", Providers: v.Providers.Names(), Section: v.Providers.Validate})
+	opts := v.Providers.Options()
+	opts.File = "the plan"
+	cfg, err := config.Load(plan.Config, opts)
 	if err != nil {
 		return found, err
 	}

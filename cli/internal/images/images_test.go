@@ -57,7 +57,7 @@ func TestTheRegistryIsTheMostExplicitOne(t *testing.T) {
 
 func TestARegistryOnTheEnginesMachineNeedsAnAddressForTheNode(t *testing.T) {
 	load := func(text string) *config.Config {
-		cfg, err := config.Load([]byte(text), config.Options{Providers: []string{"local"}})
+		cfg, err := config.Load([]byte(text), config.Options{DefaultProvider: "local"})
 		require.NoError(t, err)
 		return cfg
 	}

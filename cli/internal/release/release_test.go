@@ -17,7 +17,7 @@ import (
 // TestAReleaseThatTheModuleCannotSee: the configuration names a directory on the
 // machine that calls; only a flag hands one over.
 func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
-	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: ./mine}\n"), config.Options{Providers: []string{"local"}})
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: ./mine}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	release := func() *fault.Fault {
 		err := new(Flags).Open(t.Context(), cfg, filepath.Clean, false, &conductor.Options{})

@@ -118,7 +118,9 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 	if s.Stored { // and so it has that name, or should
 		name = ""
 	}
-	opts := config.Options{File: s.FileName(), Name: name, StateURL: s.State, Stores: map[string][]string{}, Env: os.LookupEnv, Migrated: migrated}
+	opts := s.Providers.Options()
+	opts.File, opts.Name, opts.StateURL, opts.Env, opts.Migrated = s.FileName(), name, s.State, os.LookupEnv, migrated
+	opts.Stores = map[string][]string{}
 	if module.Active() {
 		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
 	}
@@ -130,11 +132,8 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 		_, err := store.CheckURL(url, buckets)
 		return err
 	}
-	registry := s.Providers
-	opts.Providers = registry.Names()
-	opts.Section = registry.Validate
 	opts.Steps = func(name string, section json.RawMessage) (map[string][]string, error) {
-		provider, err := registry.Get(name)
+		provider, err := s.Providers.Get(name)
 		if errors.Is(err, &fault.Fault{Code: providers.CodeNoInstall}) {
 			return nil, nil // it has no steps yet
 		}
