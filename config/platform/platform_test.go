@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -182,6 +183,17 @@ func TestLoad_noFile(t *testing.T) {
 	}
 }
 
+func TestABootstrapComponentThatNothingInstallsIsRefused(t *testing.T) {
+	for _, third := range []string{
+		"{name: vault, kind: bootstrap, path: charts/gitea, namespace: demo}",
+		"{name: vault, kind: bootstrap, bundle: vault, namespace: demo}",
+		"{name: vault, kind: bootstrap, bundle: vault, namespace: argocd}",
+	} {
+		_, err := platform.Load(tree(strings.Replace(good, "links:\n", "  - "+third+"\nlinks:\n", 1)))
+		require.ErrorContains(t, err, `line 30: components[5].kind: got bootstrap for "vault", which nothing would install, want app`, third)
+	}
+}
+
 func TestLoad_upgradableFromItself(t *testing.T) {
 	_, err := platform.Load(tree(good + "\n"))
 	require.NoError(t, err)
@@ -308,8 +320,8 @@ func TestRelease_overrides(t *testing.T) {
 
 func TestLoad_givenSecrets(t *testing.T) {
 	key := func(key string) string {
-		return "apiVersion: slipway/v1\nname: a\nversion: 1.0.0\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: demo}\n" +
-			"namespaces: [{name: demo}]\nsecrets:\n- name: mail\n  namespace: demo\n  keys: [" + key + "]\n"
+		return "apiVersion: slipway/v1\nname: a\nversion: 1.0.0\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: argocd}\n" +
+			"namespaces: [{name: demo}, {name: argocd}]\nsecrets:\n- name: mail\n  namespace: demo\n  keys: [" + key + "]\n"
 	}
 	_, err := platform.Load(tree(key("{key: password, generate: given, from: smtp.password}")))
 	require.NoError(t, err)

@@ -138,12 +138,25 @@ func (v *validator) namespace(field, name string) {
 	}
 }
 
+// What Slipway installs itself, before Argo CD installs the rest.
+const (
+	gitServer     = "gitea"
+	argoNamespace = "argocd"
+)
+
+func isGitServer(c Component) bool { return c.Kind == Bootstrap && c.Name == gitServer && c.Bundle == "" }
+
+func isArgoCD(c Component) bool {
+	return c.Kind == Bootstrap && c.Namespace == argoNamespace && c.Bundle != ""
+}
+
 func (v *validator) components() {
 	all := v.r.Components
 	if len(all) == 0 {
 		v.Add("components", "nothing", "at least one component")
 	}
 	v.unique("components", len(all), func(i int) string { return all[i].Name })
+	argo := slices.IndexFunc(all, isArgoCD)
 	for i, c := range all {
 		field := fmt.Sprintf("components[%d]", i)
 		v.match(field+".name", c.Name, nameRE, "lower-case letters, digits and hyphens")
@@ -172,6 +185,9 @@ func (v *validator) components() {
 			v.Add(field+".path", document.Quote(c.Path), "a directory below "+v.r.GitOps+", the GitOps tree")
 		case c.Path == "" && c.Bundle == "":
 			v.Add(field+".path", "nothing", "the directory of the component's chart or manifests")
+		case c.Kind == Bootstrap && !isGitServer(c) && i != argo:
+			v.Add(field+".kind", fmt.Sprintf("bootstrap for %s, which nothing would install", document.Quote(c.Name)),
+				"app; bootstrap components are the chart "+gitServer+", and Argo CD as a folder of the bundle in the namespace "+argoNamespace)
 		}
 		if c.Path != "" {
 			v.directory(field+".path", c.Path)

@@ -24,6 +24,7 @@ const Name = "local"
 const (
 	Alias        = "cluster" // host name of the node among the steps
 	APIPort      = 6443      // Kubernetes API, HTTPS
+	healthPort   = 6444      // of the node itself, never published
 	StorageClass = "local-path"
 	// VolumesPath is where volumes are kept on the node: on its own disk, which
 	// lives as long as the deployment.
@@ -47,7 +48,7 @@ type Provider struct{}
 type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
 	// LoadBalancer on them are reached from outside of the run.
-	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's."`
+	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's; not 6444, which is the node's own."`
 	// RegistryMirror is the URL at which the node reaches the registry that images
 	// come from; empty is https:// and the registry's address.
 	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, where that is not https:// and the address in advanced.registry."`
@@ -75,6 +76,8 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "a TCP port, 1 to 65535"})
 		case p == APIPort:
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the API's"})
+		case p == healthPort:
+			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the node's own, for its health"})
 		case slices.Contains(s.Ports[:i], p):
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "each port once"})
 		}

@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Suite{
 		Provider: local.Provider{},
 		Valid:    []string{`{}`, `{"ports": [443, 8080]}`, `{"registryMirror": "http://192.0.2.1:5000/slipway"}`},
-		Invalid: []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`,
+		Invalid: []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"ports": [6444]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`,
 			`{"registryMirror": "registry:5000"}`, `{"registryMirror": "ftp://registry"}`, `{"registryMirror": "https://me:secret@registry"}`},
 	})
 }
