@@ -24,7 +24,7 @@ func newBundlePush() *cobra.Command {
 	var o bundlePushOptions
 	cmd := &cobra.Command{
 		Use: "push DIR --to host[:port]/path", Short: "Pushes a bundle to a registry, and writes the lock with its digests",
-		Args: oneBundle, RunE: run("stopping", o.run),
+		Args: takes(1, 1, "give the directory of one bundle"), RunE: run("stopping", o.run),
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
 	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
@@ -38,17 +38,12 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop)
 	defer release()
-	return push(ctx, io, publish.Options{Dir: args[0], To: o.to, PlainHTTP: o.plain}, o.lock)
-}
-
-func push(ctx context.Context, io console.Streams, o publish.Options, file string) error {
 	pins, err := lock.Load()
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
-	o.Lock, o.Observe = pins, pushPrinter(io.Err)
-	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", o.Dir, o.To)
-	pushed, err := publish.Push(ctx, o)
+	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", args[0], o.to)
+	pushed, err := publish.Push(ctx, publish.Options{Dir: args[0], To: o.to, PlainHTTP: o.plain, Lock: pins, Observe: pushPrinter(io.Err)})
 	if err != nil {
 		return err
 	}
@@ -56,10 +51,10 @@ func push(ctx context.Context, io console.Streams, o publish.Options, file strin
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(file, text, 0o644); err != nil {
+	if err := atomicfile.Write(o.lock, text, 0o644); err != nil {
 		return fmt.Errorf("write the lock: %w", err)
 	}
-	fmt.Fprintf(io.Out, "%s holds the digests; install with: slipway install --lock %s\n", file, file)
+	fmt.Fprintf(io.Out, "%s holds the digests; install with: slipway install --lock %s\n", o.lock, o.lock)
 	return nil
 }
 

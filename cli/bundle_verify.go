@@ -7,13 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 )
 
 func newBundleVerify() *cobra.Command {
 	return &cobra.Command{
-		Use: "verify DIR", Short: "Compares every file of a bundle with its index", Args: oneBundle,
+		Use: "verify DIR", Short: "Compares every file of a bundle with its index", Args: takes(1, 1, "give the directory of one bundle"),
 		RunE: run("stopping", func(ctx context.Context, io console.Streams, args []string) error {
 			if err := bundle.Verify(ctx, args[0]); err != nil {
 				return err
@@ -22,12 +21,4 @@ func newBundleVerify() *cobra.Command {
 			return err
 		}),
 	}
-}
-
-// oneBundle takes the directory of a bundle as the only argument.
-func oneBundle(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usage.Errorf("give the directory of one bundle")
-	}
-	return nil
 }

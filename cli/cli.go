@@ -147,3 +147,13 @@ func noArgs(_ *cobra.Command, args []string) error {
 	}
 	return usage.Errorf("unexpected argument %q", args[0])
 }
+
+// takes refuses fewer arguments than least and more than most, with these words.
+func takes(least, most int, otherwise string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usage.Errorf("%s", otherwise)
+		}
+		return nil
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -42,7 +41,7 @@ func newVerify(p *Program) *cobra.Command {
 	v := incontainer.Verify{Providers: p.Providers}
 	cmd := &cobra.Command{
 		Use: "verify PLAN RESULT", Hidden: true,
-		Args: exactly(2, "give: PLAN RESULT, two files"),
+		Args: takes(2, 2, "give: PLAN RESULT, two files"),
 		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
 			v.Steps = p.Steps(p.Stores)
 			return v.Run(ctx, args[0], args[1], io.Err)
@@ -76,7 +75,7 @@ func newState(p *Program) *cobra.Command {
 	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
 	sub := func(use string, least, most int, do func(ctx context.Context, io console.Streams, s *incontainer.State, args []string) error) *cobra.Command {
 		return &cobra.Command{
-			Use: use, Args: cobra.RangeArgs(least, most),
+			Use: use, Args: takes(least, most, "give: "+use),
 			RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
 				return incontainer.WithState(ctx, o.root, p.Stores, io.Err, func(s *incontainer.State) error {
 					return do(ctx, io, s, append(args, ""))
@@ -104,14 +103,4 @@ func newState(p *Program) *cobra.Command {
 			return s.Runs(ctx, args[0], o.deployment, args[1])
 		}),
 	)
-}
-
-// exactly takes so many arguments.
-func exactly(n int, otherwise string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage.Errorf("%s", otherwise)
-		}
-		return nil
-	}
 }

@@ -18,15 +18,12 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 
 func newExplain(*Program) *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CODE", Short: "Shows what an error code means and what to do", RunE: run("", explain),
+		Use: "explain CODE", Short: "Shows what an error code means and what to do", Args: takes(1, 1, "give one code, as an error shows it"), RunE: run("", explain),
 		ValidArgsFunction: once(errorCodes),
 	}
 }
 
 func explain(_ context.Context, io console.Streams, args []string) error {
-	if len(args) != 1 {
-		return usage.Errorf("give one code, as an error shows it")
-	}
 	code := strings.ToUpper(args[0])
 	entries := explanations()
 	if text, ok := entries[code]; ok {

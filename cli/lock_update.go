@@ -14,39 +14,38 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
+type lockUpdateOptions struct{ file, platform string }
+
 func newLockUpdate() *cobra.Command {
-	var file, platform string
+	var o lockUpdateOptions
 	cmd := &cobra.Command{
-		Use: "update", Short: "Looks for public origins that a lock.yaml does not have", Args: noArgs,
-		RunE: run("", func(ctx context.Context, io console.Streams, _ []string) error {
-			return updateLock(ctx, io, file, platform)
-		}),
+		Use: "update", Short: "Looks for public origins that a lock.yaml does not have", Args: noArgs, RunE: run("", o.run),
 	}
-	cmd.Flags().StringVar(&file, "file", "containers/lock/lock.yaml", "the lock.yaml to complete")
-	cmd.Flags().StringVar(&platform, "platform", "linux/amd64", "linux/amd64 or linux/arm64")
+	cmd.Flags().StringVar(&o.file, "file", "containers/lock/lock.yaml", "the lock.yaml to complete")
+	cmd.Flags().StringVar(&o.platform, "platform", "linux/amd64", "linux/amd64 or linux/arm64")
 	return cmd
 }
 
 // codeNoLock: there is no `lock.yaml` at that path.
 const codeNoLock fault.Code = "LCK-002"
 
-// updateLock enters what two public sources agree on, and says what it could not
+// run enters what two public sources agree on, and says what it could not
 // find out. The file changes only when something was found.
-func updateLock(ctx context.Context, io console.Streams, file, platform string) error {
-	text, err := os.ReadFile(file)
+func (o *lockUpdateOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	text, err := os.ReadFile(o.file)
 	if err != nil {
 		return &fault.Fault{Code: codeNoLock, Class: fault.Usage, Op: "read the lock", Err: err,
 			Fix: "give the path of a lock.yaml: slipway lock update --file containers/lock/lock.yaml"}
 	}
 	unusable := func(op string, err error) error {
-		return &fault.Fault{Code: lock.CodeFile, Class: fault.Usage, Op: op + " " + file, Err: err,
+		return &fault.Fault{Code: lock.CodeFile, Class: fault.Usage, Op: op + " " + o.file, Err: err,
 			Fix: "correct the file, or give another lock.yaml that you may write: slipway lock update --file PATH"}
 	}
 	pins, err := lock.Parse(text)
 	if err != nil {
 		return unusable("read", err)
 	}
-	findings, err := update.Public().Resolve(ctx, pins, platform)
+	findings, err := update.Public().Resolve(ctx, pins, o.platform)
 	if err != nil {
 		return err
 	}
@@ -60,14 +59,14 @@ func updateLock(ctx context.Context, io console.Streams, file, platform string) 
 		fmt.Fprintf(io.Out, "%s: %s %s\n", f.Name, f.Place, f.Digest)
 	}
 	if entered == 0 {
-		fmt.Fprintf(io.Out, "%s is left as it is\n", file)
+		fmt.Fprintf(io.Out, "%s is left as it is\n", o.file)
 		return nil
 	}
 	text, err = update.Enter(text, findings)
 	if err != nil {
 		return unusable("complete", err)
 	}
-	if err := atomicfile.Write(file, text, 0o644); err != nil {
+	if err := atomicfile.Write(o.file, text, 0o644); err != nil {
 		return unusable("write", err)
 	}
 	return nil

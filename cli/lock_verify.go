@@ -13,25 +13,24 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
+type lockVerifyOptions struct{ bundle string }
+
 func newLockVerify() *cobra.Command {
-	var dir string
-	cmd := &cobra.Command{
-		Use: "verify", Short: "Compares a bundle with the pins of this program", Args: noArgs,
-		RunE: run("", func(_ context.Context, io console.Streams, _ []string) error { return verifyLock(io, dir) }),
-	}
-	cmd.Flags().StringVar(&dir, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to compare with the lock (env SLIPWAY_BUNDLE)")
+	var o lockVerifyOptions
+	cmd := &cobra.Command{Use: "verify", Short: "Compares a bundle with the pins of this program", Args: noArgs, RunE: run("", o.run)}
+	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to compare with the lock (env SLIPWAY_BUNDLE)")
 	return cmd
 }
 
-func verifyLock(io console.Streams, dir string) error {
-	if dir == "" {
+func (o *lockVerifyOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	if o.bundle == "" {
 		return usage.Errorf("give --bundle DIR or set SLIPWAY_BUNDLE")
 	}
 	pins, err := lock.Load()
 	if err != nil {
 		return err
 	}
-	b, err := bundle.Read(dir)
+	b, err := bundle.Read(o.bundle)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -25,23 +24,11 @@ func newRuns(p *Program) *cobra.Command {
 	var o runsOptions
 	cmd := &cobra.Command{
 		Use: "runs", Short: "Lists the runs of a deployment, or shows one with every attempt at its steps",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("give nothing, or show and the id of a run")
-			}
-			return nil
-		},
-		RunE: run("", o.list),
+		Args: takes(0, 0, "give nothing, or show and the id of a run"), RunE: run("", o.list),
 	}
 	show := &cobra.Command{
 		Use: "show ID", Short: "Shows a run with every attempt at its steps",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage.Errorf("give the id of one run; slipway runs lists them")
-			}
-			return nil
-		},
-		RunE: run("", o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
+		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: run("", o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
 	}
 	addPersistentDeployment(cmd, p, &o.deployment)
 	o.format.addFlag(cmd.PersistentFlags())

@@ -42,6 +42,22 @@ and slipway use NAME. No secret belongs into it, only where it is.`
 // Command is `slipway configure`: a configuration is made of an earlier one, of answers
 // that were given, and of those that a person gives.
 type Command struct {
+	options
+	earlier
+	cmd          *cobra.Command
+	version      string
+	source       source.Source // checks what is made
+	images       images.Flags
+	secrets      secrets.Flags
+	releaseFlags release.Flags
+
+	asks     bool // a person answers
+	foreign  bool // the shell has variables of another deployment
+	complete bool // what was given is in the draft, also what only the platform knows
+}
+
+// options are the flags that no other command has.
+type options struct {
 	deployment string // name that the file is stored under
 	sets       []string
 	fragment   string // file with answers
@@ -51,21 +67,14 @@ type Command struct {
 	plain      bool // asks in lines
 	force      bool
 	next       string // what to do then, in place of the usual
+}
 
-	cmd          *cobra.Command
-	version      string
-	source       source.Source // checks what is made
-	images       images.Flags
-	secrets      secrets.Flags
-	releaseFlags release.Flags
-
-	base     []byte // the earlier configuration, of the current version; may be empty
-	from     string // where it is from
-	asks     bool   // a person answers
-	foreign  bool   // the shell has variables of another deployment
-	own      bool   // it is the one that is there already where the file is written
-	release  string // the platform release in it
-	complete bool   // what was given is in the draft, also what only the platform knows
+// earlier is the configuration to begin with.
+type earlier struct {
+	base    []byte // of the current version; may be empty
+	from    string // where it is from
+	own     bool   // it is the one that is there already where the file is written
+	release string // the platform release in it
 }
 
 // AddFlags declares the flags for cmd, of the program of this version.

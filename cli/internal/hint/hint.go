@@ -32,11 +32,16 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 				return found
 			}
 			rest := strings.TrimPrefix(found, program+" "+name)
+			if words := strings.Fields(rest); program == "slipway" && len(words) > 0 {
+				if below, _, err := other.Find(words[:1]); err == nil && below != other { // slipway config migrate
+					other, name, rest = below, name+" "+words[0], strings.TrimPrefix(rest, " "+words[0])
+				}
+			}
 			var before, after string // the function that dagger calls
 			for _, f := range given(set, stores, program) {
 				value := shell.Quote(f.value)
 				switch {
-				case lookup(other, f.name) == nil || has(found, f.name):
+				case other.Flag(f.name) == nil || has(found, f.name):
 				case f.name == "deployment" && has(found, "config"):
 					rest = strings.Replace(rest, "--config FILE", "--deployment "+value, 1)
 				case program == "slipway" || !slices.Contains(shared(), f.name):
@@ -103,12 +108,4 @@ func given(set *pflag.FlagSet, stores map[string]store.Opener, program string) [
 		out = append(out, option{name, value})
 	}
 	return out
-}
-
-// lookup finds a flag of a command, or of the commands above it.
-func lookup(cmd *cobra.Command, name string) *pflag.Flag {
-	if f := cmd.Flags().Lookup(name); f != nil {
-		return f
-	}
-	return cmd.PersistentFlags().Lookup(name)
 }
