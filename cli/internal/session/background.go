@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -45,7 +45,7 @@ func files(deployment string) (socket, log string, err error) {
 const codeBackground fault.Code = "DEP-006"
 
 // background starts a process that lends a session until slipway cluster --stop.
-func (s *Session) background(ctx context.Context, io console.Streams) (*keeper.Client, error) {
+func (s *Session) background(ctx context.Context, io console.Streams) (*lender.Client, error) {
 	socket, log, err := files(s.of.Deployment)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*keeper.C
 	}()
 	limit := time.After(lendLimit)
 	for {
-		found, err := keeper.Find(ctx, socket)
+		found, err := lender.Find(ctx, socket)
 		if found != nil {
 			return found, nil
 		}

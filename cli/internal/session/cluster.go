@@ -9,7 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -56,11 +56,11 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if err != nil {
 		return err
 	}
-	kept := keeper.Kept{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
+	kept := lender.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
 	if wait {
 		kept.Log = log
 	}
-	k, err := keeper.Keep(until, socket, kept, &s.log, func(ready func()) error {
+	k, err := lender.Lend(until, socket, kept, &s.log, func(ready func()) error {
 		err := c.Up(until, ready)
 		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
 			err = NoEngine(fmt.Errorf("it gave the cluster up: %w", err))
@@ -88,8 +88,8 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 }
 
 // watchEngine returns when the engine, or the cluster that was there, does not
-// answer any more, or the keeper can't be found; nil when ctx ends.
-func watchEngine(ctx context.Context, c *conductor.Conductor, k *keeper.Keeper) error {
+// answer any more, or the lender can't be found; nil when ctx ends.
+func watchEngine(ctx context.Context, c *conductor.Conductor, k *lender.Lender) error {
 	for {
 		select {
 		case <-time.After(pingEvery):
@@ -116,7 +116,7 @@ func Stop(ctx context.Context, out io.Writer, deployment string) error {
 	if err != nil {
 		return err
 	}
-	found, err := keeper.Find(ctx, socket)
+	found, err := lender.Find(ctx, socket)
 	switch {
 	case err != nil:
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/containers/lender"
 )
 
 // Lifetime says for how long a local cluster that a command starts is to run.
@@ -41,13 +41,13 @@ type Options struct {
 // Session is a session on the Dagger engine.
 type Session struct {
 	Client *dagger.Client
-	Joined *keeper.Client // of the process that owns the session; nil: this one does
+	Joined *lender.Client // of the process that owns the session; nil: this one does
 
 	of    Options
 	leave func()
 	ends  bool       // the session that was joined is to end with this process
 	own   *opened    // the session that this process lends; nil: none
-	log   keeper.Log // of that session
+	log   lender.Log // of that session
 }
 
 // Open connects to the engine: in the session in which the deployment's cluster runs
@@ -89,7 +89,7 @@ func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	if other, err := keeper.Find(ctx, socket); err != nil || other != nil {
+	if other, err := lender.Find(ctx, socket); err != nil || other != nil {
 		return nil, errors.Join(err, other.Already())
 	}
 	if s.own, err = openSession(ctx, io.MultiWriter(log, &s.log)); err != nil {
@@ -108,7 +108,7 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 		}
 		return nil, err
 	}
-	if s.Joined, err = keeper.Find(ctx, socket); err != nil {
+	if s.Joined, err = lender.Find(ctx, socket); err != nil {
 		return nil, err
 	}
 	if s.Joined == nil && s.of.Lifetime != Ends {
@@ -143,6 +143,6 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 }
 
 // enter lets the SDK connect to a session.
-func enter(s keeper.Session) error {
+func enter(s lender.Session) error {
 	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, s.Token))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
@@ -65,7 +65,7 @@ echo ended >&2
 	var log bytes.Buffer
 	s, err := openSession(t.Context(), &log)
 	require.NoError(t, err)
-	require.Equal(t, keeper.Session{Port: 4711, Token: "secret"}, s.Session)
+	require.Equal(t, lender.Session{Port: 4711, Token: "secret"}, s.Session)
 	s.end()
 	require.Equal(t, "connected: session --label dagger.io/sdk.name:go\nended\n", log.String())
 
@@ -122,7 +122,7 @@ func TestACommandJoinsAndLeavesASession(t *testing.T) {
 	require.NotEqual(t, socket, other)
 	require.Equal(t, "dev.log", filepath.Base(log))
 
-	k, err := keeper.Keep(t.Context(), socket, keeper.Kept{Deployment: "dev", Session: keeper.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(keeper.Log), nil)
+	k, err := lender.Lend(t.Context(), socket, lender.Info{Deployment: "dev", Session: lender.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(lender.Log), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, k.Close()) }()
 	t.Setenv(daggercli.EnvToken, "")

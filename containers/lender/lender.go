@@ -1,10 +1,10 @@
-// Package keeper lends a Dagger session, and the cluster's service that runs in
+// Package lender lends a Dagger session, and the cluster's service that runs in
 // it, to other processes of the same user and machine.
 //
-// A service lives as long as the session that started it. A keeper is a process
+// A service lives as long as the session that started it. A lender is a process
 // that has a session open between runs; what runs meanwhile joins that session,
 // and finds the cluster as it was. They talk HTTP on a socket in the user's cache.
-package keeper
+package lender
 
 import (
 	"context"
@@ -23,11 +23,11 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The codes of the faults of a keeper.
+// The codes of the faults of a lender.
 const (
-	// codeKept: the deployment's cluster is kept running by another process
+	// codeLent: the deployment's cluster is kept running by another process
 	// already, or a run works in that one's session.
-	codeKept fault.Code = "DEP-004"
+	codeLent fault.Code = "DEP-004"
 	// codeSocket: the socket of the process that keeps a cluster running cannot be
 	// made.
 	codeSocket fault.Code = "DEP-005"
@@ -43,27 +43,27 @@ type Session struct {
 	Token string `json:"session_token"` //nolint:gosec // its name in the dagger CLI's output
 }
 
-// version is that of what processes and keepers say to each other.
+// version is that of what processes and lenders say to each other.
 const version = 1
 
-// Kept is what a keeper tells of itself. Version and PID are the keeper's to set.
-type Kept struct {
+// Info is what a lender tells of itself. Version and PID are the lender's to set.
+type Info struct {
 	Version    int     `json:"version"` // first: it says how to read the rest
 	Deployment string  `json:"deployment"`
 	Session    Session `json:"session"`
 	Node       string  `json:"node"`       // containers.Cluster.ID of the service
-	PID        int     `json:"pid"`        // of the keeper
+	PID        int     `json:"pid"`        // of the lender
 	Background bool    `json:"background"` // no terminal has it
 	Log        string  `json:"log"`        // its file; empty without one
 	Ends       bool    `json:"ends"`       // it is about to end
 }
 
-// patience is how long a call of a keeper takes at most that waits for nothing.
+// patience is how long a call of a lender takes at most that waits for nothing.
 const patience = 5 * time.Second
 
-// Keeper lends a session, from Keep to Close.
-type Keeper struct {
-	kept     Kept
+// Lender lends a session, from Lend to Close.
+type Lender struct {
+	info     Info
 	file     string
 	own      os.FileInfo // of the socket
 	server   *http.Server
@@ -71,7 +71,7 @@ type Keeper struct {
 	publish  func(ready func()) error
 	once     sync.Once
 	ready    chan struct{} // closed once the cluster's ports are published
-	done     chan struct{} // closed when the keeper shall end
+	done     chan struct{} // closed when the lender shall end
 	end      sync.Once
 	cause    error // why; nil: it was told to
 	mu       sync.Mutex
@@ -87,11 +87,11 @@ type attendance struct {
 	work string // "install"; empty for what changes nothing
 }
 
-// Keep begins to lend a session, whose log is log, at the socket file. publish
-// starts the cluster and publishes its ports until the keeper ends; it calls ready
-// once they take connections. A keeper that lends one there already is a fault of
+// Lend begins to lend a session, whose log is log, at the socket file. publish
+// starts the cluster and publishes its ports until the lender ends; it calls ready
+// once they take connections. A lender that lends one there already is a fault of
 // class Locked.
-func Keep(ctx context.Context, file string, kept Kept, log *Log, publish func(ready func()) error) (*Keeper, error) {
+func Lend(ctx context.Context, file string, info Info, log *Log, publish func(ready func()) error) (*Lender, error) {
 	switch other, err := Find(ctx, file); {
 	case err != nil:
 		return nil, err
@@ -106,7 +106,7 @@ func Keep(ctx context.Context, file string, kept Kept, log *Log, publish func(re
 		return nil, noSocket(err)
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, noSocket(err) // that of a keeper which was killed
+		return nil, noSocket(err) // that of a lender which was killed
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", file)
 	if err != nil {
@@ -118,10 +118,10 @@ func Keep(ctx context.Context, file string, kept Kept, log *Log, publish func(re
 	if err := errors.Join(err, statErr); err != nil {
 		return nil, errors.Join(noSocket(err), listener.Close())
 	}
-	k := &Keeper{kept: kept, file: file, own: own, log: log, publish: publish,
+	k := &Lender{info: info, file: file, own: own, log: log, publish: publish,
 		ready: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}), clients: map[*attendance]bool{}}
 	k.departed = sync.NewCond(&k.mu)
-	k.kept.Version, k.kept.PID = version, os.Getpid()
+	k.info.Version, k.info.PID = version, os.Getpid()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /kept", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(k.now()) })
 	mux.HandleFunc("GET /attend", k.attend)
@@ -136,29 +136,29 @@ func Keep(ctx context.Context, file string, kept Kept, log *Log, publish func(re
 	return k, nil
 }
 
-// Done is closed when the keeper shall end; Cause says why then.
-func (k *Keeper) Done() <-chan struct{} { return k.done }
+// Done is closed when the lender shall end; Cause says why then.
+func (k *Lender) Done() <-chan struct{} { return k.done }
 
-// Cause is why the keeper ends; nil when it was told to.
-func (k *Keeper) Cause() error { return k.cause }
+// Cause is why the lender ends; nil when it was told to.
+func (k *Lender) Cause() error { return k.cause }
 
-// End makes the keeper end. The first cause counts.
-func (k *Keeper) End(cause error) {
+// End makes the lender end. The first cause counts.
+func (k *Lender) End(cause error) {
 	k.end.Do(func() {
 		k.cause = cause
 		close(k.done)
 	})
 }
 
-// Found tells whether others still find the keeper: its socket is where it was.
-func (k *Keeper) Found() bool {
+// Found tells whether others still find the lender: its socket is where it was.
+func (k *Lender) Found() bool {
 	now, err := os.Stat(k.file)
 	return err == nil && os.SameFile(now, k.own)
 }
 
 // Publish starts the cluster and publishes its ports, once, and returns when they
-// take connections or the keeper ends.
-func (k *Keeper) Publish(ctx context.Context) error {
+// take connections or the lender ends.
+func (k *Lender) Publish(ctx context.Context) error {
 	k.once.Do(func() {
 		go func() {
 			var ready sync.Once
@@ -183,7 +183,7 @@ var errEnds = errors.New("the process that keeps the cluster running ends")
 
 // Drain lends the session to nobody any more, and returns when the runs that work
 // in it have ended, or with ctx.
-func (k *Keeper) Drain(ctx context.Context) {
+func (k *Lender) Drain(ctx context.Context) {
 	k.End(nil)
 	stop := context.AfterFunc(ctx, func() {
 		k.mu.Lock() // not between a look at ctx and the wait
@@ -198,9 +198,9 @@ func (k *Keeper) Drain(ctx context.Context) {
 	}
 }
 
-// Close tells those who wait for the end of the keeper that it has come: the
+// Close tells those who wait for the end of the lender that it has come: the
 // cluster is stopped.
-func (k *Keeper) Close() error {
+func (k *Lender) Close() error {
 	k.End(nil)
 	var err error
 	k.shut.Do(func() {
@@ -212,19 +212,19 @@ func (k *Keeper) Close() error {
 	return errors.Join(err, k.server.Close())
 }
 
-// now is what the keeper tells of itself at this moment.
-func (k *Keeper) now() Kept {
-	kept := k.kept
+// now is what the lender tells of itself at this moment.
+func (k *Lender) now() Info {
+	info := k.info
 	select {
 	case <-k.done:
-		kept.Ends = true
+		info.Ends = true
 	default:
 	}
-	return kept
+	return info
 }
 
 // Working names a run that works in the session; empty for none.
-func (k *Keeper) Working() string {
+func (k *Lender) Working() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if a := k.working(); a != nil {
@@ -237,7 +237,7 @@ func (a *attendance) String() string { return fmt.Sprintf("process %d (%s)", a.p
 
 // working is a run that works in the session; nil for none. The caller has the
 // lock.
-func (k *Keeper) working() *attendance {
+func (k *Lender) working() *attendance {
 	for a := range k.clients {
 		if a.work != "" {
 			return a
@@ -247,7 +247,7 @@ func (k *Keeper) working() *attendance {
 }
 
 // protocol is what the connection of who works in the session is after the
-// request: the keeper sends the engine's log, and the other side says bye in the
+// request: the lender sends the engine's log, and the other side says bye in the
 // end.
 const (
 	protocol = "slipway-session"
@@ -257,12 +257,12 @@ const (
 // attend sends the engine's log to a client until that one leaves. A run that is
 // gone without a word takes the session with it, as when it had one of its own:
 // its containers would go on otherwise, and hold the deployment's lock.
-func (k *Keeper) attend(w http.ResponseWriter, r *http.Request) {
+func (k *Lender) attend(w http.ResponseWriter, r *http.Request) {
 	pid, _ := strconv.Atoi(r.FormValue("pid"))
 	a := &attendance{pid: pid, work: r.FormValue("work")}
 	if a.work != "" && k.now().Ends {
-		refuse(w, &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "join the cluster",
-			Fix: "run the same command again", Err: fmt.Errorf("process %d, which keeps it running, is about to end", k.kept.PID)})
+		refuse(w, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
+			Fix: "run the same command again", Err: fmt.Errorf("process %d, which keeps it running, is about to end", k.info.PID)})
 		return
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
@@ -304,19 +304,19 @@ func (k *Keeper) attend(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (k *Keeper) published(w http.ResponseWriter, r *http.Request) {
+func (k *Lender) published(w http.ResponseWriter, r *http.Request) {
 	if err := k.Publish(r.Context()); err != nil {
 		refuse(w, err)
 	}
 }
 
-// stop ends the keeper unless a run works in its session.
-func (k *Keeper) stop(w http.ResponseWriter, _ *http.Request) {
+// stop ends the lender unless a run works in its session.
+func (k *Lender) stop(w http.ResponseWriter, _ *http.Request) {
 	k.mu.Lock()
 	busy := k.working()
 	k.mu.Unlock()
 	if busy != nil {
-		refuse(w, &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "stop the cluster",
+		refuse(w, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "stop the cluster",
 			Fix: "wait until that has ended, or interrupt it; then again: slipway cluster --stop",
 			Err: fmt.Errorf("%s works on it", busy)})
 		return

@@ -1,4 +1,4 @@
-package keeper_test
+package lender_test
 
 import (
 	"context"
@@ -16,26 +16,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers/keeper"
+	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-var kept = keeper.Kept{Deployment: "dev", Node: "n1", Session: keeper.Session{Port: 4711, Token: "secret"}, Background: true, Log: "/dev.log"}
+var info = lender.Info{Deployment: "dev", Node: "n1", Session: lender.Session{Port: 4711, Token: "secret"}, Background: true, Log: "/dev.log"}
 
 // lend keeps a cluster whose ports are published at once.
-func lend(t *testing.T, publish func(ready func()) error) (*keeper.Keeper, *keeper.Log, string) {
+func lend(t *testing.T, publish func(ready func()) error) (*lender.Lender, *lender.Log, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keepers", "k")
-	var log keeper.Log
-	k, err := keeper.Keep(t.Context(), file, kept, &log, publish)
+	var log lender.Log
+	k, err := lender.Lend(t.Context(), file, info, &log, publish)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k, &log, file
 }
 
-func find(t *testing.T, file string) *keeper.Client {
+func find(t *testing.T, file string) *lender.Client {
 	t.Helper()
-	c, err := keeper.Find(t.Context(), file)
+	c, err := lender.Find(t.Context(), file)
 	require.NoError(t, err)
 	return c
 }
@@ -44,9 +44,9 @@ func TestASessionIsLent(t *testing.T) {
 	k, _, file := lend(t, nil)
 	c := find(t, file)
 	require.NotNil(t, c)
-	want := kept
+	want := info
 	want.Version, want.PID = 1, os.Getpid()
-	require.Equal(t, want, c.Kept)
+	require.Equal(t, want, c.Info)
 	for name, mode := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
 		info, err := os.Stat(name)
 		require.NoError(t, err)
@@ -59,12 +59,12 @@ func TestASessionIsLent(t *testing.T) {
 }
 
 // Who comes while the cluster stops must neither join it nor start another one.
-func TestAKeeperThatEndsIsWaitedFor(t *testing.T) {
+func TestALenderThatEndsIsWaitedFor(t *testing.T) {
 	k, _, file := lend(t, nil)
 	k.Drain(t.Context())
-	found := make(chan *keeper.Client, 1)
+	found := make(chan *lender.Client, 1)
 	go func() {
-		c, err := keeper.Find(t.Context(), file)
+		c, err := lender.Find(t.Context(), file)
 		if err != nil {
 			t.Error(err)
 		}
@@ -77,7 +77,7 @@ func TestAKeeperThatEndsIsWaitedFor(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err := keeper.Find(ctx, file)
+	_, err := lender.Find(ctx, file)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, k.Close())
 	require.Nil(t, <-found)
@@ -93,7 +93,7 @@ func TestAnotherVersionIsNotTalkedTo(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
-	_, err = keeper.Find(t.Context(), file)
+	_, err = lender.Find(t.Context(), file)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.ErrorContains(t, err, "another version of slipway (process 4711)")
 }
@@ -107,15 +107,15 @@ func TestNobodyLends(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.FileExists(t, file, "as a process leaves it that was killed")
 	require.Nil(t, find(t, file))
-	k, err := keeper.Keep(t.Context(), file, kept, new(keeper.Log), nil)
+	k, err := lender.Lend(t.Context(), file, info, new(lender.Log), nil)
 	require.NoError(t, err, "it is replaced")
 	require.NotNil(t, find(t, file))
 	require.NoError(t, k.Close())
 }
 
-func TestASecondKeeperIsRefused(t *testing.T) {
+func TestASecondLenderIsRefused(t *testing.T) {
 	_, _, file := lend(t, nil)
-	_, err := keeper.Keep(t.Context(), file, kept, new(keeper.Log), nil)
+	_, err := lender.Lend(t.Context(), file, info, new(lender.Log), nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the cluster of deployment dev runs in the background already (process ")
@@ -128,7 +128,7 @@ func TestASocketThatCannotBeMade(t *testing.T) {
 		filepath.Join(dir, "file", "k"),
 		filepath.Join(dir, strings.Repeat("long", 40)),
 	} {
-		_, err := keeper.Keep(t.Context(), file, kept, new(keeper.Log), nil)
+		_, err := lender.Lend(t.Context(), file, info, new(lender.Log), nil)
 		require.ErrorIs(t, err, &fault.Fault{Code: "DEP-005"}, file)
 	}
 }

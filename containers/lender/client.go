@@ -1,4 +1,4 @@
-package keeper
+package lender
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Client is a keeper, seen from another process.
+// Client is a lender, seen from another process.
 type Client struct {
-	Kept
+	Info
 	http *http.Client
 }
 
-// Find is the keeper at the socket file; nil when there is none. One that is about
+// Find is the lender at the socket file; nil when there is none. One that is about
 // to end is waited for, endLimit at most.
 func Find(ctx context.Context, file string) (*Client, error) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Type() != fs.ModeSocket {
@@ -39,14 +39,14 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	}}}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := c.call(limited, http.MethodGet, "/kept", nil, &c.Kept)
+	err := c.call(limited, http.MethodGet, "/kept", nil, &c.Info)
 	switch {
 	case nobody(err):
 		return nil, nil // it was killed, or has just ended
 	case err != nil:
 		return nil, fmt.Errorf("ask the process that keeps the cluster running, at %s: %w", file, err)
 	case c.Version != version:
-		return nil, &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "join the cluster",
+		return nil, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
 			Fix: fmt.Sprintf("end that process: kill %d", c.PID),
 			Err: fmt.Errorf("the cluster of deployment %s is kept running by another version of slipway (process %d)", c.Deployment, c.PID)}
 	case c.Ends:
@@ -60,11 +60,11 @@ func nobody(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-// endLimit is how long a keeper that ends is waited for: the cluster stops in some
+// endLimit is how long a lender that ends is waited for: the cluster stops in some
 // seconds, and a run that works in its session may take any time.
 const endLimit = 30 * time.Second
 
-// awaitEnd returns when the keeper is gone.
+// awaitEnd returns when the lender is gone.
 func (c *Client) awaitEnd(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
@@ -82,14 +82,14 @@ func (c *Client) awaitEnd(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case limited.Err() != nil:
-		return &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "join the cluster",
+		return &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
 			Fix: "wait until it has ended; or end the run that it waits for",
 			Err: fmt.Errorf("process %d, which kept the cluster of deployment %s running, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
 	}
 	return conn.Close()
 }
 
-// Already is the fault of a second keeper; nil for a nil client.
+// Already is the fault of a second lender; nil for a nil client.
 func (c *Client) Already() error {
 	if c == nil {
 		return nil
@@ -98,7 +98,7 @@ func (c *Client) Already() error {
 	if c.Background {
 		where = "in the background"
 	}
-	return &fault.Fault{Code: codeKept, Class: fault.Locked, Op: "run the cluster",
+	return &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "run the cluster",
 		Fix: "use it as it is: commands find it; or end it: slipway cluster --stop",
 		Err: fmt.Errorf("the cluster of deployment %s runs %s already (process %d)", c.Deployment, where, c.PID)}
 }
@@ -115,16 +115,16 @@ func (c *Client) Attend(ctx context.Context, work string, log io.Writer) (leave 
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(log, conn) // it ends with the keeper, or with leave
+		_, _ = io.Copy(log, conn) // it ends with the lender, or with leave
 	}()
 	return func() {
-		_, _ = io.WriteString(conn, bye) // to a keeper that is gone there is nothing to say
+		_, _ = io.WriteString(conn, bye) // to a lender that is gone there is nothing to say
 		_ = conn.Close()
 		<-copied
 	}, nil
 }
 
-// attend is the connection over which the keeper knows that this process works.
+// attend is the connection over which the lender knows that this process works.
 func (c *Client) attend(ctx context.Context, work string) (io.ReadWriteCloser, error) {
 	// The context would end the connection, which outlives an interrupted run.
 	answer, err := c.request(context.WithoutCancel(ctx), http.MethodGet, "/attend", url.Values{"pid": {strconv.Itoa(os.Getpid())}, "work": {work}})
@@ -144,7 +144,7 @@ func (c *Client) Publish(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/publish", nil, nil)
 }
 
-// Stop ends the keeper and the cluster, and returns when they are gone; a run that
+// Stop ends the lender and the cluster, and returns when they are gone; a run that
 // works in its session is a fault of class Locked.
 func (c *Client) Stop(ctx context.Context) error {
 	conn, err := c.attend(ctx, "")
@@ -156,7 +156,7 @@ func (c *Client) Stop(ctx context.Context) error {
 	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	_, _ = io.Copy(io.Discard, conn) // it ends with the keeper
+	_, _ = io.Copy(io.Discard, conn) // it ends with the lender
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the end of process %d, which keeps the cluster running: %w", c.PID, context.Cause(ctx))
 	}
