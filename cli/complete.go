@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 // complete has a shell complete the values of a flag, which there is.
@@ -72,7 +72,7 @@ func stepNames(s *source.Source) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, err := conductor.Steps(provider, cfg.Section(cfg.Provider))
+		all, err := stages.Steps(provider, cfg.Section(cfg.Provider))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

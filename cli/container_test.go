@@ -88,7 +88,7 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.NoError(t, os.CopyFS(release, fsys))
 	cfg := config.Default()
 	cfg.Provider = "local"
-	text, err := json.Marshal(contract.Plan{Run: "r2", Config: cfg.Canonical(), Images: "sha256:1", Release: "sha256:2"})
+	text, err := json.Marshal(contract.Plan{Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Images: "sha256:1", Release: "sha256:2"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))
 

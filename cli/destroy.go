@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
@@ -44,7 +45,7 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 		if err := o.mistyped(ctx, d); err != nil {
 			return err
 		}
-		record, err := d.Destroy(ctx)
+		record, err := d.Conduct(ctx, stages.Destroy())
 		if err == nil {
 			d.Session.EndWithRun()
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/incontainer"
 )
@@ -63,7 +64,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 		how.Lifetime = session.AfterRun
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		record, err := d.Install(ctx)
+		record, err := d.Conduct(ctx, stages.Install())
 		err = summary(io, record, err)
 		if !o.background {
 			return err

@@ -74,11 +74,6 @@ type Requirements struct {
 	Netfilter   bool     `json:"netfilter,omitempty"`   // the kernel has iptables or nf_tables
 }
 
-// Requirer is a Provider that asks something of the machine.
-type Requirer interface {
-	Requirements(d Deployment) Requirements
-}
-
 // NodeSpec describes the cluster that Slipway itself runs for a deployment as a
 // service, from the bundle's image "node".
 type NodeSpec struct {
@@ -89,12 +84,6 @@ type NodeSpec struct {
 	Mirror string
 }
 
-// ClusterServer is a Provider whose cluster is a service of the run: it is gone
-// when its volume is, so that nothing in it must be removed one by one.
-type ClusterServer interface {
-	Node(d Deployment) NodeSpec
-}
-
 // Addons bring what a fresh cluster lacks, such as name service and storage, once
 // its API answers.
 type Addons struct {
@@ -102,11 +91,6 @@ type Addons struct {
 	// is one of Values, and image "NAME" an image's reference by digest.
 	Manifests map[string]string `json:"manifests"`
 	Values    map[string]string `json:"values"`
-}
-
-// AddonsProvider is a Provider whose fresh cluster lacks something.
-type AddonsProvider interface {
-	Addons() (Addons, error)
 }
 
 // CodeUnknown: the provider does not exist.

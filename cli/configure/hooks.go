@@ -73,8 +73,12 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 		return errors.Join(without, err)
 	}
 	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, Given: a.c.secrets.Given}
-	return do(conductor.New(conductor.Options{
+	c, err := conductor.New(conductor.Options{
 		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Hint: hint.For(a.c.cmd, a.c.source.Stores), Observe: a.io.Err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },
-	}))
+	})
+	if err != nil {
+		return errors.Join(without, err)
+	}
+	return do(c)
 }

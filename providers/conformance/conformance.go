@@ -67,7 +67,9 @@ func Run(t *testing.T, s Suite) {
 		})
 	}
 	t.Run("requirements", func(t *testing.T) {
-		r, ok := s.Provider.(providers.Requirer)
+		r, ok := s.Provider.(interface {
+			Requirements(d providers.Deployment) providers.Requirements
+		})
 		if !ok {
 			t.Skip("the provider asks nothing of the machine")
 		}

@@ -12,19 +12,28 @@ import (
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 const runCluster = "run the cluster"
 
-// service is the cluster's, or the fault of a provider that runs none.
-func (c *Conductor) service() (*dagger.Service, error) {
-	if c.cluster == nil {
+// Cluster is a deployment's cluster as far as Slipway runs it.
+type Cluster struct {
+	service    *containers.Cluster // nil: the provider runs none
+	deployment *containers.Deployment
+	records    *Records
+	provider   string
+	own        []int // ports of the configuration on which it is reached
+}
+
+// get is the cluster's service, or the fault of a provider that runs none.
+func (c *Cluster) get() (*dagger.Service, error) {
+	if c.service == nil {
 		return nil, &fault.Fault{Code: codeNoCluster, Class: fault.Usage, Op: runCluster,
 			Fix: "use slipway kubeconfig to reach the cluster of this provider",
-			Err: fmt.Errorf("the cluster of provider %s is not a service of Slipway", c.opts.Config.Provider)}
+			Err: fmt.Errorf("the cluster of provider %s is not a service of Slipway", c.provider)}
 	}
-	return c.cluster.Service(), nil
+	return c.service.Service(), nil
 }
 
 // readiness is answered by the node of a cluster that is a service: 200 once the
@@ -41,14 +50,14 @@ echo "slipway"": infrastructure/node: not every pod is back after two minutes; l
 
 // installed is the fault of what needs a cluster where none was installed; one
 // that is a service is where its volume is, on this engine.
-func (c *Conductor) installed(ctx context.Context, what string) error {
-	s, err := c.stored(ctx)
+func (c *Cluster) installed(ctx context.Context, what string) error {
+	s, err := c.records.stored(ctx)
 	switch {
 	case err != nil:
 		return err
 	case !s.Cluster:
-		return c.notThere(what)
-	case c.cluster != nil && !s.Here:
+		return c.records.notThere(what)
+	case c.service != nil && !s.Here:
 		return c.elsewhere(what, "slipway status shows what the last run saw")
 	}
 	return nil
@@ -56,11 +65,11 @@ func (c *Conductor) installed(ctx context.Context, what string) error {
 
 // elsewhere is the fault of what has to be done on the engine with the cluster;
 // otherwise is what one can do on this one.
-func (c *Conductor) elsewhere(what, otherwise string) error {
+func (c *Cluster) elsewhere(what, otherwise string) error {
 	return &fault.Fault{
 		Code: CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "use the engine on which it was installed; " + otherwise,
-		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.opts.Config.Global.Name),
+		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.records.name),
 	}
 }
 
@@ -68,8 +77,8 @@ func (c *Conductor) elsewhere(what, otherwise string) error {
 // session, and waits until it is what it was when it was stopped. Pods that do
 // not come back within two minutes are for the caller to see: they are reported
 // and no error. Where nothing is installed it starts nothing.
-func (c *Conductor) up(ctx context.Context, what string) (*dagger.Service, error) {
-	s, err := c.service()
+func (c *Cluster) up(ctx context.Context, what string) (*dagger.Service, error) {
+	s, err := c.get()
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +88,8 @@ func (c *Conductor) up(ctx context.Context, what string) (*dagger.Service, error
 	return s, c.start(ctx, s)
 }
 
-func (c *Conductor) start(ctx context.Context, s *dagger.Service) error {
-	if err := c.cluster.Start(ctx); err != nil {
+func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
+	if err := c.service.Start(ctx); err != nil {
 		return err
 	}
 	_, err := containers.Output(ctx, c.deployment.Toolchain(s), []string{"sh", "-c", awaitPods})
@@ -88,7 +97,7 @@ func (c *Conductor) start(ctx context.Context, s *dagger.Service) error {
 }
 
 // ClusterID is the Dagger id of the cluster's service, which runs.
-func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
+func (c *Cluster) ClusterID(ctx context.Context) (string, error) {
 	s, err := c.up(ctx, runCluster)
 	if err != nil {
 		return "", err
@@ -97,52 +106,40 @@ func (c *Conductor) ClusterID(ctx context.Context) (string, error) {
 	return string(id), err
 }
 
-// ports are those on which the cluster is to be reached on this machine: all of
-// them, and those of the configuration.
-func (c *Conductor) ports() (all, own []int) {
-	if server, ok := c.opts.Provider.(providers.ClusterServer); ok {
-		own = server.Node(c.place).Ports
-	}
-	return append([]int{containers.APIPort, containers.HealthPort}, own...), own
+// ports are all on which the cluster is to be reached on this machine.
+func (c *Cluster) ports() []int {
+	return append([]int{containers.APIPort, containers.HealthPort}, c.own...)
 }
 
 // ClusterPorts are the ports of the configuration, or the fault of a provider that
 // runs no cluster.
-func (c *Conductor) ClusterPorts() ([]int, error) {
-	_, err := c.service()
-	_, own := c.ports()
-	return own, err
+func (c *Cluster) ClusterPorts() ([]int, error) {
+	_, err := c.get()
+	return c.own, err
 }
 
 // NodeID identifies what the cluster's service is started from; empty for a
 // provider that runs none.
-func (c *Conductor) NodeID() string {
-	if c.cluster == nil {
+func (c *Cluster) NodeID() string {
+	if c.service == nil {
 		return ""
 	}
-	return c.cluster.ID()
+	return c.service.ID()
 }
 
 // NodeRuns tells whether the cluster's service was started, and not stopped, here.
-func (c *Conductor) NodeRuns() bool { return c.cluster != nil && c.cluster.Running() }
+func (c *Cluster) NodeRuns() bool { return c.service != nil && c.service.Running() }
 
 // FreePorts is the fault of ports of this machine that Up would need and that are
 // taken.
-func (c *Conductor) FreePorts(ctx context.Context) error {
-	all, _ := c.ports()
-	return free(ctx, all)
-}
-
-// Ping asks the engine for an answer.
-func (c *Conductor) Ping(ctx context.Context) error {
-	_, err := c.opts.Client.Version(ctx)
-	return err
+func (c *Cluster) FreePorts(ctx context.Context) error {
+	return free(ctx, c.ports())
 }
 
 // Up runs the cluster's service and publishes its ports on this machine until
 // ctx ends. ready is called once they take connections.
-func (c *Conductor) Up(ctx context.Context, ready func()) error {
-	s, err := c.service()
+func (c *Cluster) Up(ctx context.Context, ready func()) error {
+	s, err := c.get()
 	if err != nil {
 		return err
 	}
@@ -155,8 +152,7 @@ func (c *Conductor) Up(ctx context.Context, ready func()) error {
 	if err := c.start(ctx, s); err != nil {
 		return err
 	}
-	all, _ := c.ports()
-	err = published(ctx, all, func(ctx context.Context) error { return s.Up(ctx) }, ready)
+	err = published(ctx, c.ports(), func(ctx context.Context) error { return s.Up(ctx) }, ready)
 	if ctx.Err() != nil {
 		return nil // that is how it ends
 	}
@@ -165,13 +161,31 @@ func (c *Conductor) Up(ctx context.Context, ready func()) error {
 
 // Down ends the cluster's service, whoever started it in this session, also after
 // ctx has ended.
-func (c *Conductor) Down(ctx context.Context) error {
-	if c.cluster == nil {
+func (c *Cluster) Down(ctx context.Context) error {
+	if c.service == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
-	return c.cluster.End(ctx)
+	return c.service.End(ctx)
+}
+
+// stopLimit is how long the cluster's service may take to end; it does so in ten
+// seconds.
+const stopLimit = time.Minute
+
+// while calls do while the cluster's service runs.
+func (c *Cluster) while(ctx context.Context, do func(context.Context) error) error {
+	if c.service == nil {
+		return do(ctx)
+	}
+	if err := c.service.Start(ctx); err != nil {
+		return err
+	}
+	err := do(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	return errors.Join(err, c.service.Stop(ctx))
 }
 
 // free is the fault of ports on which this machine does not let us listen.
@@ -221,4 +235,40 @@ func published(ctx context.Context, ports []int, up func(context.Context) error,
 func answers(ctx context.Context, port int) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	return err == nil && conn.Close() == nil
+}
+
+// toolchain is the container in which every step runs, connected to the cluster,
+// which runs.
+func (c *Cluster) toolchain(ctx context.Context) (*dagger.Container, error) {
+	const what = "open the toolchain"
+	var s *dagger.Service
+	var err error
+	if c.service != nil {
+		s, err = c.up(ctx, what)
+	} else {
+		err = c.installed(ctx, what)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.deployment.Toolchain(s).WithEnvVariable("KUBECONFIG", contract.KubeconfigFile), nil
+}
+
+// ToolchainID is the Dagger id of the toolchain container.
+func (c *Cluster) ToolchainID(ctx context.Context) (string, error) {
+	ctr, err := c.toolchain(ctx)
+	if err != nil {
+		return "", err
+	}
+	id, err := ctr.ID(ctx)
+	return string(id), err
+}
+
+// Shell runs a command in the toolchain and returns what it printed.
+func (c *Cluster) Shell(ctx context.Context, args []string) (string, error) {
+	ctr, err := c.toolchain(ctx)
+	if err != nil {
+		return "", err
+	}
+	return containers.Output(ctx, ctr, args)
 }

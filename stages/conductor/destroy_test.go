@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestARemovalOnAnotherEngineIsRefused(t *testing.T) {
 	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
 	c.opts.State.URL = "s3://bucket"
-	_, err := c.Destroy(t.Context())
+	_, err := c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(*Graph) error { return nil }})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
 	require.ErrorContains(t, err, "on another engine")
 	require.NotContains(t, e.all(), "purge")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,15 +21,15 @@ const diagnosisLimit = time.Minute
 // results these are, while the cluster runs. It takes a minute at most. It is
 // nil without an error when none of the steps needs a cluster. An error says why
 // there is no diagnosis; it is never about the failures.
-func (c *Conductor) diagnose(ctx context.Context, failed []pipeline.Result) (*contract.Diagnosis, error) {
-	in := c.diagnosisInput(failed)
+func diagnose(ctx context.Context, steps *containerRunner, g *Graph, failed []pipeline.Result) (*contract.Diagnosis, error) {
+	in := diagnosisInput(g, failed)
 	if len(in.Failed) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnosisLimit)
 	defer cancel()
 	var out contract.Diagnosis
-	if _, err := c.exec(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
+	if _, err := steps.run(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
 		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
 	}
 	return &out, nil
@@ -63,10 +62,10 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 
 // diagnosisInput is what the step gets: the failed steps of those that reach for
 // the cluster.
-func (c *Conductor) diagnosisInput(failed []pipeline.Result) contract.DiagnosisInput {
+func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput {
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {
-		if r.Status != pipeline.Failed || slices.Contains(withoutCluster(), r.String()) {
+		if r.Status != pipeline.Failed || !g.online(r.Key) && r.Key != contract.VerifySpec().Key {
 			continue
 		}
 		s := contract.FailedStep{Stage: r.Stage, Step: r.Name}
@@ -78,22 +77,13 @@ func (c *Conductor) diagnosisInput(failed []pipeline.Result) contract.DiagnosisI
 		}
 		in.Failed = append(in.Failed, s)
 	}
-	if c.opts.Release != nil {
-		for _, n := range c.opts.Release.Namespaces {
+	if g.Release != nil {
+		for _, n := range g.Release.Namespaces {
 			in.Namespaces = append(in.Namespaces, n.Name)
 		}
 	}
-	if c.cluster != nil {
+	if g.Site.Node != nil {
 		in.Health = fmt.Sprintf("http://cluster:%d/readyz", containers.HealthPort)
 	}
 	return in
-}
-
-// withoutCluster are the steps that fail without a cluster: before there is one,
-// when it is gone, or when it cannot be started.
-func withoutCluster() []string {
-	return []string{
-		"infrastructure/preflight", "infrastructure/terraform", "infrastructure/node",
-		"infrastructure/node-remove", "infrastructure/terraform-destroy", "infrastructure/inventory",
-	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -22,9 +22,11 @@ func failedAt(stage, name string, err error) pipeline.Result {
 }
 
 func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
-	c := conductor(local.Provider{})
-	c.opts.Release.Namespaces = []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}
-	in := c.diagnosisInput([]pipeline.Result{
+	g := sample(t, Inputs{
+		Release: &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}},
+		Site:    Site{Node: &providers.NodeSpec{}},
+	})
+	in := diagnosisInput(g, []pipeline.Result{
 		failedAt("infrastructure", "terraform", errors.New("no disk")),
 		failedAt("orchestrator", "sync", &fault.Fault{Code: "ORC-005", Op: "bring the app web up", Err: errors.New("app web: late")}),
 		failedAt("preorchestrator", "gitea", errors.New("no code")),
@@ -37,29 +39,15 @@ func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 	require.Equal(t, []string{"gitea", "apps"}, in.Namespaces)
 	require.Equal(t, "http://cluster:6444/readyz", in.Health)
 
-	require.Empty(t, conductor(elsewhere{local.Provider{}}).diagnosisInput(nil).Health, "nobody but Slipway's node has that")
+	require.Empty(t, diagnosisInput(sample(t, Inputs{}), nil).Health, "nobody but Slipway's node has that")
 }
 
 func TestWithoutAClusterThereIsNoDiagnosis(t *testing.T) {
-	c := conductor(local.Provider{}) // which could not run a step
-	d, err := c.diagnose(t.Context(), []pipeline.Result{failedAt("infrastructure", "node", errors.New("no"))})
+	d, err := diagnose(t.Context(), nil, sample(t, Inputs{}), []pipeline.Result{ // with nothing that could run a step
+		failedAt("infrastructure", "node", errors.New("no")), failedAt("infrastructure", "preflight", errors.New("no")),
+	})
 	require.NoError(t, err)
 	require.Nil(t, d)
-}
-
-// TestTheStepsWithoutAClusterExist keeps the list in step with the graphs.
-func TestTheStepsWithoutAClusterExist(t *testing.T) {
-	var install, destroy pipeline.Pipeline
-	_, err := conductor(local.Provider{}).install(&install)
-	require.NoError(t, err)
-	require.NoError(t, conductor(local.Provider{}).destroy(&destroy))
-	all := needs(&install)
-	for name := range needs(&destroy) {
-		all[name] = nil
-	}
-	for _, name := range withoutCluster() {
-		require.Contains(t, all, name)
-	}
 }
 
 func TestADiagnosisAsText(t *testing.T) {

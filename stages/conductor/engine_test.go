@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // engine is a Dagger engine that runs nothing: it keeps what it is asked, gives
@@ -37,7 +38,9 @@ func conducted(t *testing.T, answers map[string]any) (*Conductor, *engine) {
 	client, err := dagger.Connect(t.Context(), dagger.WithConn(e))
 	require.NoError(t, err)
 	images := &containers.Images{Toolchain: client.Container(), Node: client.Container()}
-	return New(Options{Client: client, Config: config.Default(), Provider: local.Provider{}, Images: images}), e
+	c, err := New(Options{Client: client, Config: config.Default(), Provider: local.Provider{}, Images: images})
+	require.NoError(t, err)
+	return c, e
 }
 
 func (e *engine) Host() string { return "engine.invalid" }
@@ -90,4 +93,20 @@ func (e *engine) all() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return strings.Join(e.asked, "\n")
+}
+
+// sample is a workflow with some steps of each kind.
+func sample(t *testing.T, in Inputs) *Graph {
+	t.Helper()
+	g, err := newGraph(Workflow{Name: config.Install, Wire: func(g *Graph) error {
+		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+		node := g.Action(contract.NodeKey())
+		Add(g, contract.TerraformStep(), func() contract.TerraformInput { return contract.TerraformInput{} }, node)
+		Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} })
+		Add(g, contract.GiteaStep(), func() contract.GiteaInput { return contract.GiteaInput{} })
+		Add(g, contract.SyncStep(), func() contract.AppsInput { return contract.AppsInput{} })
+		return nil
+	}}, in, nil, nil)
+	require.NoError(t, err)
+	return g
 }

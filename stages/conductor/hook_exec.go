@@ -17,9 +17,19 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// checkHooks finds what the hooks of a workflow need and do not have, before
+// hookExecutor runs hooks in containers.
+type hookExecutor struct {
+	client     *dagger.Client
+	deployment *containers.Deployment
+	cluster    *containers.Cluster // nil unless the provider's cluster is a service
+	records    *Records
+	find       func(config.SecretRef) (*dagger.Secret, error) // see Options.Secret
+	online     func(pipeline.Key) bool                        // tells whether a step works on the cluster
+}
+
+// check finds what the hooks of a workflow need and do not have, before
 // anything starts: secrets first, then images. An optional hook may lack it.
-func (c *Conductor) checkHooks(ctx context.Context, hooks []config.Hook) error {
+func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
 	var errs []error
 	images := map[string]string{} // to the first hook in it
 	for _, h := range hooks {
@@ -69,16 +79,16 @@ func askImages(ctx context.Context, images map[string]string, ask func(ctx conte
 }
 
 // secret is what the configuration refers to.
-func (c *Conductor) secret(ref config.SecretRef) (*dagger.Secret, error) {
-	if c.opts.Secret == nil {
+func (c hookExecutor) secret(ref config.SecretRef) (*dagger.Secret, error) {
+	if c.find == nil {
 		return nil, fmt.Errorf("%s is not readable here", ref)
 	}
-	return c.opts.Secret(ref)
+	return c.find(ref)
 }
 
-// hookExec is the execution of a hook, which gets env from Slipway, without a
+// execution is the execution of a hook, which gets env from Slipway, without a
 // cluster.
-func (c *Conductor) hookExec(h config.Hook, env map[string]string) (containers.Hook, error) {
+func (c hookExecutor) execution(h config.Hook, env map[string]string) (containers.Hook, error) {
 	e := containers.Hook{
 		Image: h.Image, Args: h.Command(), Timeout: time.Duration(h.Timeout),
 		Env: map[string]string{}, Secrets: map[string]*dagger.Secret{},
@@ -94,9 +104,9 @@ func (c *Conductor) hookExec(h config.Hook, env map[string]string) (containers.H
 	return e, nil
 }
 
-// execHook runs a hook in its container.
-func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
-	e, err := c.hookExec(h, env)
+// exec runs a hook in its container.
+func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+	e, err := c.execution(h, env)
 	if err != nil {
 		return containers.HookOutcome{}, err
 	}
@@ -104,7 +114,7 @@ func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key
 		if c.cluster != nil {
 			e.Cluster = c.cluster.Service()
 		}
-		if e.Kubeconfig, err = c.hookKubeconfig(ctx); err != nil {
+		if e.Kubeconfig, err = c.kubeconfig(ctx); err != nil {
 			return containers.HookOutcome{}, err
 		}
 		_, plain := h.Env["KUBECONFIG"]
@@ -118,25 +128,19 @@ func (c *Conductor) execHook(ctx context.Context, h config.Hook, on pipeline.Key
 
 // reachable tells whether a hook on a step, or with a zero key on the workflow,
 // gets access to the cluster: as its step does, or while the cluster is there.
-func (c *Conductor) reachable(on pipeline.Key) bool {
+func (c hookExecutor) reachable(on pipeline.Key) bool {
 	if on == (pipeline.Key{}) {
 		return c.cluster == nil || c.cluster.Running()
 	}
-	return c.online[on]
+	return c.online != nil && c.online(on)
 }
 
-// hookKubeconfig is the administrator's access to the cluster; nil where there is
-// none yet.
-func (c *Conductor) hookKubeconfig(ctx context.Context) (*dagger.Secret, error) {
-	const at = "/slipway/kubeconfig"
-	done, err := c.deployment.Exec(ctx, containers.Exec{
-		Args: []string{"slipway", "state", "kubeconfig", at}, Result: at,
-	})
-	if err == nil {
-		err = ended([]string{"slipway", "state", "kubeconfig"}, done)
-	}
-	if err != nil || done.Result == nil {
+// kubeconfig is the administrator's access to the cluster; nil where there is none
+// yet.
+func (c hookExecutor) kubeconfig(ctx context.Context) (*dagger.Secret, error) {
+	text, err := c.records.kubeconfig(ctx)
+	if err != nil || text == nil {
 		return nil, err
 	}
-	return c.opts.Client.SetSecret("slipway-kubeconfig-"+c.opts.Config.Global.Name, string(done.Result)), nil
+	return c.client.SetSecret("slipway-kubeconfig-"+c.records.name, string(text)), nil
 }

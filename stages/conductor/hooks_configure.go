@@ -28,12 +28,6 @@ type Configuring struct {
 	File []byte
 }
 
-// checkConfigure finds what the hooks around configuring need and do not have:
-// secrets and images.
-func (c *Conductor) checkConfigure(ctx context.Context) error {
-	return c.checkHooks(ctx, c.opts.Config.HooksOf(config.Configure))
-}
-
 // BeforeConfigure runs the hooks before configuring, in the order of the file,
 // once none of those around it lacks what it needs. It works on the configuration
 // that there is, and needs no provider, cluster, state or lock.
@@ -42,7 +36,11 @@ func (c *Conductor) checkConfigure(ctx context.Context) error {
 // called: when it is that of a hook or of an interruption, those after it that run
 // always have run. Options.Stop lets the hook that runs finish.
 func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
-	return c.beforeConfigure(ctx, c.configureRunner(on), on)
+	hooks := c.aroundConfigure(on)
+	if err := c.hooks.check(ctx, hooks.hooks); err != nil {
+		return err
+	}
+	return hooks.before(ctx)
 }
 
 // AfterConfigure runs the hooks after configuring, in the order of the file: all
@@ -51,38 +49,45 @@ func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 // It works on the configuration in on.File. It returns outcome, joined by the
 // errors of the hooks.
 func (c *Conductor) AfterConfigure(ctx context.Context, on Configuring, outcome error) error {
-	return c.afterConfigure(ctx, c.configureRunner(on), on, outcome)
+	return c.aroundConfigure(on).after(ctx, outcome)
 }
 
-// configureRunner runs hooks that read a configuration and reach no deployment.
-func (c *Conductor) configureRunner(on Configuring) *hookRunner {
-	return &hookRunner{
-		run: on.Run, deployment: c.opts.Config.Global.Name, workflow: config.Configure, observe: oneAtATime(c.opts.Observe),
+// configureHooks are the hooks around configuring.
+type configureHooks struct {
+	Configuring
+	hooks  []config.Hook
+	stop   <-chan struct{}
+	runner *hookRunner
+}
+
+// aroundConfigure runs hooks that read a configuration and reach no deployment.
+func (c *Conductor) aroundConfigure(on Configuring) configureHooks {
+	r := &hookRunner{
+		run: on.Run, deployment: c.name, workflow: config.Configure, observe: oneAtATime(c.opts.Observe),
 		exec: func(ctx context.Context, h config.Hook, _ pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
 			env[configFileVariable] = containers.HookConfig
-			e, err := c.hookExec(h, env)
+			e, err := c.hooks.execution(h, env)
 			if err != nil {
 				return containers.HookOutcome{}, err
 			}
 			e.Files = map[string]string{containers.HookConfig: string(on.File)}
-			return c.deployment.Hook(ctx, e)
+			return c.hooks.deployment.Hook(ctx, e)
 		},
 	}
+	return configureHooks{Configuring: on, hooks: c.opts.Config.HooksOf(config.Configure), stop: c.opts.Stop, runner: r}
 }
 
-func (c *Conductor) beforeConfigure(ctx context.Context, r *hookRunner, on Configuring) error {
-	if err := c.checkConfigure(ctx); err != nil {
-		return err
-	}
-	if err := c.runBefore(ctx, r); err != nil {
-		return c.afterConfigure(ctx, r, on, err)
+// before runs the hooks before configuring, up to the first error.
+func (c configureHooks) before(ctx context.Context) error {
+	err := c.runBefore(ctx)
+	if err != nil {
+		return c.after(ctx, err)
 	}
 	return nil
 }
 
-// runBefore runs the hooks before configuring, up to the first error.
-func (c *Conductor) runBefore(ctx context.Context, r *hookRunner) error {
-	for _, hook := range r.bind(c.opts.Config.HooksOf(config.Configure)) {
+func (c configureHooks) runBefore(ctx context.Context) error {
+	for _, hook := range c.runner.bind(c.hooks) {
 		if hook.Before == nil {
 			continue
 		}
@@ -98,10 +103,10 @@ func (c *Conductor) runBefore(ctx context.Context, r *hookRunner) error {
 
 // stopped is the fault of configuring that was interrupted before it asked
 // anything; nil otherwise.
-func (c *Conductor) stopped(ctx context.Context) error {
+func (c configureHooks) stopped(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	select {
-	case <-c.opts.Stop:
+	case <-c.stop:
 		cause = cmp.Or(cause, pipeline.ErrStopped)
 	default:
 	}
@@ -114,16 +119,15 @@ func (c *Conductor) stopped(ctx context.Context) error {
 	}
 }
 
-func (c *Conductor) afterConfigure(ctx context.Context, r *hookRunner, on Configuring, outcome error) error {
-	hooks := c.opts.Config.HooksOf(config.Configure)
-	whole := pipeline.Result{Status: pipeline.Succeeded, Err: outcome, Started: on.Started, Finished: time.Now()}
+func (c configureHooks) after(ctx context.Context, outcome error) error {
+	whole := pipeline.Result{Status: pipeline.Succeeded, Err: outcome, Started: c.Started, Finished: time.Now()}
 	if outcome != nil {
 		whole.Status = pipeline.Failed
 	}
-	last, release := context.WithTimeout(context.WithoutCancel(ctx), hookPatience(hooks))
+	last, release := context.WithTimeout(context.WithoutCancel(ctx), hookPatience(c.hooks))
 	defer release()
 	var errs []error
-	for _, hook := range r.bind(hooks) {
+	for _, hook := range c.runner.bind(c.hooks) {
 		if hook.After == nil {
 			continue
 		}

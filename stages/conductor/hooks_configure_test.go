@@ -32,16 +32,19 @@ func around(hooks ...config.Hook) []config.Hook {
 // configure does what slipway configure does: it asks, which ends with outcome,
 // between the hooks.
 func (f *fakeHooks) configure(ctx context.Context, stop <-chan struct{}, outcome error, hooks ...config.Hook) error {
-	c := &Conductor{opts: Options{Config: config.Default(), Stop: stop}}
-	c.opts.Config.Hooks = around(hooks...)
+	cfg := config.Default()
+	cfg.Hooks = around(hooks...)
 	r := f.runner()
 	r.workflow = config.Configure
-	on := Configuring{Run: r.run, Started: time.Now().Add(-time.Minute)}
-	if err := c.beforeConfigure(ctx, r, on); err != nil {
+	c := configureHooks{
+		Configuring: Configuring{Run: r.run, Started: time.Now().Add(-time.Minute)},
+		hooks:       cfg.HooksOf(config.Configure), stop: stop, runner: r,
+	}
+	if err := c.before(ctx); err != nil {
 		return err
 	}
 	f.add("ask")
-	return c.afterConfigure(ctx, r, on, outcome)
+	return c.after(ctx, outcome)
 }
 
 func TestHooksAroundConfiguringRunInTheOrderOfTheFile(t *testing.T) {
@@ -168,8 +171,6 @@ func TestAnInterruptBeforeConfiguringKeepsItFromAsking(t *testing.T) {
 	interrupt := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run", Err: errors.New("interrupted")}
 	for cause, want := range map[error]string{interrupt: "run: interrupted", context.Canceled: "configure: context canceled"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		c := &Conductor{opts: Options{Config: config.Default()}}
-		c.opts.Config.Hooks = around(hooks...)
 		f = fakeHooks{}
 		r := f.runner()
 		r.workflow = config.Configure
@@ -182,7 +183,7 @@ func TestAnInterruptBeforeConfiguringKeepsItFromAsking(t *testing.T) {
 			}
 			return out, errors.Join(err, ctx.Err())
 		}
-		err := c.beforeConfigure(ctx, r, Configuring{Started: time.Now()})
+		err := configureHooks{Configuring: Configuring{Started: time.Now()}, hooks: around(hooks...), runner: r}.before(ctx)
 		require.EqualError(t, err, want)
 		require.Equal(t, fault.Cancelled, fault.ClassOf(err))
 		require.Equal(t, []string{"gate before configuring", "tell after configuring"}, f.log, "cancellation does not reach the last")
@@ -191,7 +192,7 @@ func TestAnInterruptBeforeConfiguringKeepsItFromAsking(t *testing.T) {
 
 func TestWhatAHookAroundConfiguringLacksIsFoundBeforeAnythingStarts(t *testing.T) {
 	c, e := conducted(t, nil)
-	c.opts.Secret = func(config.SecretRef) (*dagger.Secret, error) { return nil, errors.New("T is not set") }
+	c.hooks.find = func(config.SecretRef) (*dagger.Secret, error) { return nil, errors.New("T is not set") }
 	c.opts.Config.Hooks = around(
 		config.Hook{Name: "gate", Before: "workflow"},
 		config.Hook{Name: "tell", After: "workflow", Always: true, Secrets: map[string]config.SecretRef{"TOKEN": "env:T"}},
@@ -201,7 +202,6 @@ func TestWhatAHookAroundConfiguringLacksIsFoundBeforeAnythingStarts(t *testing.T
 	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
 	require.EqualError(t, err, "find the secret TOKEN of the hook tell: T is not set")
 	require.Empty(t, e.all(), "no hook ran")
-	require.ErrorIs(t, c.checkConfigure(t.Context()), &fault.Fault{Code: codeHookSecret})
 }
 
 func TestAHookAroundConfiguringReadsTheConfigurationAndReachesNothing(t *testing.T) {
@@ -214,7 +214,8 @@ func TestAHookAroundConfiguringReadsTheConfigurationAndReachesNothing(t *testing
 			opts := c.opts
 			provider(&opts)
 			opts.State = State{URL: "s3://bucket", Credentials: map[string]*dagger.Secret{"AWS_SECRET_ACCESS_KEY": nil}}
-			c = New(opts)
+			c, err := New(opts)
+			require.NoError(t, err)
 			c.opts.Config.Hooks = around(config.Hook{Name: "check", Before: "workflow"}, config.Hook{Name: "commit", After: "workflow"})
 			require.NoError(t, c.BeforeConfigure(t.Context(), Configuring{Run: "one", File: []byte("global: {name: old}\n")}))
 			before := e.all()
@@ -226,7 +227,7 @@ func TestAHookAroundConfiguringReadsTheConfigurationAndReachesNothing(t *testing
 			require.Contains(t, before, `args:["timeout"`)
 
 			e.exit = 3
-			err := c.AfterConfigure(t.Context(), Configuring{Run: "one", File: []byte("global: {name: new}\n")}, nil)
+			err = c.AfterConfigure(t.Context(), Configuring{Run: "one", File: []byte("global: {name: new}\n")}, nil)
 			require.EqualError(t, err, "run the hook commit after configuring: exit status 3: two\n  its output ends with:\n    one\n    two")
 			require.Contains(t, strings.TrimPrefix(e.all(), before), "{name: new}")
 
@@ -247,7 +248,7 @@ func variable(name, value string) string {
 func TestOnlyHooksAroundConfiguringHaveTheFile(t *testing.T) {
 	c, e := conducted(t, map[string]any{"combinedOutput": ""})
 	h := around(config.Hook{Name: "check", Before: "workflow"})[0]
-	_, err := c.execHook(t.Context(), h, pipeline.Key{}, map[string]string{"SLIPWAY_RUN": "one"})
+	_, err := c.hooks.exec(t.Context(), h, pipeline.Key{}, map[string]string{"SLIPWAY_RUN": "one"})
 	require.NoError(t, err)
 	require.Contains(t, e.all(), "SLIPWAY_RUN")
 	require.NotContains(t, e.all(), "SLIPWAY_CONFIG_FILE")

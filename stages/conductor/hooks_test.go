@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/providers/local"
 )
 
 // fakeHooks runs nothing: a hook ends as outcomes and errs say, and what it was
@@ -260,61 +259,35 @@ func TestHooksAfterHaveTheTimeThatTheyAskFor(t *testing.T) {
 }
 
 func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {
-	c := conductor(local.Provider{})
-	c.opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) {
+	c := hookExecutor{find: func(ref config.SecretRef) (*dagger.Secret, error) {
 		if ref == "env:THERE" {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("%s is not set", ref)
-	}
+	}}
 	refs := map[string]config.SecretRef{"A": "env:THERE", "B": "env:ONE", "C": "env:TWO"}
-	err := c.checkHooks(t.Context(), []config.Hook{
+	err := c.check(t.Context(), []config.Hook{
 		{Name: "backup", Secrets: refs}, {Name: "notify", Secrets: map[string]config.SecretRef{"T": "env:THREE"}, Optional: true},
 	})
 	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the secret B of the hook backup: env:ONE is not set\nfind the secret C of the hook backup: env:TWO is not set")
 
-	_, err = c.execHook(t.Context(), config.Hook{Name: "notify", Secrets: map[string]config.SecretRef{"T": "env:THREE"}}, pipeline.Key{}, nil)
+	_, err = c.exec(t.Context(), config.Hook{Name: "notify", Secrets: map[string]config.SecretRef{"T": "env:THREE"}}, pipeline.Key{}, nil)
 	require.EqualError(t, err, "find the secret T: env:THREE is not set", "an optional hook fails when it runs")
 }
 
 func TestAHookReachesTheClusterAsItsStepDoes(t *testing.T) {
-	c := conductor(local.Provider{})
-	var p pipeline.Pipeline
-	_, err := c.install(&p)
-	require.NoError(t, err)
+	c := hookExecutor{cluster: &containers.Cluster{}, online: sample(t, Inputs{}).online}
 	for step, want := range map[string]bool{
 		"infrastructure/preflight": false, "infrastructure/terraform": false, "infrastructure/node": false,
-		"infrastructure/cluster": true, "preorchestrator/namespaces": true, "orchestrator/sync": true,
+		"infrastructure/cluster": true, "preorchestrator/gitea": true, "orchestrator/sync": true,
 	} {
 		stage, name, _ := strings.Cut(step, "/")
 		require.Equal(t, want, c.reachable(pipeline.Key{Stage: stage, Name: name}), step)
 	}
 	require.False(t, c.reachable(pipeline.Key{}), "the workflow, while the node does not run")
-	require.True(t, conductor(elsewhere{local.Provider{}}).reachable(pipeline.Key{}), "a cluster that is not ours")
-}
-
-func TestStepsAreThoseOfTheGraphs(t *testing.T) {
-	got, err := Steps(local.Provider{}, nil)
-	require.NoError(t, err)
-	require.Len(t, got, 2, "configuring has no steps")
-	for workflow, wire := range map[string]func(*Conductor, *pipeline.Pipeline) error{
-		config.Install: func(c *Conductor, p *pipeline.Pipeline) error { _, err := c.install(p); return err },
-		config.Destroy: (*Conductor).destroy,
-	} {
-		var p pipeline.Pipeline
-		require.NoError(t, wire(conductor(local.Provider{}), &p))
-		var names []string
-		for _, n := range p.Graph() {
-			names = append(names, n.String())
-		}
-		require.Equal(t, names, got[workflow], workflow)
-	}
-	other, err := Steps(elsewhere{local.Provider{}}, nil)
-	require.NoError(t, err)
-	require.Contains(t, other[config.Destroy], "infrastructure/platform-remove")
-	require.NotContains(t, other[config.Install], "infrastructure/node")
+	require.True(t, hookExecutor{}.reachable(pipeline.Key{}), "a cluster that is not ours")
 }
 
 func TestEveryImageOfAHookThatCannotBePulledIsReported(t *testing.T) {

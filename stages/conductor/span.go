@@ -38,11 +38,11 @@ func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contra
 }
 
 // spanned is what a step runs that has no container of its own, in its span.
-func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) (struct{}, error) {
-	return func(ctx context.Context) (struct{}, error) {
+func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
 		ctx, end := inSpan(ctx, key)
 		err := run(ctx)
 		end(contract.Succeeded, err)
-		return struct{}{}, err
+		return err
 	}
 }

@@ -62,7 +62,7 @@ func TestSpanOfAStep(t *testing.T) {
 
 // Without a collector there is no span, and nothing changes.
 func TestSpanOfAStep_nobodyListens(t *testing.T) {
-	_, err := spanned(pipeline.Key{Stage: "infrastructure", Name: "node"}, func(ctx context.Context) error {
+	err := spanned(pipeline.Key{Stage: "infrastructure", Name: "node"}, func(ctx context.Context) error {
 		require.False(t, trace.SpanContextFromContext(ctx).IsValid())
 		return errors.New("as it was")
 	})(t.Context())

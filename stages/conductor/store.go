@@ -1,13 +1,9 @@
 package conductor
 
 import (
-	"context"
-	"fmt"
-
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -31,7 +27,7 @@ const credentialsFile = "/slipway/credentials.json"
 func filed(variable string) bool { return variable == "GOOGLE_APPLICATION_CREDENTIALS" }
 
 // access is what the deployment's containers get to reach its state.
-func (s State) access(opts Options) containers.Access {
+func (s State) access(site Site) containers.Access {
 	if s.URL == "" {
 		return containers.Access{}
 	}
@@ -48,29 +44,8 @@ func (s State) access(opts Options) containers.Access {
 	}
 	if s.Key != nil {
 		a.Files[contract.StateKeyFile] = s.Key
-	} else if _, ok := opts.Provider.(providers.ClusterServer); ok {
+	} else if site.Node != nil {
 		a.Env[contract.StateMakeKeyVariable] = "1"
 	}
 	return a
-}
-
-// tell runs a command of Slipway's in a container with the deployment's state. Its
-// error is the fault that the command told.
-func (c *Conductor) tell(ctx context.Context, args ...string) error {
-	done, err := c.deployment.Exec(ctx, containers.Exec{Args: args})
-	if err != nil {
-		return err
-	}
-	return ended(args, done)
-}
-
-// ended is the error of a command of Slipway's that did not end well.
-func ended(args []string, done containers.Outcome) error {
-	if done.ExitCode == 0 {
-		return nil
-	}
-	if f := containers.ToldFault(done.Stderr); f != nil {
-		return f
-	}
-	return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, containers.Complaint(done.Stderr))
 }

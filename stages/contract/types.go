@@ -5,6 +5,8 @@
 // or files of the state store, named here by reference.
 package contract
 
+import "github.com/slipway-sh/slipway/pipeline/report"
+
 // Proxy holds the deployment's outgoing proxies.
 type Proxy struct {
 	HTTP    string `json:"http,omitempty"`
@@ -110,6 +112,15 @@ type App struct {
 // Apps is the state of all Applications.
 type Apps struct {
 	Apps []App `json:"apps"`
+}
+
+// Record is what a run's record says of them.
+func (a Apps) Record() []report.App {
+	out := make([]report.App, len(a.Apps))
+	for i, app := range a.Apps {
+		out[i] = report.App(app)
+	}
+	return out
 }
 
 // Access tells a user how to reach the platform.

@@ -17,6 +17,7 @@ const (
 // Plan is what `slipway verify` wires the graph of an install from: the same one
 // as its conductor.
 type Plan struct {
+	Workflow  string            `json:"workflow"`
 	Run       string            `json:"run"`
 	Config    json.RawMessage   `json:"config"` // canonical
 	Refs      map[string]string `json:"refs"`   // of the images

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -68,7 +69,11 @@ func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writ
 	run := func(ctx context.Context, req contract.Request) contract.Result {
 		return step.Perform(ctx, v.Steps, req, v.Dirs, io.Discard) // each has its log
 	}
-	found, err = conductor.Verify(ctx, plan, cfg, provider, release, run, shown.observe)
+	workflow, err := stages.Named(plan.Workflow)
+	if err != nil {
+		return found, err
+	}
+	found, err = conductor.Verify(ctx, workflow, plan, cfg, provider, release, run, shown.observe)
 	if err != nil {
 		return found, err
 	}

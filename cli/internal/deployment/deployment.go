@@ -135,7 +135,11 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	return do(ctx, &Deployment{Conductor: conductor.New(opts), Config: cfg, Session: s, Hint: f.Hint})
+	c, err := conductor.New(opts)
+	if err != nil {
+		return err
+	}
+	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Hint: f.Hint})
 }
 
 // args are the flags of this command line that say what it works on, for a process in

@@ -125,7 +125,9 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 // reachable makes sure that the cluster's node, where Slipway runs one, has an
 // address at which it reaches the registry.
 func reachable(cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
-	server, ok := provider.(providers.ClusterServer)
+	server, ok := provider.(interface {
+		Node(d providers.Deployment) providers.NodeSpec
+	})
 	if !ok {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 // CodeUnreadable: the configuration file cannot be read.
@@ -140,7 +140,7 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 		if err != nil {
 			return nil, err
 		}
-		return conductor.Steps(provider, section)
+		return stages.Steps(provider, section)
 	}
 	return config.Load(data, opts)
 }

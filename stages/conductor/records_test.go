@@ -12,25 +12,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
-	c := conductor(local.Provider{})
+	c := &Records{name: "demo"}
 	for what, s := range map[string]*contract.Stored{
 		"nothing":    {},
 		"no cluster": {Record: &report.Run{ID: "r1"}},
 		"no run":     {Cluster: true},
 	} {
-		_, err := c.statusOf(s)
+		_, err := c.status(s)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
-		require.ErrorContains(t, err, "show the status: deployment "+c.opts.Config.Global.Name+" is not installed")
+		require.ErrorContains(t, err, "show the status: deployment demo is not installed")
 	}
-	status, err := c.statusOf(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
+	status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
 	require.NoError(t, err)
 	require.Equal(t, "r1", status.Run)
 	require.Equal(t, "install", status.Workflow)
@@ -58,7 +58,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		"toolchain's id":  func(c *Conductor) error { _, err := c.ToolchainID(t.Context()); return err },
 		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
 		"status":          func(c *Conductor) error { _, err := c.Status(t.Context()); return err },
-		"toolchain only":  func(c *Conductor) error { c.cluster = nil; _, err := c.ToolchainID(t.Context()); return err },
+		"toolchain only":  func(c *Conductor) error { c.service = nil; _, err := c.ToolchainID(t.Context()); return err },
 		"after a destroy": func(c *Conductor) error { return c.Up(t.Context(), nil) },
 	} {
 		state := `{"cluster":false}`
@@ -86,7 +86,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 }
 
 func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
-	c := conductor(elsewhere{local.Provider{}})
+	c := &Cluster{provider: "elsewhere"}
 	for _, ask := range []func() error{
 		func() error { return c.Up(t.Context(), nil) },
 		func() error { _, err := c.ClusterID(t.Context()); return err },
@@ -119,7 +119,7 @@ func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
 }
 
 func TestARecordThatIsNotKept(t *testing.T) {
-	c := conductor(local.Provider{})
+	c := recorder{config: config.Default()}
 	require.NoError(t, c.notKept(nil))
 	for class, err := range map[fault.Class]error{
 		fault.Step:      errors.New("exit status 4: no space left on device"),
@@ -129,7 +129,7 @@ func TestARecordThatIsNotKept(t *testing.T) {
 		got := c.notKept(err)
 		require.ErrorIs(t, got, &fault.Fault{Code: codeNotKept})
 		require.Equal(t, class, fault.ClassOf(got))
-		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.opts.Config.Global.Name+": "+err.Error())
+		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.config.Global.Name+": "+err.Error())
 	}
 	require.ErrorContains(t, c.notKept(errKeepTime), "did not end within 2m0s")
 	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}
@@ -151,9 +151,9 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 // type works on the deployment that it is about.
 func TestARecordIsKeptWithCommandsForItsDeployment(t *testing.T) {
 	c, e := conducted(t, map[string]any{"{exitCode}": 0, "{contents}": "{}"})
-	c.opts.Hint = func(s string) string { return s + " --name dev" }
+	r := recorder{commands: c.commands, cluster: c.service, config: c.opts.Config, hint: func(s string) string { return s + " --name dev" }}
 	record := &report.Run{ID: "r1", Commands: []string{"slipway cluster"}}
-	require.NoError(t, c.keep(t.Context(), record, nil, nil))
+	require.NoError(t, r.finish(t.Context(), record, nil, nil, nil))
 	require.Contains(t, e.all(), "slipway cluster --name dev")
 	require.Equal(t, []string{"slipway cluster --name dev"}, record.Commands, "the summary says the same")
 }

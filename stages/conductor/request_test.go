@@ -6,12 +6,10 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -21,85 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// conductor is one that can wire but not run: it has no engine.
-func conductor(provider providers.Provider) *Conductor {
-	c := &Conductor{opts: Options{
-		Config: config.Default(), Provider: provider, Images: &containers.Images{},
-		Release: &platform.Release{Version: "1.0.0", Components: []platform.Component{
-			{Name: "web", Kind: platform.App, Enabled: true}, {Name: "database", Kind: platform.App, Enabled: true},
-		}},
-	}}
-	if _, ok := provider.(providers.ClusterServer); ok {
-		c.cluster = &containers.Cluster{}
-	}
-	return c
-}
-
 // elsewhere is a provider whose cluster Slipway does not run.
 type elsewhere struct{ providers.Provider }
-
-// needs is what each step of a graph waits for.
-func needs(p *pipeline.Pipeline) map[string][]string {
-	out := map[string][]string{}
-	for _, n := range p.Graph() {
-		out[n.String()] = []string{}
-		for _, k := range n.Needs {
-			out[n.String()] = append(out[n.String()], k.String())
-		}
-	}
-	return out
-}
-
-func TestTheGraphOfAnInstall(t *testing.T) {
-	var p pipeline.Pipeline
-	_, err := conductor(local.Provider{}).install(&p)
-	require.NoError(t, err)
-	require.Equal(t, map[string][]string{
-		"infrastructure/preflight":         {},
-		"infrastructure/node":              {"infrastructure/preflight"},
-		"infrastructure/verify":            {"infrastructure/preflight", "infrastructure/node"},
-		"infrastructure/terraform":         {"infrastructure/verify"},
-		"infrastructure/cluster":           {"infrastructure/terraform"},
-		"infrastructure/local-addons":      {"infrastructure/cluster"},
-		"infrastructure/storage":           {"infrastructure/cluster", "infrastructure/local-addons"},
-		"infrastructure/loadbalancer":      {"infrastructure/cluster", "infrastructure/local-addons"},
-		"preorchestrator/namespaces":       {"infrastructure/cluster"},
-		"preorchestrator/secrets":          {"preorchestrator/namespaces"},
-		"preorchestrator/tls":              {"preorchestrator/namespaces"},
-		"preorchestrator/gitea":            {"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls"},
-		"preorchestrator/argocd":           {"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls"},
-		"preorchestrator/gitea-push":       {"preorchestrator/gitea"},
-		"preorchestrator/argocd-reconcile": {"preorchestrator/gitea-push", "preorchestrator/argocd"},
-		"orchestrator/publish":             {"preorchestrator/gitea"},
-		"orchestrator/sync":                {"orchestrator/publish", "preorchestrator/argocd-reconcile", "infrastructure/storage", "infrastructure/loadbalancer"},
-		"postorchestrator/access":          {"orchestrator/sync"},
-	}, needs(&p))
-}
-
-func TestTheGraphOfARemoval(t *testing.T) {
-	var own pipeline.Pipeline
-	require.NoError(t, conductor(local.Provider{}).destroy(&own))
-	require.Equal(t, map[string][]string{
-		"infrastructure/node-remove":       {},
-		"infrastructure/terraform-destroy": {"infrastructure/node-remove"},
-		"infrastructure/inventory":         {"infrastructure/terraform-destroy"},
-	}, needs(&own))
-
-	var other pipeline.Pipeline
-	require.NoError(t, conductor(elsewhere{local.Provider{}}).destroy(&other))
-	require.Equal(t, map[string][]string{
-		"infrastructure/platform-remove":    {},
-		"infrastructure/platform-inventory": {"infrastructure/platform-remove"},
-		"infrastructure/terraform-destroy":  {"infrastructure/platform-inventory"},
-		"infrastructure/inventory":          {"infrastructure/terraform-destroy"},
-	}, needs(&other))
-}
-
-func TestEachAppHasItsDeadlineWithinTheStep(t *testing.T) {
-	c := conductor(local.Provider{})
-	require.Equal(t, 20*time.Minute, c.syncTimeout(2), "the step's own is longer")
-	require.Equal(t, 50*time.Minute, c.syncTimeout(9))
-}
 
 func TestWhatAStepLeftIsRead(t *testing.T) {
 	var out contract.Publication
@@ -146,19 +67,19 @@ func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 }
 
 func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
-	of := func(s contract.Spec, input string, change func(c *Conductor)) journal.Digests {
-		c := conductor(local.Provider{})
+	of := func(s contract.Spec, input string, change func(*requests)) journal.Digests {
+		var r requests
 		if change != nil {
-			change(c)
+			change(&r)
 		}
-		return c.digests(s, []byte(input))
+		return r.digests(s, []byte(input))
 	}
-	release := func(c *Conductor) { c.opts.ReleaseDigest = "sha256:1" }
+	release := func(r *requests) { r.release = "sha256:1" }
 	named := func(name string) pipeline.Key { return pipeline.Key{Stage: "a", Name: name} }
 	reads, other := contract.Spec{Key: named("b"), Platform: true}, contract.Spec{Key: named("b")}
 	base := of(reads, "{}", nil)
 	require.Equal(t, base, of(reads, "{}", nil))
-	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(c *Conductor) { c.opts.Images.Digest = "sha256:1" })))
+	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(r *requests) { r.images = "sha256:1" })))
 	require.Equal(t, []string{"configuration"}, base.Changed(of(reads, "{}", release)))
 	require.Equal(t, of(other, "{}", nil), of(other, "{}", release), "it does not read the platform release")
 	require.Equal(t, []string{"input"}, base.Changed(of(contract.Spec{Key: named("c"), Platform: true}, "{}", nil)))
@@ -179,19 +100,18 @@ func (o otherRoot) Terraform(d providers.Deployment) (providers.Root, error) {
 
 func TestAnotherTerraformRootIsAnotherInput(t *testing.T) {
 	of := func(text string) contract.TerraformInput {
-		c := conductor(otherRoot{files: fstest.MapFS{"main.tf": {Data: []byte(text)}}})
-		in, err := c.terraformInput()
+		site, err := SiteOf(otherRoot{files: fstest.MapFS{"main.tf": {Data: []byte(text)}}}, providers.Deployment{Name: "demo"})
 		require.NoError(t, err)
-		return in
+		return site.Terraform
 	}
 	require.Equal(t, of("# a"), of("# a"))
 	require.NotEqual(t, of("# a"), of("# b"))
 }
 
 func TestTheRecordNamesWhatTheStepsRanWith(t *testing.T) {
-	c := conductor(local.Provider{})
+	c, _ := conducted(t, nil)
 	c.opts.Images.Tools = map[string]string{"terraform": "sha256:1"}
-	record := c.newRecord(config.Install)
+	record := c.newRecord("r1", config.Install)
 	require.Equal(t, c.opts.Images.Tools, record.Tools)
 	require.Equal(t, config.Install, record.Workflow)
 }

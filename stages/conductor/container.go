@@ -1,0 +1,127 @@
+package conductor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// containerRunner runs each step in a container of its own, unless its earlier result
+// was verified already.
+type containerRunner struct {
+	requests
+	mounts
+	deployment *containers.Deployment
+	lease      *lease // nil for what needs no lock
+
+	known    int                      // steps that have succeeded before with the same tools
+	verified map[string]contract.Seen // earlier results that hold, by step
+}
+
+func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
+	if !s.Harmless {
+		if err := c.lease.wait(ctx); err != nil {
+			return result, err
+		}
+	}
+	req, err := c.of(s, in)
+	if err != nil {
+		return result, err
+	}
+	req.VerifyOnly, req.Locked = pipeline.VerifyOnly(ctx), c.lease != nil && !s.Harmless
+	if seen, ok := c.verified[req.ID()]; ok && seen.For(req) {
+		return seen.Result, seen.Result.Decode(req.ID(), out)
+	}
+	text, err := json.Marshal(req)
+	if err != nil {
+		return result, fmt.Errorf("encode the request of %s: %w", s, err)
+	}
+	e := containers.Exec{
+		Args:   []string{"slipway", "step", s.String()},
+		Files:  map[string]string{contract.RequestFile: string(text)},
+		Result: contract.ResultFile,
+	}
+	if err := c.mount(&e, s); err != nil {
+		return result, err
+	}
+	done, err := c.deployment.Exec(ctx, e)
+	if err != nil {
+		return result, err
+	}
+	if result, err = decodeResult(req.ID(), done); err != nil {
+		return result, err
+	}
+	if req.Count {
+		c.known = result.Known
+	}
+	return result, result.Decode(req.ID(), out)
+}
+
+// mounts are what containers can get besides the deployment's state.
+type mounts struct {
+	client    *dagger.Client
+	cluster   *containers.Cluster // nil unless the provider's cluster is a service
+	site      Site
+	release   *dagger.Directory
+	manifests *dagger.Directory
+	tlsKey    *dagger.Secret // nil: there is none
+	given     map[string]*dagger.Secret
+}
+
+// mount gives a container what the step needs.
+func (m mounts) mount(e *containers.Exec, s contract.Spec) (err error) {
+	e.Directories, e.Secrets = map[string]*dagger.Directory{}, map[string]*dagger.Secret{}
+	if !s.Offline && m.cluster != nil {
+		e.Cluster = m.cluster.Service()
+	}
+	if s.Platform {
+		e.Directories[contract.PlatformDir] = m.release
+	}
+	if s.Manifests {
+		e.Directories[contract.BundleDir+"/manifests"] = m.manifests
+	}
+	if s.Terraform {
+		if e.Directories[contract.TerraformDir], err = m.site.directory(m.client); err != nil {
+			return err
+		}
+	}
+	if s.TLSKey && m.tlsKey != nil {
+		e.Secrets[contract.TLSKeyFile] = m.tlsKey
+	}
+	if s.Given {
+		for name, secret := range m.given {
+			e.Secrets[path.Join(contract.GivenDir, name)] = secret
+		}
+	}
+	return nil
+}
+
+// decodeResult reads what a step left behind.
+func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
+	var result contract.Result
+	if done.Result == nil {
+		return result, &fault.Fault{
+			Code: codeNoResult, Class: fault.Bug, Op: "run " + id,
+			Fix: "report this together with the output above",
+			Err: fmt.Errorf("exit status %d without a result: %s", done.ExitCode, lastLine(done.Stderr)),
+		}
+	}
+	if err := json.Unmarshal(done.Result, &result); err != nil {
+		return result, fmt.Errorf("decode the result of %s: %w", id, err)
+	}
+	return result, nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

@@ -1,0 +1,33 @@
+package conductor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Replay carries a workflow out after its earlier results were verified, on an engine
+// that has no answer for anything. It also returns the request that the run makes to a
+// step with an input.
+func Replay(t *testing.T, w Workflow, run string, change func(*Options), found contract.Verified) ([]pipeline.Result, func(contract.Spec, any) contract.Request) {
+	t.Helper()
+	c, e := conducted(t, nil)
+	change(&c.opts)
+	c, err := New(c.opts)
+	require.NoError(t, err)
+	steps := c.runner(run, nil)
+	steps.verified = found.Steps
+	g, err := newGraph(w, c.inputs, steps, nil)
+	require.NoError(t, err)
+	results, err := g.pipeline.Run(t.Context(), pipeline.Options{})
+	require.NoError(t, err)
+	require.Empty(t, e.all())
+	return results, func(s contract.Spec, in any) contract.Request {
+		req, err := steps.of(s, in)
+		require.NoError(t, err)
+		return req
+	}
+}

@@ -1,0 +1,124 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Workflow is what can be done with a deployment.
+type Workflow struct {
+	Name string // config.Install, …
+	// Wire adds the steps, in the order in which a person would name them. Steps that
+	// do not need each other run in parallel.
+	Wire func(*Graph) error
+	// Removes tells that the deployment is gone after a success: its state is deleted,
+	// but for the records of its runs.
+	Removes bool
+}
+
+// Inputs are what a workflow is wired from.
+type Inputs struct {
+	Config  *config.Config
+	Release *platform.Release
+	Site    Site
+	Images  map[string]string // reference by digest, by name
+	Tools   map[string]string // version, by name, without a leading v
+	Given   []string          // names of the secrets that the configuration gives
+}
+
+// Findings are what steps found out, of which a run's record and the deployment's
+// runtime state are made.
+type Findings struct {
+	Record *report.Run
+	State  *contract.RuntimeState
+}
+
+// Graph is a workflow being wired.
+type Graph struct {
+	Inputs
+
+	pipeline pipeline.Pipeline
+	specs    map[pipeline.Key]contract.Spec // of the steps
+	collect  []func(*Findings)              // after the run
+	runner   runner
+	actions  map[pipeline.Key]func(context.Context) error
+}
+
+// runner runs a step and decodes its output into out.
+type runner interface {
+	run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error)
+}
+
+// newGraph wires w. Steps run with r; an action that is not among actions is nothing.
+func newGraph(w Workflow, in Inputs, r runner, actions map[pipeline.Key]func(context.Context) error) (*Graph, error) {
+	g := &Graph{Inputs: in, specs: map[pipeline.Key]contract.Spec{}, runner: r, actions: actions}
+	if err := w.Wire(g); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Nodes are the nodes of a workflow, in the order of its wiring. Nothing is started.
+func Nodes(w Workflow, in Inputs) ([]pipeline.Node, error) {
+	g, err := newGraph(w, in, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return g.pipeline.Graph(), nil
+}
+
+// Add adds a step. input is called once everything that the step needs has succeeded.
+func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
+	g.specs[d.Key] = d.Spec
+	return pipeline.Add(&g.pipeline, d.Key, func(ctx context.Context) (Out, error) {
+		var out Out
+		ctx, end := inSpan(ctx, d.Key)
+		result, err := g.runner.run(ctx, d.Spec, input(), &out)
+		end(result.Status, err)
+		if errors.Is(err, &fault.Fault{Code: contract.CodeNotVerified}) {
+			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, err)
+		}
+		pipeline.Describe(ctx, pipeline.Detail{
+			Reused:  result.Status == contract.Reused,
+			Attempt: result.Attempt,
+			Log:     path.Join("steps", d.Stage+"."+d.Name, "log.txt"),
+		})
+		return out, err
+	}, needs...)
+}
+
+// Action adds what the conductor itself does under this name: contract.NodeKey,
+// contract.NodeRemoveKey or the key of contract.VerifySpec.
+func (g *Graph) Action(key pipeline.Key, needs ...pipeline.Dep) pipeline.Dep {
+	return pipeline.Add(&g.pipeline, key, func(ctx context.Context) (struct{}, error) {
+		act, ok := g.actions[key]
+		if !ok {
+			return struct{}{}, nil
+		}
+		return struct{}{}, act(ctx)
+	}, needs...)
+}
+
+// Collect calls to with the output of s after the run, if s succeeded.
+func Collect[Out any](g *Graph, s *pipeline.Step[Out], to func(Out, *Findings)) {
+	g.collect = append(g.collect, func(f *Findings) {
+		if r, ok := s.Result(); ok && r.Status.OK() {
+			to(s.Value(), f)
+		}
+	})
+}
+
+// online tells whether a node of the graph works on the cluster.
+func (g *Graph) online(key pipeline.Key) bool {
+	s, ok := g.specs[key]
+	return ok && !s.Offline
+}

@@ -1,0 +1,90 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// errHooked is why a step is not looked at.
+var errHooked = errors.New("hooks run around it")
+
+// processRunner runs steps in this process to verify their earlier results: a step may
+// only reuse.
+type processRunner struct {
+	requests
+	step   func(context.Context, contract.Request) contract.Result
+	hooked []string // steps with hooks around them
+
+	mu       sync.Mutex
+	verified map[string]contract.Seen
+}
+
+func (p *processRunner) run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
+	if slices.Contains(p.hooked, s.String()) {
+		return contract.Result{Status: contract.Failed}, errHooked
+	}
+	req, err := p.of(s, in)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	req.VerifyOnly, req.Locked = true, !s.Harmless
+	result := p.step(ctx, req)
+	err = result.Decode(req.ID(), out)
+	if err == nil && result.Status == contract.Reused {
+		p.mu.Lock()
+		p.verified[req.ID()] = contract.Seen{Digests: req.Digests, Input: req.Input, Result: result}
+		p.mu.Unlock()
+	}
+	return result, err
+}
+
+// Verify carries out plan, which is for w, in this process, where step runs a step as
+// far as that changes nothing, and returns what holds. observe, which may be nil, is
+// called for every step that is looked at.
+func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Config, provider providers.Provider, release *platform.Release,
+	step func(context.Context, contract.Request) contract.Result, observe func(pipeline.Event)) (contract.Verified, error) {
+	site, err := SiteOf(provider, deploymentOf(cfg))
+	if err != nil {
+		return contract.Verified{}, err
+	}
+	p := &processRunner{
+		requests: requestsOf(cfg, plan.Run, plan.Release, plan.Images),
+		step:     step, hooked: plan.Hooked, verified: map[string]contract.Seen{},
+	}
+	// The container is connected to the cluster, which runs: there is no action to take.
+	g, err := newGraph(w, Inputs{Config: cfg, Release: release, Site: site, Images: plan.Refs, Tools: plan.Tools, Given: plan.Given}, p, nil)
+	if err != nil {
+		return contract.Verified{}, err
+	}
+	// A step that does not hold is no failure here, and what needs it is not looked at.
+	tell := func(e pipeline.Event) {
+		if _, isStep := g.specs[e.Result.Key]; isStep && observe != nil {
+			observe(e)
+		}
+	}
+	if results, err := g.pipeline.Run(ctx, pipeline.Options{Select: plan.Selection, Observe: tell}); results == nil {
+		return contract.Verified{}, err
+	}
+	if ctx.Err() != nil {
+		return contract.Verified{}, context.Cause(ctx)
+	}
+	return contract.Verified{Steps: maps.Clone(p.verified), Total: len(g.specs)}, nil
+}
+
+// requestsOf makes the requests of a run.
+func requestsOf(cfg *config.Config, run, release, images string) requests {
+	return requests{
+		run: run, deployment: cfg.Global.Name, timeout: time.Duration(cfg.Advanced.Timeouts.Step),
+		release: release, images: images,
+	}
+}

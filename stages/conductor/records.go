@@ -1,0 +1,152 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dagger.io/dagger"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Records reads what a deployment's state knows.
+type Records struct {
+	commands
+	name       string // the deployment's
+	user, host string // who reads
+}
+
+// stored reads the deployment's state.
+func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
+	const at = "/slipway/stored.json"
+	var s contract.Stored
+	if err := r.query(ctx, []string{"slipway", "state", "show", at}, at, &s); err != nil {
+		return nil, fmt.Errorf("read the deployment's state: %w", err)
+	}
+	return &s, nil
+}
+
+// Known reports whether there is a record of the deployment, also of one that was
+// removed since.
+func (r *Records) Known(ctx context.Context) (bool, error) {
+	s, err := r.stored(ctx)
+	if err != nil {
+		return false, err
+	}
+	return s.Record != nil || s.Cluster, nil
+}
+
+// notThere is the fault of a question about a deployment that does not exist.
+func (r *Records) notThere(what string) error {
+	return &fault.Fault{
+		Code: CodeNotThere, Class: fault.Usage, Op: what,
+		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
+		Err: fmt.Errorf("deployment %s is not installed", r.name),
+	}
+}
+
+// Report copies the directory of a run, the last one if run is empty, to the
+// directory out of this machine, with report.html and all the other files that
+// are made from its record, and returns the run's id.
+func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
+	const at = "/slipway/report"
+	e := containers.Exec{Args: []string{"slipway", "state", "report", at, run}, Result: at + ".id"}
+	done, dir, err := r.deployment.ExecDirectory(ctx, e, at)
+	if err != nil {
+		return "", err
+	}
+	err = ended(e.Args, done)
+	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
+		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
+			Fix: "run something first, or name another deployment with --name",
+			Err: errors.New(containers.Complaint(done.Stderr))}
+	} else if err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
+	}
+	if _, err := dir.Export(ctx, out, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
+	}
+	return strings.TrimSpace(string(done.Result)), nil
+}
+
+// Kubeconfig is the administrator's access to the cluster; server replaces the
+// API's URL in it unless it is empty.
+func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error) {
+	s, err := r.stored(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !s.Cluster {
+		return "", r.notThere("read the kubeconfig")
+	}
+	text, err := r.kubeconfig(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case text == nil:
+		return "", r.notThere("read the kubeconfig")
+	case server == "":
+		return string(text), nil
+	}
+	return withServer(string(text), server)
+}
+
+// kubeconfig is the administrator's access to the cluster; nil where there is none
+// yet.
+func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
+	return r.file(ctx, "/slipway/kubeconfig", "slipway", "state", "kubeconfig")
+}
+
+// withServer replaces the server of every cluster in a kubeconfig.
+func withServer(kubeconfig, server string) (string, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(kubeconfig), &doc); err != nil {
+		return "", fmt.Errorf("decode the kubeconfig: %w", err)
+	}
+	clusters, _ := doc["clusters"].([]any)
+	for _, entry := range clusters {
+		named, _ := entry.(map[string]any)
+		if cluster, ok := named["cluster"].(map[string]any); ok {
+			cluster["server"] = server
+		}
+	}
+	b, err := yaml.Marshal(doc)
+	return string(b), err
+}
+
+const runsFile = "/slipway/runs.json"
+
+// Runs are the runs of the deployment, the oldest first; those of one that was
+// removed are among them.
+func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
+	var out []contract.RunSummary
+	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile}, runsFile, &out)
+	return out, err
+}
+
+// Run is one run. One that is not there is a fault of class Usage.
+func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
+	out := &contract.RunDetail{}
+	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile, id, "--deployment", r.name}, runsFile, out)
+	return out, err
+}
+
+// Unlock takes the deployment's lock away from its holder and records who did so
+// and why. Without force it does so only when the holder gives no sign of life.
+// It returns the record that was written.
+func (r *Records) Unlock(ctx context.Context, reason string, force bool) (*lock.Record, error) {
+	const at = "/slipway/unlocked.json"
+	args := []string{"slipway", "state", "unlock", at, "--user", r.user, "--host", r.host, "--reason", reason}
+	if force {
+		args = append(args, "--force")
+	}
+	var out lock.Record
+	err := r.query(ctx, args, at, &out)
+	return &out, err
+}

@@ -1,0 +1,57 @@
+package conductor_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// elsewhere is a provider whose cluster Slipway does not run.
+type elsewhere struct{ providers.Provider }
+
+// The conductor makes to each step the request that was verified: otherwise no result
+// would be taken from there.
+func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
+	cfg, release := config.Default(), &platform.Release{Version: "1.0.0", Components: []platform.Component{
+		{Name: "web", Kind: platform.App, Enabled: true}, {Name: "database", Kind: platform.App, Enabled: true},
+	}}
+	cfg.Provider = local.Name
+	refs := map[string]string{"gitea": "x"}
+	plan := contract.Plan{
+		Workflow: config.Install, Run: "r2", Refs: refs, Images: "sha256:1", Release: "sha256:2", Tools: map[string]string{"helm": "4"}, Given: []string{"smtp"},
+	}
+	reused := func(context.Context, contract.Request) contract.Result {
+		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
+	}
+	found, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, elsewhere{local.Provider{}}, release, reused, nil)
+	require.NoError(t, err)
+	encoded, err := json.Marshal(found)
+	require.NoError(t, err)
+	found = contract.Verified{}
+	require.NoError(t, json.Unmarshal(encoded, &found))
+
+	results, request := conductor.Replay(t, stages.Install(), "r2", func(o *conductor.Options) {
+		o.Config, o.Provider, o.Release, o.ReleaseDigest = cfg, elsewhere{local.Provider{}}, release, "sha256:2"
+		o.Images.Refs, o.Images.Digest, o.Tools = refs, "sha256:1", plan.Tools
+		o.Given = map[string]*dagger.Secret{"smtp": nil}
+	}, found)
+	require.Len(t, results, 16)
+	for _, r := range results {
+		if r.Key != contract.VerifySpec().Key {
+			require.Equal(t, contract.Reused, r.Status, r.Key)
+		}
+	}
+	req := request(contract.ClusterStep().Spec, contract.ClusterInput{APIEndpoint: "https://moved:6443"})
+	require.False(t, found.Steps["infrastructure/cluster"].For(req), "the input is another one")
+}

@@ -1,0 +1,63 @@
+package conductor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// requests makes the requests to the steps of a run. Whoever makes them from the same
+// values makes the same ones: an earlier result that was verified for a request counts
+// for the one of the run.
+type requests struct {
+	run        string // its id
+	deployment string
+	timeout    time.Duration // of a step without one of its own
+	release    string        // digest of the platform release
+	images     string        // digest of the images and tools
+}
+
+// of is the request to a step.
+func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
+	}
+	lasting := input
+	if v, ok := in.(contract.Volatile); ok {
+		if lasting, err = json.Marshal(v.Lasting()); err != nil {
+			return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
+		}
+	}
+	timeout := s.Timeout
+	if timeout == 0 {
+		timeout = r.timeout
+	}
+	return contract.Request{
+		Run: r.run, Stage: s.Stage, Step: s.Name, Timeout: contract.Duration(timeout),
+		Deployment: r.deployment, Digests: r.digests(s, lasting), Input: input,
+		Count: s.Count, Cluster: !s.Offline,
+	}, nil
+}
+
+// digests are what an earlier result of a step counts for: its input, the
+// platform release if it reads that, and the tools and images of the run.
+func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
+	sum := func(parts ...string) string {
+		h := sha256.New()
+		for _, part := range parts {
+			fmt.Fprintf(h, "%d:%s\n", len(part), part)
+		}
+		return hex.EncodeToString(h.Sum(nil))
+	}
+	release := ""
+	if s.Platform {
+		release = r.release
+	}
+	return journal.Digests{Input: sum(s.String(), string(input)), Config: sum(release), Tools: sum(r.images)}
+}

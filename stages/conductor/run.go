@@ -1,0 +1,203 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Conduct carries w out and returns the record of the run, whatever the outcome. There
+// is no record when nothing was started: a hook lacks what it needs, or the lock cannot
+// be had. A workflow that removes is refused where the cluster is on another engine:
+// its state would go, and the cluster stay.
+func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
+	if w.Removes {
+		if err := c.here(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := &run{Conductor: c, workflow: w, hooks: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
+	var err error
+	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
+		return nil, err
+	}
+	r.hooks.online = r.graph.online
+	err = r.carryOut(ctx)
+	if r.record == nil {
+		return nil, err
+	}
+	found := Findings{Record: r.record, State: &contract.RuntimeState{Deployment: c.name, Provider: c.opts.Config.Provider, Run: r.record.ID}}
+	for _, collect := range r.graph.collect {
+		collect(&found)
+	}
+	if w.Removes {
+		found.State = nil
+		if err == nil {
+			// Nothing may be reused after this: journal, credentials, Terraform state.
+			err = c.commands.run(ctx, "slipway", "state", "purge")
+		}
+	}
+	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lease, err)
+}
+
+// run is one run of a workflow.
+type run struct {
+	*Conductor
+	workflow Workflow
+	graph    *Graph
+	steps    *containerRunner
+	hooks    hookExecutor
+	hooked   []string          // steps with hooks around them
+	logs     map[string]string // what hooks printed, by name in the run's directory
+	record   *report.Run       // nil: nothing was started
+}
+
+// actions are what the run does besides steps.
+func (r *run) actions() map[pipeline.Key]func(context.Context) error {
+	locked := func(key pipeline.Key, do func(context.Context) error) func(context.Context) error {
+		return spanned(key, func(ctx context.Context) error {
+			if err := r.steps.lease.wait(ctx); err != nil {
+				return err
+			}
+			return do(ctx)
+		})
+	}
+	return map[pipeline.Key]func(context.Context) error{
+		contract.NodeKey():        locked(contract.NodeKey(), func(ctx context.Context) error { return r.service.Start(ctx) }),
+		contract.NodeRemoveKey():  locked(contract.NodeRemoveKey(), r.wipe),
+		contract.VerifySpec().Key: func(ctx context.Context) error { return r.steps.verifyAll(ctx, r.plan()) },
+	}
+}
+
+// wipe empties the node's volume; a node that runs in the background is stopped before.
+func (r *run) wipe(ctx context.Context) error {
+	if r.opts.Kept != "" {
+		if err := r.service.End(ctx); err != nil {
+			return err
+		}
+	}
+	return r.Cluster.deployment.Wipe(ctx)
+}
+
+// plan is what `slipway verify` wires the same graph from.
+func (r *run) plan() contract.Plan {
+	return contract.Plan{
+		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(),
+		Refs: r.opts.Images.Refs, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
+		Tools: r.opts.Tools, Given: r.inputs.Given, Selection: r.opts.Select, Hooked: r.hooked,
+	}
+}
+
+func (r *run) recorder() recorder {
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs}
+}
+
+// carryOut runs the graph with its hooks under the lock.
+func (r *run) carryOut(ctx context.Context) error {
+	nodes := r.graph.pipeline.Graph()
+	own := boundHooks(r.opts.Config.HooksOf(r.workflow.Name), nodes)
+	if err := r.hooks.check(ctx, own); err != nil {
+		return err
+	}
+	id := r.steps.requests.run
+	record := r.newRecord(id, r.workflow.Name)
+	record.Plan(nodes)
+	ctx, lease, end := takeLock(ctx, r.Cluster.deployment, holder{
+		user: r.opts.User, host: r.opts.Host, run: id, workflow: r.workflow.Name, patience: r.opts.LockTimeout,
+	})
+	defer end(nil)
+	r.steps.lease = lease
+	begun := r.begin(ctx, *record)
+	observe := oneAtATime(r.opts.Observe)
+	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.hooks.exec, observe: observe}
+	if r.opts.Begin != nil {
+		r.opts.Begin(nodes)
+	}
+	around := append(slices.Clone(r.opts.Hooks), hooks.bind(own)...)
+	for _, h := range around {
+		if h.Step != "" {
+			r.hooked = append(r.hooked, h.Step)
+		}
+	}
+	if slices.ContainsFunc(around, func(h pipeline.Hook) bool { return h.Step == "" && h.Before != nil }) {
+		around = slices.Insert(around, 0, lease.hook())
+	}
+	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{
+		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Observe: observe,
+		Hooks: around, CleanupTimeout: hookPatience(own),
+		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
+			if !lease.held() {
+				return nil
+			}
+			d, err := diagnose(ctx, r.steps, r.graph, failed)
+			note(record, failed, d, err)
+			return err
+		},
+	})
+	if !lease.held() {
+		return err
+	}
+	if e := <-begun; e != nil && ctx.Err() == nil {
+		err = errors.Join(err, e)
+	}
+	r.record, r.logs = record, hooks.logs
+	record.Finish(append(results, hooks.ended...), err, time.Now())
+	return err
+}
+
+// newRecord is the record of a run that begins now.
+func (c *Conductor) newRecord(id, workflow string) *report.Run {
+	record := &report.Run{
+		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,
+		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
+		Tools: c.opts.Images.Tools,
+	}
+	if p := c.opts.Release; p != nil {
+		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest}
+	}
+	return record
+}
+
+// begin writes the record of a run that begins: one that is killed leaves it beside
+// those of its steps. That takes a container, so it does not hold the first step up.
+func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
+	begun, recorder := make(chan error, 1), r.recorder()
+	go func() {
+		if err := r.steps.lease.wait(ctx); err != nil {
+			begun <- nil // there is no run then
+			return
+		}
+		begun <- recorder.write(ctx, &record, nil)
+	}()
+	return begun
+}
+
+// oneAtATime is observe for events of several origins: calls do not overlap.
+func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
+	var mu sync.Mutex
+	return func(e pipeline.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if observe != nil {
+			observe(e)
+		}
+	}
+}
+
+// here is the fault of a removal on an engine that has not the cluster.
+func (c *Conductor) here(ctx context.Context) error {
+	if c.service == nil || c.opts.State.URL == "" {
+		return nil
+	}
+	s, err := c.stored(ctx)
+	if err != nil || !s.Cluster || s.Here {
+		return err
+	}
+	return c.elsewhere("remove the deployment", "if that is gone, delete what is below the deployment's name in the bucket")
+}

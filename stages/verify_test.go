@@ -1,0 +1,117 @@
+package stages_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// earlier answers for steps: those that are named do not hold any more.
+type earlier struct {
+	mu    sync.Mutex
+	stale []string
+	asked map[string]contract.Request
+}
+
+func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked == nil {
+		e.asked = map[string]contract.Request{}
+	}
+	e.asked[req.ID()] = req
+	if slices.Contains(e.stale, req.ID()) {
+		return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: contract.CodeNotVerified, Err: errors.New("changed")}}
+	}
+	return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
+}
+
+func verifyAll(t *testing.T, e *earlier, change func(*contract.Plan)) contract.Verified {
+	t.Helper()
+	plan := contract.Plan{Run: "r2", Refs: map[string]string{"gitea": "x"}, Images: "sha256:1", Release: "sha256:2"}
+	if change != nil {
+		change(&plan)
+	}
+	release := &platform.Release{Version: "1.0.0"}
+	got, err := conductor.Verify(t.Context(), stages.Install(), plan, config.Default(), local.Provider{}, release, e.run, nil)
+	require.NoError(t, err)
+	return got
+}
+
+func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
+	e := &earlier{}
+	got := verifyAll(t, e, nil)
+	require.Equal(t, 16, got.Total, "all but the node and the look itself")
+	require.Len(t, got.Steps, 16)
+	require.Equal(t, slices.Sorted(maps.Keys(e.asked)), slices.Sorted(maps.Keys(got.Steps)))
+	for id, req := range e.asked {
+		require.True(t, req.VerifyOnly, id)
+		require.Equal(t, id != "infrastructure/preflight", req.Locked, id)
+		require.Equal(t, "r2", req.Run)
+	}
+}
+
+func TestWhatNeedsAStepThatDoesNotHoldIsNotLookedAt(t *testing.T) {
+	e := &earlier{stale: []string{"preorchestrator/gitea"}}
+	got := verifyAll(t, e, nil)
+	for _, id := range []string{"preorchestrator/gitea", "preorchestrator/gitea-push", "orchestrator/publish", "orchestrator/sync", "postorchestrator/access"} {
+		require.NotContains(t, got.Steps, id)
+	}
+	require.NotContains(t, e.asked, "orchestrator/publish")
+	require.Contains(t, got.Steps, "preorchestrator/argocd")
+	require.Len(t, got.Steps, 10)
+}
+
+func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
+	e := &earlier{}
+	got := verifyAll(t, e, func(p *contract.Plan) { p.Hooked = []string{"orchestrator/sync"} })
+	require.Len(t, got.Steps, 14)
+	require.NotContains(t, e.asked, "orchestrator/sync")
+	require.NotContains(t, e.asked, "postorchestrator/access")
+}
+
+func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
+	got := verifyAll(t, &earlier{}, func(p *contract.Plan) { p.Selection = pipeline.Select{To: []string{"infrastructure/cluster"}} })
+	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
+}
+
+func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
+	told := map[string][]pipeline.Status{}
+	observe := func(e pipeline.Event) {
+		id := e.Result.String()
+		told[id] = append(told[id], e.Status)
+	}
+	release := &platform.Release{Version: "1.0.0"}
+	_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2"}, config.Default(), local.Provider{}, release, (&earlier{}).run, observe)
+	require.NoError(t, err)
+	require.Len(t, told, 16)
+	require.NotContains(t, told, "infrastructure/node")
+	require.NotContains(t, told, "infrastructure/verify")
+	require.Equal(t, []pipeline.Status{pipeline.Running, pipeline.Reused}, told["orchestrator/sync"])
+}
+
+func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	run := func(context.Context, contract.Request) contract.Result {
+		cancel()
+		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
+	}
+	got, err := conductor.Verify(ctx, stages.Install(), contract.Plan{}, config.Default(), local.Provider{}, &platform.Release{}, run, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, got.Steps)
+}

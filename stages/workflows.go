@@ -1,0 +1,49 @@
+// Package stages wires the workflows: which steps there are, in which order, and what
+// each is fed with. What the steps are is in package contract, their code in the
+// packages of the stages, and what drives them in package conductor.
+package stages
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// Workflows are those that run on a deployment.
+func Workflows() []conductor.Workflow { return []conductor.Workflow{Install(), Destroy()} }
+
+// Named is the workflow with that name.
+func Named(name string) (conductor.Workflow, error) {
+	for _, w := range Workflows() {
+		if w.Name == name {
+			return w, nil
+		}
+	}
+	return conductor.Workflow{}, fmt.Errorf("there is no workflow %q", name)
+}
+
+// Steps are the names, "stage/name", of the steps of each workflow with a
+// provider, whose section of the configuration is valid. They are those of the
+// graph that a run is wired from, in its order; nothing is started for it.
+func Steps(provider providers.Provider, section json.RawMessage) (map[string][]string, error) {
+	cfg := config.Default()
+	site, err := conductor.SiteOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: section})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, w := range Workflows() {
+		nodes, err := conductor.Nodes(w, conductor.Inputs{Config: cfg, Release: &platform.Release{}, Site: site})
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			out[w.Name] = append(out[w.Name], n.String())
+		}
+	}
+	return out, nil
+}
