@@ -1,0 +1,44 @@
+package stages_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhatIsLinked: what runs in a step's container links no Dagger, and what drives it
+// links none of the libraries that the steps work with, by whatever way.
+func TestWhatIsLinked(t *testing.T) {
+	const module = "github.com/slipway-sh/slipway/"
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}{{range .Deps}} {{.}}{{end}}",
+		"./...", "../providers/...", "../containers/...", "../config/...", "../pipeline/...").Output()
+	require.NoError(t, err)
+	drivers := []string{"stages", "stages/conductor"}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		deps := strings.Fields(line)
+		name := strings.TrimPrefix(deps[0], module)
+		var not []string
+		switch {
+		case name == "stages/incontainer": // `slipway verify` wires the graph and runs step code
+			continue
+		case slices.Contains(drivers, name), strings.HasPrefix(name, "containers"):
+			not = []string{"k8s.io/", "helm.sh/", "github.com/hashicorp/terraform-exec/"}
+		case name == "stages/contract", !strings.HasPrefix(name, "stages/"): // both sides have these
+			not = []string{"k8s.io/", "helm.sh/", "github.com/hashicorp/terraform-exec/", "dagger.io/", module + "containers", module + "stages/conductor"}
+		default:
+			not = []string{"dagger.io/", module + "containers", module + "stages/conductor"}
+		}
+		seen++
+		for _, dep := range deps[1:] {
+			for _, prefix := range not {
+				require.False(t, strings.HasPrefix(dep, prefix), "%s links %s", name, dep)
+			}
+			require.False(t, strings.HasPrefix(name, "providers") && strings.HasPrefix(dep, module+"stages"), "%s links %s", name, dep)
+		}
+	}
+	require.Greater(t, seen, 30)
+}
