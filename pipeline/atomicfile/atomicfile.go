@@ -47,7 +47,7 @@ func (d Dir) Replace(ctx context.Context, name string, data []byte, mode fs.File
 	})
 }
 
-// Create is Replace for a file that does not exist yet: of several callers only one
+// Create returns Replace for a file that does not exist yet: of several callers only one
 // succeeds, and the others get fs.ErrExist.
 func (d Dir) Create(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
 	return d.place(name, data, mode, func(tmp string) error {

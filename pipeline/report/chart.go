@@ -8,14 +8,14 @@ import (
 
 // timelineView is the graph over time: a row for each step, in lanes.
 type timelineView struct {
-	Begun  string // time of day at which the axis begins, UTC
+	Start  string // time of day at which the axis begins, UTC
 	Ticks  []tick
 	Lanes  []laneView
 	Rest   []*stepView // never started
 	Path   []ref       // critical path
-	Spent  string      // time on it
-	Ran    string      // how many steps that is, in words
-	Across string      // how many lanes
+	Spent  string      // time spent on it
+	Ran    string      // "12 steps"
+	Across string      // "3 parallel lanes"
 }
 
 type laneView struct {
@@ -26,20 +26,20 @@ type laneView struct {
 
 type tick struct{ X, Label, Anchor string } // where on the axis, in per cent
 
-// bar is a step in the chart, in per cent of its width. Of the critical path,
-// each is joined to the next.
+// bar is a step in the chart, in per cent of its width. The bars of the critical path
+// are joined.
 type bar struct {
 	X, Width, End       string
 	JoinBefore, JoinEnd bool
 }
 
-// narrow is the width of the shortest bar, in per cent.
-const narrow = 0.4
+// minWidth is the width of the shortest bar, in per cent.
+const minWidth = 0.4
 
 func (r *Run) timeline(steps []*stepView) timelineView {
 	start, end := r.window()
 	length := end.Sub(start)
-	v := timelineView{Begun: start.UTC().Format("15:04:05")}
+	v := timelineView{Start: start.UTC().Format("15:04:05")}
 	percent := func(d time.Duration) float64 {
 		if length <= 0 {
 			return 0
@@ -59,7 +59,7 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 	placed := map[int]bool{}
 	put := func(s *stepView) {
 		x, x2 := percent(s.Started.Sub(start)), percent(s.Finished.Sub(start))
-		width := max(x2-x, narrow)
+		width := max(x2-x, minWidth)
 		x = min(x, 100-width)
 		s.Bar = bar{X: fmt.Sprintf("%.2f", x), Width: fmt.Sprintf("%.2f", width), End: fmt.Sprintf("%.2f", x+width)}
 	}
@@ -107,15 +107,15 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 	return v
 }
 
-// count is a number with what it counts.
-func count(n int, what string) string {
+// count returns a number with its noun, in the plural unless n is 1.
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Why is what an unstarted step's row says in place of a bar.
+// Why returns the reason that an unstarted step's row shows in place of a bar.
 func (s *stepView) Why() string {
 	if len(s.BlockedBy) > 0 {
 		return "blocked by " + strings.Join(s.BlockedBy, ", ")

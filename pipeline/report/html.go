@@ -3,7 +3,7 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the parts of the page
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The parts of the page. They go into it as they are: it is one file.
+// The parts of the page, which is a single file.
 var (
 	//go:embed page/report.html
 	pageText string
@@ -22,22 +22,22 @@ var (
 	pageJS string
 )
 
-// lastLines is how much of its log stands beside what went wrong.
+// lastLines is how many lines of its log are shown beside a problem.
 const lastLines = 12
 
-// pageView is what the template gets.
+// pageView is the data of the template.
 type pageView struct {
 	*Run
 	Title, Phrase string
-	Look          look
+	Style         style
 	Ended         bool
 	Policy        string // content security policy
 	CSS           template.CSS
 	JS            template.JS
-	Begun         string // UTC
+	Start         string // UTC
 	Took          string
 	Counts        string
-	Code, Means   string // the exit code, and what it says
+	Code, Meaning string // the exit code, and its meaning
 	Healthy       int
 	Problems      []problemView
 	Addresses     []linkView
@@ -50,10 +50,10 @@ type pageView struct {
 
 type problemView struct {
 	problem
-	Anchor string // of the step
-	Kept   []ref
-	Means  string // what the fault's class says
-	Last   string // lines of the log
+	Anchor       string // of the step
+	BlockedSteps []ref
+	Meaning      string // of the fault's class
+	Last         string // lines of the log
 }
 
 type stageView struct {
@@ -64,7 +64,7 @@ type stageView struct {
 type stepView struct {
 	*Step
 	Anchor             string
-	Look               look
+	Style              style
 	Label              string // status with the number of the attempt
 	From, To, Took     string
 	Critical, Open     bool
@@ -75,25 +75,24 @@ type stepView struct {
 	Cut                string
 }
 
-// ref is a link to a step; without an anchor only its name.
+// ref is a link to a step, or only its name if there is no anchor.
 type ref struct{ Text, Anchor string }
 
 type appView struct {
 	App
-	Look  look
+	Style style
 	Short string
 }
 
 type linkView struct {
 	Link
-	Web bool // a browser may be sent there
+	Web bool // it is safe to follow in a browser
 }
 
 type fact struct{ Name, Value string }
 
-// page writes report.html. The only script and the only style that the page's
-// policy lets run are its own, by their digests, so that nothing in a log or an
-// error can become one.
+// page writes report.html. Its content security policy allows only its own script and
+// style, by their digests, so that nothing in a log or an error can become one.
 func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 	r, err := r.cleaned()
 	if err != nil {
@@ -111,8 +110,8 @@ func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 
 func (r *Run) view(root *os.Root) *pageView {
 	v := &pageView{
-		Run: r, Look: r.Outcome.look(), Ended: r.Outcome.Ended(), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		Counts: r.counts(), Took: "–", Code: "–", Means: "there is none yet",
+		Run: r, Style: r.Outcome.style(), Ended: r.Outcome.Ended(), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		Counts: r.counts(), Took: "–", Code: "–", Meaning: "there is none yet",
 	}
 	v.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 		digest(pageCSS), digest(pageJS))
@@ -122,11 +121,11 @@ func (r *Run) view(root *os.Root) *pageView {
 		v.Took = Took(r.Elapsed())
 	}
 	if r.Outcome.Ended() {
-		v.Code, v.Means = fmt.Sprint(int(r.Exit)), meaning(r.Exit)
+		v.Code, v.Meaning = fmt.Sprint(int(r.Exit)), meaning(r.Exit)
 	}
-	v.Begun = utc(r.Started)
+	v.Start = utc(r.Started)
 	for _, a := range r.Apps {
-		v.AppRows = append(v.AppRows, appView{a, a.look(), short(a.Revision)})
+		v.AppRows = append(v.AppRows, appView{a, a.style(), short(a.Revision)})
 		if a.OK() {
 			v.Healthy++
 		}
@@ -158,7 +157,7 @@ func (r *Run) view(root *os.Root) *pageView {
 	return v
 }
 
-// stepViews are the steps, with what is left of their logs.
+// stepViews returns the steps with their logs, shortened where they are too long.
 func (r *Run) stepViews(root *os.Root) []*stepView {
 	logs := 0
 	for _, s := range r.Steps {
@@ -171,7 +170,7 @@ func (r *Run) stepViews(root *os.Root) []*stepView {
 	anchors := map[string]string{}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		out[i] = &stepView{Step: s, Anchor: fmt.Sprintf("step-%d-%s", i+1, slug(s.Step)), Look: lookOf(s.Status)}
+		out[i] = &stepView{Step: s, Anchor: fmt.Sprintf("step-%d-%s", i+1, slug(s.Step)), Style: styleOf(s.Status)}
 		anchors[s.ID()] = out[i].Anchor
 	}
 	refs := func(ids []string) []ref {
@@ -187,7 +186,7 @@ func (r *Run) stepViews(root *os.Root) []*stepView {
 		if s.Attempt > 1 {
 			s.Label += fmt.Sprintf(" (attempt %d)", s.Attempt)
 		}
-		s.Open = s.Look.Tone == "bad"
+		s.Open = s.Style.Tone == "bad"
 		s.NeedsRefs, s.Blocked = refs(append(append([]string{}, s.Needs...), s.After...)), refs(s.BlockedBy)
 		s.Took = "–"
 		if !s.Started.IsZero() {
@@ -211,7 +210,7 @@ func (r *Run) stepViews(root *os.Root) []*stepView {
 func (r *Run) problemView(p problem, steps []*stepView) problemView {
 	v := problemView{problem: p}
 	if p.Fault != nil {
-		v.Means = meaning(p.Fault.Class)
+		v.Meaning = meaning(p.Fault.Class)
 	}
 	for _, s := range steps {
 		if s.ID() == p.Step {
@@ -222,14 +221,14 @@ func (r *Run) problemView(p problem, steps []*stepView) problemView {
 		}
 		for _, id := range p.Blocks {
 			if s.ID() == id {
-				v.Kept = append(v.Kept, ref{id, s.Anchor})
+				v.BlockedSteps = append(v.BlockedSteps, ref{id, s.Anchor})
 			}
 		}
 	}
 	return v
 }
 
-// facts are what else is known of the run.
+// facts returns the remaining details of the run.
 func (r *Run) facts() []fact {
 	platform := strings.TrimSpace(r.Platform.Name + " " + r.Platform.Version)
 	ended, exit := "", ""
@@ -276,7 +275,7 @@ func title(s string) string {
 
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// slug is the part of s that an anchor may hold.
+// slug replaces the characters of s that an anchor may not contain.
 func slug(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -286,7 +285,7 @@ func slug(s string) string {
 	}, s)
 }
 
-// digest is a script or a style as a content security policy names it.
+// digest returns the digest of a script or style for a content security policy.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -60,10 +60,10 @@ const (
 	runSuite  = "run"
 )
 
-// JUnit writes the record for CI systems: a suite for each stage with a case for
-// each step, and a suite for the applications. What did not run is skipped. A run
-// that failed outside its steps has a suite of its own that says so, so that the
-// file holds a failure or an error whenever the run did not succeed.
+// JUnit writes the record for CI systems: a suite for each stage with a case for each
+// step, and a suite for the applications. Steps that did not run are skipped. A run
+// that failed outside its steps is a suite of its own, so that the file has a failure
+// or an error whenever the run did not succeed.
 func (r *Run) JUnit(w io.Writer) error {
 	r, err := r.cleaned()
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *Run) JUnit(w io.Writer) error {
 	return err
 }
 
-// name is what the run is called in one line: "install blue (reference 1.0.0)".
+// name describes the run in one line: "install blue (reference 1.0.0)".
 func (r *Run) name() string {
 	name := r.Workflow + " " + r.Deployment
 	if r.Platform.Name != "" {
@@ -113,7 +113,7 @@ func (r *Run) name() string {
 	return name
 }
 
-// suite is an empty suite; all have the same properties.
+// suite returns an empty suite with the properties that all suites have.
 func (r *Run) suite(name string) junitSuite {
 	s := junitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	for _, p := range [][2]string{
@@ -137,7 +137,7 @@ func (s *junitSuite) add(c junitCase, took time.Duration) {
 	case c.Error != nil:
 		s.Errors++
 	}
-	before, _ := time.ParseDuration(s.Time + "s") // of our own writing
+	before, _ := time.ParseDuration(s.Time + "s") // written by seconds
 	s.Time, c.Time = seconds(before+took), seconds(took)
 	s.Cases = append(s.Cases, c)
 }
@@ -175,7 +175,7 @@ func (s *Step) junit() junitCase {
 	return c
 }
 
-// problem is the step's error with its code and remedy.
+// problem returns the step's error with its code and remedy.
 func (s *Step) problem() *junitProblem {
 	p := &junitProblem{Message: cmp.Or(firstLine(s.Error), string(s.Status)), Text: s.Error}
 	if f := s.Fault; f != nil {
@@ -196,7 +196,7 @@ func (a *App) junit() junitCase {
 	return c
 }
 
-// junit is the run itself as a case.
+// junit returns the case for the run itself.
 func (r *Run) junit() junitCase {
 	c := junitCase{Name: r.Workflow, Class: runSuite}
 	c.Error = &junitProblem{Message: cmp.Or(firstLine(r.Error), string(r.Outcome)), Text: r.Error}

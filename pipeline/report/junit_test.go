@@ -110,7 +110,7 @@ func TestJUnit(t *testing.T) {
 // TestJUnit_withoutAFailedStep: a run that did not succeed is never green.
 func TestJUnit_withoutAFailedStep(t *testing.T) {
 	stopped := &fault.Fault{Code: "RUN-001", Class: fault.Cancelled, Op: "run the pipeline", Fix: "run it again", Err: errors.New("stopped on request")}
-	r := begun("install", nil)
+	r := startedRun("install", nil)
 	r.Finish([]pipeline.Result{
 		{Key: key("a", "done"), Status: pipeline.Succeeded, Started: at(0), Finished: at(1)},
 		{Key: key("a", "left"), Status: pipeline.Cancelled, Finished: at(1), Err: pipeline.ErrStopped},
@@ -120,12 +120,12 @@ func TestJUnit_withoutAFailedStep(t *testing.T) {
 	require.Equal(t, "run", got.Suites[1].Name)
 	require.Equal(t, "RUN-001", got.Suites[1].Cases[0].Error.Type)
 
-	r = begun("install", nil)
+	r = startedRun("install", nil)
 	r.Finish([]pipeline.Result{{Key: key("a", "torn"), Status: pipeline.Cancelled, Started: at(0), Finished: at(1), Err: stopped}}, stopped, at(1))
 	got = junit(t, r)
 	require.Len(t, got.Suites, 1)
 	require.Contains(t, got.Suites[0].Cases[0].Error.Message, "stopped on request")
 
-	got = junit(t, begun("destroy", nil)) // killed before the first step
+	got = junit(t, startedRun("destroy", nil)) // killed before the first step
 	require.Equal(t, 1, got.Errors)
 }

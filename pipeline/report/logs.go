@@ -11,21 +11,20 @@ import (
 	"strings"
 )
 
-// What the page holds of the logs at most, in bytes: of one, and of all.
+// How much of the logs the page includes at most, in bytes: of each, and of all.
 const (
 	logLimit  = 128 << 10
 	logsLimit = 8 << 20
 )
 
-// logText is a log as the page shows it. Of one that is too long, the middle is
-// left out.
+// logText is a log as the page shows it. If it is too long, its middle is left out.
 type logText struct {
 	Head, Tail string // Tail is empty unless something was left out
 	Cut        int64  // bytes between them
 	Err        string // why there is no text
 }
 
-// readLog reads a file of a run's directory; nil when there is none.
+// readLog reads a file of a run's directory; it returns nil if there is none.
 func readLog(root *os.Root, name string, limit int) *logText {
 	l, err := openLog(root, name, limit)
 	switch {
@@ -54,7 +53,7 @@ func openLog(root *os.Root, name string, limit int) (*logText, error) {
 		text, err := io.ReadAll(io.LimitReader(f, int64(limit)))
 		return &logText{Head: plain(string(text))}, err
 	}
-	// The end says why something failed, the beginning what was attempted.
+	// The end shows why something failed, the beginning what was attempted.
 	head, tail := make([]byte, limit/4), make([]byte, limit-limit/4)
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func openLog(root *os.Root, name string, limit int) (*logText, error) {
 	}, nil
 }
 
-// last is the end of the log, n lines of it.
+// last returns the last n lines of the log.
 func (l *logText) last(n int) string {
 	text := l.Tail
 	if text == "" {
@@ -84,13 +83,13 @@ func (l *logText) last(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// part is lines of a log that look the same.
+// part is a range of lines of a log with the same class.
 type part struct {
 	Class string // "err", "warn" or empty
 	Text  string
 }
 
-// classOf tells what a line of a log is by how programs begin theirs.
+// classOf classifies a line of a log by the prefixes that programs commonly use.
 func classOf(line string) string {
 	starts := func(marks ...string) bool {
 		for _, m := range marks {
@@ -109,7 +108,7 @@ func classOf(line string) string {
 	return ""
 }
 
-// parts splits text by what its lines are.
+// parts splits text by the class of its lines.
 func parts(text string) []part {
 	var out []part
 	begin, last := 0, ""
@@ -129,7 +128,7 @@ func parts(text string) []part {
 	return out
 }
 
-// size is a number of bytes as people say it.
+// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:

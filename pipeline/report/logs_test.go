@@ -21,9 +21,9 @@ func page(t *testing.T, dir string, r *report.Run) string {
 	return string(text)
 }
 
-// one is a run of one step.
+// one returns a run of one step.
 func one(status pipeline.Status) *report.Run {
-	r := begun("install", []pipeline.Node{{Key: key("a", "b")}})
+	r := startedRun("install", []pipeline.Node{{Key: key("a", "b")}})
 	r.Finish([]pipeline.Result{{Key: key("a", "b"), Status: status, Started: at(0), Finished: at(1), Detail: pipeline.Detail{Log: "steps/a.b/log.txt"}}}, nil, at(2))
 	return r
 }
@@ -51,7 +51,7 @@ func TestPage_manyLongLogsShareTheSpace(t *testing.T) {
 		steps = append(steps, s)
 	}
 	nodes, results := plan(steps)
-	r := begun("install", nodes)
+	r := startedRun("install", nodes)
 	r.Finish(results, nil, at(102))
 	dir := directory(t, r)
 	for _, s := range r.Steps {

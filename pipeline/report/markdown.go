@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// Markdown writes the record for places that show GitHub's Markdown, such as the
-// summary of a CI job: the run in one line, why it failed and what to do, the
-// apps, the steps.
+// Markdown writes the record in GitHub's Markdown, for instance for the summary of a CI
+// job: the run in one line, why it failed and what to do, the apps, the steps.
 func (r *Run) Markdown(w io.Writer) error {
 	r, err := r.cleaned()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s %s: %s\n\n", r.Outcome.look().Emoji, md(r.name()), md(string(r.Outcome)))
+	fmt.Fprintf(&b, "## %s %s: %s\n\n", r.Outcome.style().Emoji, md(r.name()), md(string(r.Outcome)))
 	fmt.Fprintf(&b, "Run `%s`", code(r.ID))
 	if d := r.Elapsed(); d > 0 {
 		fmt.Fprintf(&b, ", %s", Took(d))
@@ -57,7 +56,7 @@ func (p *problem) markdown(b *bytes.Buffer) {
 	}
 }
 
-// where is the problem's step, app, code and log.
+// where lists the problem's step, app, code and log.
 func (p *problem) where() string {
 	var parts []string
 	if p.Step != "" {
@@ -81,7 +80,7 @@ func (r *Run) mdApps(b *bytes.Buffer) {
 	}
 	b.WriteString("\n### Applications\n\n| | App | Namespace | Wave | Sync | Health | Revision | Cause |\n|---|---|---|--:|---|---|---|---|\n")
 	for _, a := range r.Apps {
-		fmt.Fprintf(b, "| %s | %s | %s | %d | %s | %s | %s | %s |\n", a.look().Emoji,
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %s | %s | %s | %s |\n", a.style().Emoji,
 			md(a.Name), md(a.Namespace), a.Wave, md(a.Sync), md(a.Health), md(short(a.Revision)), md(a.Cause))
 	}
 }
@@ -102,11 +101,11 @@ func (r *Run) mdSteps(b *bytes.Buffer) {
 		if slices.Contains(path, i) {
 			on = "◆"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", lookOf(s.Status).Emoji, md(rows[i][0]), md(rows[i][1]), rows[i][2], on)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", styleOf(s.Status).Emoji, md(rows[i][0]), md(rows[i][1]), rows[i][2], on)
 	}
 }
 
-// spent is how long the steps with these indexes ran together.
+// spent returns how long the steps with these indexes ran in total.
 func (r *Run) spent(path []int) time.Duration {
 	var d time.Duration
 	for _, i := range path {
@@ -115,8 +114,7 @@ func (r *Run) spent(path []int) time.Duration {
 	return d
 }
 
-// fenceLimit is how much text a code block gets: CI systems refuse long
-// summaries.
+// fenceLimit limits the text of a code block, as CI systems reject long summaries.
 const fenceLimit = 4 << 10
 
 // fence writes text as a code block that nothing in it can end.
@@ -134,8 +132,8 @@ func fence(b *bytes.Buffer, text string) {
 
 var special = regexp.MustCompile("[\\\\`*_\\[\\]<>|~&@$#]")
 
-// md is text in one line in which nothing means anything to Markdown or HTML,
-// and nobody is mentioned.
+// md returns text on one line, escaped so that it contains no Markdown, HTML or
+// mentions.
 func md(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	return special.ReplaceAllStringFunc(s, func(c string) string {
@@ -146,7 +144,7 @@ func md(s string) string {
 	})
 }
 
-// code is text for a code span.
+// code returns text for a code span.
 func code(s string) string {
 	return strings.NewReplacer("`", "'", "|", "/", "\n", " ").Replace(s)
 }

@@ -19,7 +19,7 @@ func markdown(t *testing.T, r *report.Run) string {
 	return b.String()
 }
 
-func TestMarkdown_nothingMeansAnything(t *testing.T) {
+func TestMarkdown_escapes(t *testing.T) {
 	text := markdown(t, failed())
 	outside := text
 	for strings.Contains(outside, "```") { // code blocks mean what they say
@@ -46,7 +46,7 @@ func TestMarkdown_nothingMeansAnything(t *testing.T) {
 }
 
 func TestMarkdown_longAndFenced(t *testing.T) {
-	r := begun("install", nil)
+	r := startedRun("install", nil)
 	err := &fault.Fault{Code: "X-001", Class: fault.Step, Op: "do it", Fix: "undo it", Err: errors.New("first\n```\nnot the end\n" + strings.Repeat("é", 1<<14))}
 	r.Finish([]pipeline.Result{{Key: key("a", "b"), Status: pipeline.Failed, Started: at(0), Finished: at(1), Err: err}}, err, at(1))
 	text := markdown(t, r)
@@ -57,5 +57,5 @@ func TestMarkdown_longAndFenced(t *testing.T) {
 }
 
 func TestMarkdown_empty(t *testing.T) {
-	require.Equal(t, "## ⏳ install blue (reference 1.0.0): running\n\nRun `20260102-030405-a1b2c3`; steps: none\n", markdown(t, begun("install", nil)))
+	require.Equal(t, "## ⏳ install blue (reference 1.0.0): running\n\nRun `20260102-030405-a1b2c3`; steps: none\n", markdown(t, startedRun("install", nil)))
 }

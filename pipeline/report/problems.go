@@ -9,27 +9,27 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// problem is a diagnosis with what the record says about its step.
+// problem is a diagnosis together with the details of its step.
 type problem struct {
 	Diagnosis
 	Fault  *fault.Fault // nil: the error has no code
 	Log    string       // of the step
-	Blocks []string     // "stage/step" of the steps that it kept from starting
+	Blocks []string     // "stage/step" of the steps that it prevented from starting
 }
 
-// problems are why the run did not succeed: its diagnoses, those of failed steps
-// without one, and what went wrong outside of steps.
+// problems returns why the run did not succeed: its diagnoses, one for each failed step
+// without any, and errors outside of steps.
 func (r *Run) problems() []problem {
 	known := *r
 	known.Diagnosis, known.Warnings = slices.Clone(r.Diagnosis), slices.Clone(r.Warnings)
 	known.diagnose()
 	var out []problem
-	told := map[string]bool{} // steps whose fault is shown
+	shown := map[string]bool{} // steps whose fault is shown
 	for _, d := range known.Diagnosis {
 		p := problem{Diagnosis: d}
 		for i := range r.Steps {
-			if s := &r.Steps[i]; d.Step != "" && s.ID() == d.Step && !told[d.Step] {
-				told[d.Step] = true
+			if s := &r.Steps[i]; d.Step != "" && s.ID() == d.Step && !shown[d.Step] {
+				shown[d.Step] = true
 				p.Fault, p.Log = s.Fault, s.Log
 			} else if d.Step != "" && slices.Contains(s.BlockedBy, d.Step) {
 				p.Blocks = append(p.Blocks, s.ID())
@@ -46,7 +46,7 @@ func (r *Run) problems() []problem {
 	return out
 }
 
-// text is the warning in one line.
+// text returns the warning in one line.
 func (w *Warning) text() string {
 	if w.Step == "" {
 		return w.Summary
@@ -54,58 +54,58 @@ func (w *Warning) text() string {
 	return w.Step + ": " + w.Summary
 }
 
-// look is how a status or an outcome is shown: never by colour alone.
-type look struct {
+// style is how a status or an outcome is shown, never by colour alone.
+type style struct {
 	Icon  string // name of a symbol of the page
 	Emoji string // for Markdown
-	Tone  string // class of the page: "good", "bad", "warn", "live" or "idle"
+	Tone  string // CSS class: "good", "bad", "warn", "live" or "idle"
 }
 
-func lookOf(s pipeline.Status) look {
+func styleOf(s pipeline.Status) style {
 	switch s {
 	case pipeline.Succeeded:
-		return look{"check", "✅", "good"}
+		return style{"check", "✅", "good"}
 	case pipeline.Reused:
-		return look{"reuse", "♻️", "good"}
+		return style{"reuse", "♻️", "good"}
 	case pipeline.Failed:
-		return look{"cross", "❌", "bad"}
+		return style{"cross", "❌", "bad"}
 	case pipeline.Warned:
-		return look{"warn", "⚠️", "warn"}
+		return style{"warn", "⚠️", "warn"}
 	case pipeline.Running:
-		return look{"clock", "⏳", "live"}
+		return style{"clock", "⏳", "live"}
 	case pipeline.Blocked:
-		return look{"block", "🚫", "warn"}
+		return style{"block", "🚫", "warn"}
 	case pipeline.Cancelled, pipeline.Interrupted:
-		return look{"stop", "🛑", "warn"}
+		return style{"stop", "🛑", "warn"}
 	case pipeline.Skipped, pipeline.Unselected:
-		return look{"dash", "⏭️", "idle"}
+		return style{"dash", "⏭️", "idle"}
 	}
-	return look{"ring", "⚪", "idle"}
+	return style{"ring", "⚪", "idle"}
 }
 
-func (o Outcome) look() look {
+func (o Outcome) style() style {
 	switch o {
 	case Succeeded:
-		return lookOf(pipeline.Succeeded)
+		return styleOf(pipeline.Succeeded)
 	case Failed:
-		return lookOf(pipeline.Failed)
+		return styleOf(pipeline.Failed)
 	case Cancelled, Interrupted:
-		return lookOf(pipeline.Cancelled)
+		return styleOf(pipeline.Cancelled)
 	}
-	return lookOf(pipeline.Running)
+	return styleOf(pipeline.Running)
 }
 
-func (a *App) look() look {
+func (a *App) style() style {
 	switch {
 	case a.OK():
-		return lookOf(pipeline.Succeeded)
+		return styleOf(pipeline.Succeeded)
 	case a.Health == "Progressing" || a.Health == "Healthy":
-		return lookOf(pipeline.Running)
+		return styleOf(pipeline.Running)
 	}
-	return lookOf(pipeline.Failed)
+	return styleOf(pipeline.Failed)
 }
 
-// counts tells how many steps have which status: "3 succeeded, 1 failed".
+// counts returns the number of steps by status: "3 succeeded, 1 failed".
 func (r *Run) counts() string {
 	var parts []string
 	for _, s := range []pipeline.Status{

@@ -16,8 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// The files of a run's directory that this package writes, and where steps leave
-// theirs.
+// The files of a run's directory that this package writes, and those of the steps.
 const (
 	RecordFile   = "report.json"
 	SummaryFile  = "summary.txt"
@@ -31,18 +30,18 @@ const (
 	appsFile     = "apps.json"    // in it, when the step saw the apps and failed
 )
 
-// Holds tells whether something of that name is in the directory of a run, or of
-// its report.
+// Holds reports whether name is the name of an entry in the directory of a run or of a
+// report.
 func Holds(name string) bool {
 	return slices.Contains([]string{
 		RecordFile, SummaryFile, MarkdownFile, JUnitFile, PageFile, "config.yaml", "state.yaml", stepsDir, HooksStage,
 	}, name)
 }
 
-// Load reads the record of the run with that id from its directory. One that goes
-// on or was killed has an incomplete record, or none, and steps: what these say is
-// added. alive tells whether the run goes on; one without an end that does not was
-// interrupted.
+// Load reads the record of the run with that id from its directory. If the run is still
+// in progress or was killed, the record is incomplete or missing, and is completed
+// from the files of the steps. alive reports whether the run is in progress; a run that
+// is neither alive nor finished was interrupted.
 func Load(dir, id string, alive bool) (r *Run, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -52,8 +51,8 @@ func Load(dir, id string, alive bool) (r *Run, err error) {
 	return load(root, id, alive)
 }
 
-// Render completes the directory of the run with that id: it reads the record, as
-// Load does, and writes everything that is made from it and from the steps' logs.
+// Render completes the directory of the run with that id: it reads the record, as Load
+// does, and writes all files that are generated from it and from the steps' logs.
 func Render(dir, id string, alive bool) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -76,7 +75,7 @@ func Render(dir, id string, alive bool) (err error) {
 		{SummaryFile, func(b *bytes.Buffer) error { return r.Summary(b) }},
 		{MarkdownFile, func(b *bytes.Buffer) error { return r.Markdown(b) }},
 		{JUnitFile, func(b *bytes.Buffer) error { return r.JUnit(b) }},
-		{PageFile, func(b *bytes.Buffer) error { return r.page(b, root) }}, // the last: it names the others
+		{PageFile, func(b *bytes.Buffer) error { return r.page(b, root) }}, // last, because it links to the others
 	}
 	for _, v := range views {
 		var b bytes.Buffer
@@ -90,7 +89,7 @@ func Render(dir, id string, alive bool) (err error) {
 	return nil
 }
 
-// load reads the record and adds what only the steps know.
+// load reads the record and completes it from the files of the steps.
 func load(root *os.Root, id string, alive bool) (*Run, error) {
 	r := &Run{ID: id, Outcome: Running}
 	b, err := root.ReadFile(RecordFile)
@@ -120,7 +119,7 @@ func load(root *os.Root, id string, alive bool) (*Run, error) {
 			return nil, err
 		}
 	}
-	r.infer()
+	r.completeNeeded()
 	if !alive {
 		r.Interrupt()
 	}
@@ -128,14 +127,14 @@ func load(root *os.Root, id string, alive bool) (*Run, error) {
 	return r, nil
 }
 
-// infer says of steps without a directory of their own, such as the start of the
-// cluster's node, that they succeeded where one that needs them has started.
-func (r *Run) infer() {
+// completeNeeded marks pending steps without a directory of their own, such as the
+// start of the cluster's node, as succeeded if a step that needs them has started.
+func (r *Run) completeNeeded() {
 	if r.Outcome != Running {
 		return
 	}
 	needed := map[string]bool{}
-	for i := len(r.Steps) - 1; i >= 0; i-- { // what a step needs stands before it
+	for i := len(r.Steps) - 1; i >= 0; i-- { // a step comes after those it needs
 		s := &r.Steps[i]
 		if s.Status == pipeline.Pending && needed[s.ID()] {
 			s.Status = pipeline.Succeeded
@@ -148,8 +147,8 @@ func (r *Run) infer() {
 	}
 }
 
-// add completes the record by what one step left in its directory. A step that
-// is not in the plan is no step of the run: a look at its cluster afterwards.
+// add completes the record from the directory of one step. A step that is not in the
+// plan is not part of the run, but a later query of its cluster.
 func (r *Run) add(root *os.Root, stage, name string, planned bool) error {
 	dir := path.Join(stepsDir, stage+"."+name)
 	var seen struct {
@@ -188,7 +187,7 @@ func (r *Run) add(root *os.Root, stage, name string, planned bool) error {
 	err := decode(root, path.Join(dir, resultFile), &result)
 	switch {
 	case request.VerifyOnly && (err == nil && result.Status == pipeline.Failed || errors.Is(err, fs.ErrNotExist)):
-		return nil // only its earlier result was looked at, and that does not hold
+		return nil // the step only verified an earlier result, which does not hold
 	case errors.Is(err, fs.ErrNotExist):
 		s.Status = pipeline.Running
 		return nil

@@ -58,7 +58,7 @@ func TestPage_policy(t *testing.T) {
 // same; whether it is alive makes the difference.
 func TestRender_withoutAnEnd(t *testing.T) {
 	nodes, _ := plan(graph[:8])
-	r := begun("install", nodes)
+	r := startedRun("install", nodes)
 	left := func() string {
 		dir := directory(t, r)
 		put(t, dir, "steps/infrastructure.preflight/log.txt", "looked\n")
@@ -108,7 +108,7 @@ func TestRender_withoutAnEnd(t *testing.T) {
 func TestRender_withoutARecord(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "steps/a.b/result.json", `{"status":"failed","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z","fault":{"code":"X-001","class":4,"op":"do it","fix":"undo it","message":"no"}}`)
-	r := begun("install", nil)
+	r := startedRun("install", nil)
 	text := page(t, dir, r)
 	require.Contains(t, text, "X-001")
 	require.Contains(t, text, "undo it")
@@ -121,7 +121,7 @@ func TestRender_withoutARecord(t *testing.T) {
 }
 
 func TestRender_nothing(t *testing.T) {
-	r := begun("destroy", nil)
+	r := startedRun("destroy", nil)
 	r.Platform = report.Platform{}
 	failure := &fault.Fault{Code: "X-002", Class: fault.Locked, Op: "lock", Fix: "wait", Err: errors.New("held by somebody")}
 	r.Finish(nil, failure, at(0.1))
@@ -153,7 +153,7 @@ func TestRender_cancelled(t *testing.T) {
 		results[i] = pipeline.Result{Key: results[i].Key, Status: pipeline.Cancelled, Finished: at(3), Err: pipeline.ErrStopped}
 	}
 	results[1].Started = at(2)
-	r := begun("install", nodes)
+	r := startedRun("install", nodes)
 	r.Finish(results, &fault.Fault{Code: "RUN-001", Class: fault.Cancelled, Op: "run the pipeline", Fix: "run the same command again", Err: pipeline.ErrStopped}, at(3))
 	text := page(t, directory(t, r), r)
 	require.Contains(t, text, "Install of blue was cancelled")

@@ -1,7 +1,7 @@
-// Package report is the record of a run: what was asked for, what each step did,
-// how it ended. It is kept as report.json; from that and the logs of the steps
-// come a summary in plain text and in Markdown, junit.xml for CI systems, and
-// report.html, a page for people.
+// Package report is the record of a run: what was requested, what each step did, and
+// how it ended. The record is stored as report.json. From it and the logs of the steps
+// the package generates a summary in plain text and in Markdown, junit.xml for CI
+// systems, and report.html.
 package report
 
 import (
@@ -31,18 +31,18 @@ const (
 	Succeeded   Outcome = "succeeded"
 	Failed      Outcome = "failed"
 	Cancelled   Outcome = "cancelled"
-	Interrupted Outcome = "interrupted" // it is gone, and did not say how it ended
+	Interrupted Outcome = "interrupted" // it was killed before it could record how it ended
 )
 
-// Ended tells whether the run came to its end.
+// Ended reports whether the run ended by itself.
 func (o Outcome) Ended() bool { return o != Running && o != Interrupted }
 
-// HooksStage is the stage under which the hooks of a workflow are among the
-// steps. They have no edges: one around a step is a part of the step's time.
+// HooksStage is the stage of the hooks of a workflow among the steps. Hooks have no
+// edges; the time of a hook around a step is part of the step's.
 const HooksStage = "hooks"
 
-// Run is the record of a run. It holds no secret. docs/report.schema.json is
-// made from this type and its comments.
+// Run is the record of a run. It contains no secrets. docs/report.schema.json is
+// generated from this type and its comments.
 type Run struct {
 	Version    int      `json:"version"`            // of the record
 	ID         string   `json:"id"`                 // ids sort by time
@@ -61,10 +61,10 @@ type Run struct {
 	Exit      fault.Class       `json:"exit"`                // exit code of the process
 	Fault     *fault.Fault      `json:"fault,omitempty"`     // the first one
 	Error     string            `json:"error,omitempty"`     // everything that went wrong, one line or more each
-	Diagnosis []Diagnosis       `json:"diagnosis,omitempty"` // why it failed, the most telling first
+	Diagnosis []Diagnosis       `json:"diagnosis,omitempty"` // why it failed, the most likely cause first
 	Warnings  []Warning         `json:"warnings,omitempty"`  // what went wrong without failing the run
-	Steps     []Step            `json:"steps"`               // in the order in which a person would tell them
-	Apps      []App             `json:"apps"`                // as they were last seen
+	Steps     []Step            `json:"steps"`               // in the order of the workflow
+	Apps      []App             `json:"apps"`                // as last seen
 	Links     []Link            `json:"links,omitempty"`     // addresses of the platform
 	Commands  []string          `json:"commands,omitempty"`  // what to do next
 }
@@ -80,15 +80,15 @@ type Platform struct {
 type Diagnosis struct {
 	Summary string   `json:"summary"`           // the cause in one sentence
 	Step    string   `json:"step,omitempty"`    // "stage/step" that it was found in
-	App     string   `json:"app,omitempty"`     // name of the application that it is about
-	Details []string `json:"details,omitempty"` // what it was concluded from, a line or more each
+	App     string   `json:"app,omitempty"`     // name of the application concerned
+	Details []string `json:"details,omitempty"` // the evidence, a line or more each
 }
 
 // Warning is something that went wrong without failing the run, such as an
 // optional step that failed.
 type Warning struct {
 	Summary string `json:"summary"`        // in one sentence
-	Step    string `json:"step,omitempty"` // "stage/step" that it is about
+	Step    string `json:"step,omitempty"` // "stage/step" concerned
 	Fix     string `json:"fix,omitempty"`  // what to do about it
 }
 
@@ -96,34 +96,34 @@ type Warning struct {
 type Step struct {
 	Stage     string          `json:"stage"`               // "infrastructure"
 	Step      string          `json:"step"`                // name of the step within its stage
-	Status    pipeline.Status `json:"status"`              // how it stands
+	Status    pipeline.Status `json:"status"`              // current or final status
 	Needs     []string        `json:"needs,omitempty"`     // "stage/step" of the steps that must succeed before it starts
 	After     []string        `json:"after,omitempty"`     // "stage/step" of the steps that must end before it starts
-	Attempt   int             `json:"attempt,omitempty"`   // which attempt gave the result, counted from 1
+	Attempt   int             `json:"attempt,omitempty"`   // number of the attempt that produced the result, counted from 1
 	Started   time.Time       `json:"started,omitzero"`    // missing when it was never started
 	Finished  time.Time       `json:"finished,omitzero"`   // when its status became final
 	Seconds   float64         `json:"seconds"`             // how long it ran; 0 when it was never started
 	Fault     *fault.Fault    `json:"fault,omitempty"`     // what went wrong and what to do
-	Error     string          `json:"error,omitempty"`     // why it is failed, blocked or cancelled
-	BlockedBy []string        `json:"blockedBy,omitempty"` // "stage/step" of the failed steps that kept it from starting
+	Error     string          `json:"error,omitempty"`     // why it failed, or was blocked or cancelled
+	BlockedBy []string        `json:"blockedBy,omitempty"` // "stage/step" of the failed steps that prevented it from starting
 	Log       string          `json:"log,omitempty"`       // file, relative to the run's directory
 }
 
-// ID is "stage/step".
+// ID returns "stage/step".
 func (s *Step) ID() string { return s.Stage + "/" + s.Step }
 
-// App is an Application of Argo CD as it was last seen.
+// App is an Application of Argo CD as last seen.
 type App struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	Wave      int    `json:"wave"`            // apps of a lower wave come first
+	Wave      int    `json:"wave"`            // apps of lower waves are synced first
 	Sync      string `json:"sync"`            // "Synced", "OutOfSync", "Unknown"
 	Health    string `json:"health"`          // "Healthy", "Progressing", "Degraded", "Missing", …
 	Revision  string `json:"revision"`        // commit that it is synced to
 	Cause     string `json:"cause,omitempty"` // why it is not Synced and Healthy
 }
 
-// OK tells whether the app is as it should be.
+// OK reports whether the app is synced and healthy.
 func (a *App) OK() bool { return a.Sync == "Synced" && a.Health == "Healthy" }
 
 // Link is an address of the platform.
@@ -132,7 +132,7 @@ type Link struct {
 	URL  string `json:"url"`
 }
 
-// NewID makes the id of a run that starts at now: "20060102-150405-1a2b3c", in
+// NewID returns a new id for a run that starts at now: "20060102-150405-1a2b3c", in
 // UTC. Ids sort by time.
 func NewID(now time.Time) string {
 	var b [3]byte
@@ -144,7 +144,7 @@ const idTime = "20060102-150405"
 
 var idRE = regexp.MustCompile(`^\d{8}-\d{6}-[0-9a-f]{6}$`)
 
-// IDTime is when the run with this id started, to the second.
+// IDTime returns when the run with this id started, to the second.
 func IDTime(id string) (time.Time, error) {
 	if !idRE.MatchString(id) {
 		return time.Time{}, fmt.Errorf("run id %q: want the form 20060102-150405-1a2b3c", id)
@@ -156,8 +156,8 @@ func IDTime(id string) (time.Time, error) {
 	return t, nil
 }
 
-// Plan puts the steps of a graph into the record, before any has started. What
-// each needs stays there when Finish adds how it ended.
+// Plan adds the steps of a graph to the record before any has started. Their needs are
+// retained when Finish adds how they ended.
 func (r *Run) Plan(graph []pipeline.Node) {
 	r.Steps = make([]Step, len(graph))
 	for i, n := range graph {
@@ -176,7 +176,7 @@ func names(keys []pipeline.Key) []string {
 	return out
 }
 
-// steps turns the results of a pipeline into records, in the same order.
+// steps converts the results of a pipeline, in the same order.
 func steps(results []pipeline.Result) []Step {
 	out := make([]Step, 0, len(results))
 	for _, r := range results {
@@ -201,9 +201,9 @@ func steps(results []pipeline.Result) []Step {
 	return out
 }
 
-// Finish completes the record with what Pipeline.Run returned. Planned steps
-// that have no result stay pending. A failed step that the record has no
-// diagnosis of gets one from its error, and a warned one a warning.
+// Finish completes the record with the results of Pipeline.Run. Planned steps without a
+// result stay pending. A failed step without a diagnosis gets one from its error, and
+// a warned one a warning.
 func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
 	r.Steps = merge(r.Steps, steps(results))
 	r.diagnose()
@@ -221,8 +221,8 @@ func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
 	}
 }
 
-// Interrupt says of a record without an end that its run is gone. Of the others
-// it says nothing.
+// Interrupt marks a run that has not ended, and its running steps, as interrupted. Other
+// records stay as they are.
 func (r *Run) Interrupt() {
 	if r.Outcome != Running {
 		return
@@ -235,16 +235,16 @@ func (r *Run) Interrupt() {
 	}
 }
 
-// Address replaces each command for people, and each remedy, by what hint makes of
-// it. The faults that the record was made from stay as they are.
-func (r *Run) Address(hint func(string) string) {
+// MapCommands applies hint to all suggested commands and remedies. It does not modify
+// the faults that the record was made from.
+func (r *Run) MapCommands(hint func(string) string) {
 	fix := func(f *fault.Fault) *fault.Fault {
 		if f == nil {
 			return nil
 		}
-		own := *f
-		own.Fix = hint(f.Fix)
-		return &own
+		c := *f
+		c.Fix = hint(f.Fix)
+		return &c
 	}
 	r.Fault, r.Steps = fix(r.Fault), slices.Clone(r.Steps)
 	for i := range r.Steps {
@@ -259,8 +259,7 @@ func (r *Run) Address(hint func(string) string) {
 	}
 }
 
-// merge completes planned steps by what they did; steps that nobody planned
-// follow.
+// merge completes planned steps with their results; unplanned steps follow.
 func merge(planned, did []Step) []Step {
 	out := slices.Clone(planned)
 	at := map[string]int{}
@@ -279,8 +278,8 @@ func merge(planned, did []Step) []Step {
 	return out
 }
 
-// diagnose adds a diagnosis for each failed step that has none, and a warning for
-// each warned one. A hook that failed its step has been told of with that.
+// diagnose adds a diagnosis for each failed step without one, and a warning for each
+// warned step. A hook that failed its step is covered by that step's diagnosis.
 func (r *Run) diagnose() {
 	for _, s := range r.Steps {
 		if s.Status != pipeline.Failed && s.Status != pipeline.Warned {
@@ -288,7 +287,7 @@ func (r *Run) diagnose() {
 		}
 		text, fix := s.Error, ""
 		if s.Fault != nil {
-			text, fix = s.Fault.Err.Error(), s.Fault.Fix // what was attempted is in the fault
+			text, fix = s.Fault.Err.Error(), s.Fault.Fix // without the operation, which the fault has
 		}
 		lines := strings.Split(strings.TrimSpace(clean(text)), "\n")
 		if s.Status == pipeline.Warned {
@@ -305,7 +304,7 @@ func (r *Run) diagnose() {
 	}
 }
 
-// Elapsed is how long the run took; zero while it has not ended.
+// Elapsed returns how long the run took; zero while it has not ended.
 func (r *Run) Elapsed() time.Duration {
 	if r.Finished.IsZero() {
 		return 0
@@ -313,7 +312,7 @@ func (r *Run) Elapsed() time.Duration {
 	return r.Finished.Sub(r.Started)
 }
 
-// Encode is the record as JSON for people and programs. Lists are never null.
+// Encode returns the record as indented JSON. Lists are never null.
 func (r *Run) Encode() ([]byte, error) {
 	out := *r
 	out.Version = Version
@@ -326,7 +325,7 @@ func (r *Run) Encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// cleaned is a copy of which every text is clean.
+// cleaned returns a copy in which every string is cleaned.
 func (r *Run) cleaned() (*Run, error) {
 	b, err := r.Encode()
 	if err != nil {
@@ -342,7 +341,7 @@ func (r *Run) cleaned() (*Run, error) {
 	return Decode(b)
 }
 
-// cleanAll cleans the texts of a JSON value, in place where it can.
+// cleanAll cleans all strings of a JSON value, in place where possible.
 func cleanAll(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -359,7 +358,7 @@ func cleanAll(v any) any {
 	return v
 }
 
-// Decode reads a record. One of a newer version is refused.
+// Decode reads a record. Newer versions are rejected.
 func Decode(b []byte) (*Run, error) {
 	var r Run
 	if err := json.Unmarshal(b, &r); err != nil {

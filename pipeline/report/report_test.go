@@ -120,11 +120,11 @@ func TestLine(t *testing.T) {
 	require.Equal(t, "a/b: blocked by x/y", report.Line(pipeline.Event{Status: pipeline.Blocked, Result: r}))
 }
 
-// TestFinish_tells: what failed has a sentence, once, and what the run needs not
+// TestFinish_diagnoses: what failed has a sentence, once, and what the run needs not
 // care about is a warning.
-func TestFinish_tells(t *testing.T) {
+func TestFinish_diagnoses(t *testing.T) {
 	hook := &fault.Fault{Code: "HOK-001", Class: fault.Step, Op: "run the hook check", Fix: "correct it", Err: errors.New("exit status 1")}
-	r := begun("install", []pipeline.Node{{Key: key("a", "first")}, {Key: key("a", "second"), Needs: []pipeline.Key{key("a", "first")}}})
+	r := startedRun("install", []pipeline.Node{{Key: key("a", "first")}, {Key: key("a", "second"), Needs: []pipeline.Key{key("a", "first")}}})
 	r.Diagnosis = []report.Diagnosis{{Summary: "somebody knows better", Step: "a/first"}}
 	r.Finish([]pipeline.Result{
 		{Key: key("a", "first"), Status: pipeline.Failed, Err: errors.New("bare")},
@@ -141,7 +141,7 @@ func TestFinish_tells(t *testing.T) {
 	require.Equal(t, []report.Warning{{Summary: "exit status 1", Step: "hooks/chat", Fix: "correct it"}}, r.Warnings)
 	require.Equal(t, []string{"a/first"}, r.Steps[1].Needs)
 
-	r = begun("install", []pipeline.Node{{Key: key("a", "first"), Settled: []pipeline.Key{key("a", "zero")}}})
+	r = startedRun("install", []pipeline.Node{{Key: key("a", "first"), Settled: []pipeline.Key{key("a", "zero")}}})
 	require.Equal(t, pipeline.Pending, r.Steps[0].Status)
 	require.Equal(t, []string{"a/zero"}, r.Steps[0].After)
 }
@@ -150,12 +150,12 @@ func TestFinish_tells(t *testing.T) {
 func TestRun_Address(t *testing.T) {
 	f := &fault.Fault{Code: "X-001", Class: fault.Step, Fix: "install", Err: errors.New("no")}
 	r := &report.Run{Fault: f, Steps: []report.Step{{Fault: f}, {}}, Warnings: []report.Warning{{Fix: "status"}}, Commands: []string{"cluster"}}
-	r.Address(func(s string) string { return s + " --name dev" })
+	r.MapCommands(func(s string) string { return s + " --name dev" })
 	require.Equal(t, "install --name dev", r.Fault.Fix)
 	require.Equal(t, "install --name dev", r.Steps[0].Fault.Fix)
 	require.Nil(t, r.Steps[1].Fault)
 	require.Equal(t, []report.Warning{{Fix: "status --name dev"}}, r.Warnings)
 	require.Equal(t, []string{"cluster --name dev"}, r.Commands)
 	require.Equal(t, "install", f.Fix, "that of the error is printed with it once")
-	(&report.Run{}).Address(nil)
+	(&report.Run{}).MapCommands(nil)
 }

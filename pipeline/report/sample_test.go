@@ -53,7 +53,7 @@ var graph = []did{
 	{"postorchestrator/access", "orchestrator/sync", 49.5, 50.9, pipeline.Succeeded},
 }
 
-// plan is the graph, and what its steps did.
+// plan returns the graph, and what its steps did.
 func plan(steps []did) (nodes []pipeline.Node, results []pipeline.Result) {
 	named := func(id string) pipeline.Key {
 		stage, name, _ := strings.Cut(id, "/")
@@ -77,7 +77,7 @@ func plan(steps []did) (nodes []pipeline.Node, results []pipeline.Result) {
 
 func logOf(id string) string { return "steps/" + strings.Replace(id, "/", ".", 1) + "/log.txt" }
 
-func begun(workflow string, nodes []pipeline.Node) *report.Run {
+func startedRun(workflow string, nodes []pipeline.Node) *report.Run {
 	r := &report.Run{
 		ID: "20260102-030405-a1b2c3", Workflow: workflow, Deployment: "blue", Provider: "local", Slipway: "v0.4.0", Tools: map[string]string{"terraform": "sha256:" + strings.Repeat("0c", 32)},
 		Platform: report.Platform{Name: "reference", Version: "1.0.0", Digest: "sha256:" + strings.Repeat("5f", 32)},
@@ -89,10 +89,10 @@ func begun(workflow string, nodes []pipeline.Node) *report.Run {
 
 const revision = "0f3c5a9be8812a7d44c0d7a1f2b6c3d4e5f60718"
 
-// succeeded is the record of an install that went well.
+// succeeded returns the record of an install that went well.
 func succeeded() *report.Run {
 	nodes, results := plan(graph)
-	r := begun("install", nodes)
+	r := startedRun("install", nodes)
 	results[2].Detail.Log = "" // the node is a service: it has no log there
 	results[1].Status, results[1].Detail.Reused = pipeline.Reused, true
 	r.Finish(results, nil, at(51.2))
@@ -104,7 +104,7 @@ func succeeded() *report.Run {
 	return r
 }
 
-// failed is the record of an install that failed in sync, at its second attempt,
+// failed returns the record of an install that failed in sync, at its second attempt,
 // with hostile text wherever text of others gets into a record.
 func failed() *report.Run {
 	steps := append([]did{}, graph...)
@@ -119,7 +119,7 @@ func failed() *report.Run {
 	}
 	results[15].Err, results[15].Detail.Attempt = f, 2
 	results[16].Err = &pipeline.BlockedError{By: []pipeline.Key{results[15].Key}}
-	r := begun("install", nodes)
+	r := startedRun("install", nodes)
 	warned := &fault.Fault{
 		Code: "HOK-001", Class: fault.Step, Op: "run the hook announce after orchestrator/publish", Log: "hooks/announce.txt",
 		Fix: "correct what its output says, then run the same command again", Err: errors.New("exit status 1: the chat does not answer"),
@@ -138,7 +138,7 @@ func failed() *report.Run {
 	return r
 }
 
-// directory is a run's directory as the state volume holds it.
+// directory returns a run's directory as the state volume holds it.
 func directory(t *testing.T, r *report.Run) string {
 	t.Helper()
 	dir := t.TempDir()

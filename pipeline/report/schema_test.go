@@ -26,7 +26,7 @@ const (
 	schemaID   = "https://slipway.sh/schema/report-v1.json"
 )
 
-// schema is the JSON schema of report.json, made from the types and what their
+// schema returns the JSON schema of report.json, made from the types and what their
 // comments and constants say. A strict one refuses what it does not name; the
 // published one does not, so that it fits records of later programs too.
 func schema(t *testing.T, strict bool) []byte {
@@ -73,7 +73,7 @@ func faultSchema() *jsonschema.Schema {
 	return s
 }
 
-// constants are the values of the constants of a type, in their order.
+// constants returns the values of the constants of a type, in their order.
 func constants(t *testing.T, dir, name string) []any {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -134,7 +134,7 @@ func TestSchema_validates(t *testing.T) {
 		return s
 	}
 	strict, published := check(t, schema(t, true)), check(t, schema(t, false))
-	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed(), "begun": begun("install", nil), "empty": {}} {
+	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed(), "started": startedRun("install", nil), "empty": {}} {
 		if r.Outcome == "" {
 			r.Outcome = report.Running
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// Summary writes the record as plain text for a terminal: the run in one line,
-// the steps, what failed and why, the apps, the addresses. Codes and remedies are left
-// to the caller, which shows them once.
+// Summary writes the record as plain text for a terminal: the run in one line, the
+// steps, what failed and why, the apps, the addresses. Codes and remedies of faults are
+// left to the caller.
 func (r *Run) Summary(w io.Writer) error {
 	var b bytes.Buffer
 	r.head(&b)
@@ -30,7 +30,7 @@ func (r *Run) Summary(w io.Writer) error {
 		}
 	}
 	for _, d := range r.Diagnosis {
-		if !strings.Contains(r.Error, d.Summary) { // the errors above do not say it
+		if !strings.Contains(r.Error, d.Summary) { // not covered by the errors above
 			fmt.Fprintf(&b, "\ncause: %s\n", indented(d.Summary))
 		}
 	}
@@ -97,8 +97,7 @@ func (r *Run) tail(b *bytes.Buffer) {
 	}
 }
 
-// Apps writes the table of the apps, and below it why those are not well that
-// have a cause.
+// Apps writes a table of the apps, followed by the causes of those that are not healthy.
 func Apps(w io.Writer, all []App) error {
 	var b bytes.Buffer
 	apps(&b, all)
@@ -132,10 +131,10 @@ func table(b *bytes.Buffer, head []string, rows [][]string) {
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	_ = w.Flush() // a buffer takes everything
+	_ = w.Flush() // writing to a buffer does not fail
 }
 
-// Line is an event as one line of progress: "infrastructure/terraform: failed
+// Line formats an event as one line of progress: "infrastructure/terraform: failed
 // after 12s: apply: …".
 func Line(e pipeline.Event) string {
 	r := e.Result

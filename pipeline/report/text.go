@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Took writes a duration as people say it: "0.4s", "12s", "3m05s", "1h02m".
+// Took formats a duration: "0.4s", "12s", "3m05s", "1h02m".
 func Took(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -29,7 +29,7 @@ func Took(d time.Duration) string {
 	}
 }
 
-// short is a commit as people write it.
+// short abbreviates a commit.
 func short(revision string) string {
 	if len(revision) == 40 {
 		return revision[:10]
@@ -37,8 +37,7 @@ func short(revision string) string {
 	return revision
 }
 
-// at is a moment of the run as its page writes it: "0:00", "1:05", "1:02:03"
-// after the start.
+// at formats the time since the start of the run: "0:00", "1:05", "1:02:03".
 func at(d time.Duration) string {
 	d = max(d, 0).Round(time.Second)
 	m, s := d/time.Minute, d%time.Minute/time.Second
@@ -48,7 +47,7 @@ func at(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", m/60, m%60, s)
 }
 
-// meaning is what an exit code says, in words.
+// meaning describes an exit code.
 func meaning(c fault.Class) string {
 	switch c {
 	case fault.OK:
@@ -71,28 +70,27 @@ func meaning(c fault.Class) string {
 	return "unknown"
 }
 
-// escapes are the sequences that a terminal acts on: CSI, the strings (OSC, DCS,
-// SOS, PM, APC) with their end, and the short ones.
+// escapes matches terminal escape sequences: CSI, strings (OSC, DCS, SOS, PM, APC) with
+// their terminators, and the short ones.
 var escapes = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]`)
 
-// indented is text whose lines after the first stand further in.
+// indented returns text with all lines but the first indented.
 func indented(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(clean(s), "\n"), "\n", "\n  ")
 }
 
-// clean removes what would move the cursor, change colours or turn the reading
+// clean removes whatever moves the cursor, changes colours or reverses the reading
 // direction.
 func clean(s string) string { return filter(s, ' ') }
 
-// plain is a log as plain text: as clean, with its tabs, and with a line where
-// the cursor went back to the start of one.
+// plain is clean for logs: it retains tabs and turns carriage returns into line breaks.
 func plain(s string) string {
 	return filter(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), '\t')
 }
 
 func filter(s string, tab rune) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != tab }) {
-		return s // as nearly all of a log
+		return s // the common case
 	}
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if strings.ContainsAny(s, "\x1b\u009b") {
@@ -109,7 +107,7 @@ func filter(s string, tab rune) string {
 	}, s)
 }
 
-// firstLine is the first line of s that says something.
+// firstLine returns the first non-empty line of s.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(clean(s)), "\n")
 	return line

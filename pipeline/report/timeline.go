@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// ran tells whether there is a time in which the step ran.
+// ran reports whether the step has started and finished.
 func (s *Step) ran() bool { return !s.Started.IsZero() && !s.Finished.IsZero() }
 
-// placed tells whether the step has a place in a lane.
+// placed reports whether the step is shown in a lane.
 func (s *Step) placed() bool { return s.ran() && s.Stage != HooksStage }
 
-// CriticalPath is the chain of steps that made the run as long as it was: it
-// ends with the step that ended last, and before each of its steps comes the one
-// that this step waited for last. The numbers are indexes into steps, in the
-// order in which they ran. Steps that never ran and hooks are on no path; edges to
-// steps that are not there are ignored.
+// CriticalPath returns the chain of steps that determined the duration of the run: it
+// ends with the step that finished last, and each step is preceded by the one that it
+// waited for last. It returns indexes into steps, in the order in which they ran.
+// Hooks and steps that never ran are not on the path; edges to unknown steps are
+// ignored.
 func CriticalPath(steps []Step) []int {
 	index := map[string]int{}
 	last := -1
@@ -26,7 +26,7 @@ func CriticalPath(steps []Step) []int {
 		}
 	}
 	var path []int
-	on := make([]bool, len(steps)) // edges of a record that somebody wrote may form a cycle
+	on := make([]bool, len(steps)) // the edges of a corrupt record may form a cycle
 	for last >= 0 && !on[last] {
 		on[last] = true
 		path = append(path, last)
@@ -43,9 +43,9 @@ func CriticalPath(steps []Step) []int {
 	return path
 }
 
-// Lanes spreads the steps that ran, but no hooks, over as few tracks as keep steps apart that
-// ran at the same time. The first one is the critical path. The numbers are
-// indexes into steps, in each lane in the order in which they ran.
+// Lanes distributes the steps that ran, without hooks, over lanes so that steps in one
+// lane do not overlap. The first lane is the critical path. It returns indexes into
+// steps, in the order in which they ran.
 func Lanes(steps []Step) [][]int {
 	critical := CriticalPath(steps)
 	if len(critical) == 0 {
@@ -72,8 +72,8 @@ func Lanes(steps []Step) [][]int {
 	return lanes
 }
 
-// window is the time that the record covers: that of the run, and of its steps
-// where those lie outside.
+// window returns the time that the record covers: that of the run, extended by steps
+// outside of it.
 func (r *Run) window() (start, end time.Time) {
 	start, end = r.Started, r.Finished
 	for i := range r.Steps {
@@ -92,7 +92,7 @@ func (r *Run) window() (start, end time.Time) {
 	return start, end
 }
 
-// ticks are round moments on an axis of that length, the first at 0; about six.
+// ticks returns about six round times on an axis of that length, the first at 0.
 func ticks(length time.Duration) []time.Duration {
 	const most = 7
 	if length <= 0 {

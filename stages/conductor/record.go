@@ -52,7 +52,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 		stopped <- r.cluster.Stop(ctx)
 	}()
 	if r.hint != nil {
-		record.Address(r.hint)
+		record.MapCommands(r.hint)
 	}
 	writeErr := r.write(ctx, record, state)
 	if stopErr := <-stopped; stopErr != nil {
