@@ -1,6 +1,5 @@
-// Package argo reads Argo CD's Applications and tells how far they are and why
-// they are not further. It works on objects that were read before and does no
-// I/O.
+// Package argo interprets Argo CD's Applications: their progress, and what they are
+// waiting for. It works on objects that the caller has read and does no I/O.
 package argo
 
 import (
@@ -19,13 +18,13 @@ import (
 // Namespace is where Argo CD is.
 const Namespace = "argocd"
 
-// Applications is the resource of the kind Application.
+// Applications returns the resource of Applications.
 func Applications() schema.GroupVersionResource { return resource("applications") }
 
-// ApplicationSets is the resource of the kind ApplicationSet.
+// ApplicationSets returns the resource of ApplicationSets.
 func ApplicationSets() schema.GroupVersionResource { return resource("applicationsets") }
 
-// AppProjects is the resource of the kind AppProject.
+// AppProjects returns the resource of AppProjects.
 func AppProjects() schema.GroupVersionResource { return resource("appprojects") }
 
 func resource(name string) schema.GroupVersionResource {
@@ -51,16 +50,16 @@ type Application struct {
 	Health      string // "Healthy", "Progressing", …; empty before the first reconciliation
 	HealthText  string
 	Revision    string // commit that the desired state was read from
-	Refreshing  bool   // a refresh was asked for and has not been done
+	Refreshing  bool   // a refresh was requested and is not done yet
 	Reconciled  string // RFC 3339, seconds; when the controller last compared it
-	Outdated    bool   // the last comparison was made with another source than the present one
+	Outdated    bool   // the last comparison used a different source than the current one
 	Conditions  []Condition
 	Operation   Operation
 	Resources   []Resource
 	Destination string // namespace
 }
 
-// Condition is a warning or an error that Argo CD keeps on an Application.
+// Condition is a warning or an error that Argo CD reports on an Application.
 type Condition struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -69,17 +68,17 @@ type Condition struct {
 
 // Operation is the last or the current sync.
 type Operation struct {
-	Pending  bool   // asked for, not begun
+	Pending  bool   // requested, not started
 	Phase    string // "Running", "Succeeded", "Failed", "Error", "Terminating"; empty when there was none
 	Message  string
 	Revision string // commit that it syncs
 	Started  string // RFC 3339
-	Outdated bool   // it syncs another source than the present one
+	Outdated bool   // it syncs a different source than the current one
 	Failed   []Result
-	Running  []Result // hooks under way
+	Running  []Result // hooks in progress
 }
 
-// Result is an object that a sync has not got done.
+// Result is an object of a sync that failed or is in progress.
 type Result struct {
 	Kind, Namespace, Name string
 	Message               string
@@ -90,11 +89,11 @@ type Result struct {
 type Resource struct {
 	Group, Kind, Namespace, Name string
 	Status                       string // "Synced", "OutOfSync"
-	Health                       string // empty when the kind has no health
+	Health                       string // empty if the kind has no health
 	Message                      string // of its health
 }
 
-// wire is the part of the custom resource that is read.
+// wire is the part of the custom resource that this package reads.
 type wire struct {
 	Spec struct {
 		Source      map[string]any `json:"source"`
@@ -155,7 +154,7 @@ type wire struct {
 	} `json:"status"`
 }
 
-// Read takes an Application out of an object.
+// Read decodes an Application.
 func Read(u *unstructured.Unstructured) (Application, error) {
 	var w wire
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &w); err != nil {
@@ -173,7 +172,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 	}
 	notes := u.GetAnnotations()
 	_, a.Refreshing = notes[RefreshAnnotation]
-	if n, err := strconv.Atoi(notes[WaveAnnotation]); err == nil { // Argo CD takes anything else for 0 too
+	if n, err := strconv.Atoi(notes[WaveAnnotation]); err == nil { // anything else is 0, as in Argo CD
 		a.Wave = n
 	}
 	if c := w.Status.Sync.ComparedTo; c != nil && c.Source != nil {
@@ -190,7 +189,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 	return a, nil
 }
 
-// operation sums the present or last sync up.
+// operation summarises the current or last sync.
 func (w *wire) operation() Operation {
 	op := Operation{Pending: w.Operation != nil}
 	o := w.Status.OperationState
@@ -220,14 +219,14 @@ func (w *wire) operation() Operation {
 	return op
 }
 
-// sameSource compares two sources, taking what is empty for not there: Argo CD
-// leaves it out when it copies a source.
+// sameSource compares two sources. Empty values count as absent, because Argo CD leaves
+// them out when it copies a source.
 func sameSource(a, b any) bool {
 	a, b = prune(a), prune(b)
 	return reflect.DeepEqual(a, b)
 }
 
-// prune removes empty values; what is empty itself becomes nil.
+// prune removes empty values; an empty value itself becomes nil.
 func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -265,9 +264,8 @@ func prune(v any) any {
 	return nil
 }
 
-// Waiting tells in a few words what keeps a from being done at revision: Synced
-// and Healthy there with no sync under way. Empty when nothing does. An empty
-// revision stands for any.
+// Waiting describes briefly why a is not done at revision, that is Synced and Healthy
+// with no sync in progress. It is empty if a is done. An empty revision matches any.
 func (a Application) Waiting(revision string) string {
 	switch {
 	case a.Deleting:
@@ -281,7 +279,7 @@ func (a Application) Waiting(revision string) string {
 	case a.Sync != "Synced":
 		return a.Sync
 	case a.Operation.Pending:
-		return "sync not begun"
+		return "sync not started"
 	case a.Operation.Phase == "Running" || a.Operation.Phase == "Terminating":
 		return "syncing"
 	case a.Operation.Phase == "Failed" || a.Operation.Phase == "Error":
@@ -292,21 +290,21 @@ func (a Application) Waiting(revision string) string {
 	return ""
 }
 
-// Stuck tells whether a's sync is for another commit than revision, or another
-// source than a has now, and still running: it would wait for the health of
-// what the new state repairs.
+// Stuck reports whether a sync of a different commit than revision, or of a different
+// source than a has now, is still running. It may be waiting for the health of objects
+// that only the new state repairs.
 func (a Application) Stuck(revision string) bool {
 	o := a.Operation
 	return o.Phase == "Running" && (o.Revision != "" && o.Revision != revision || o.Outdated)
 }
 
-// GivenUp tells whether Argo CD will not try a's sync again by itself: the last
-// one failed and none is under way.
+// GivenUp reports whether Argo CD will not retry a's sync by itself: the last one
+// failed and none is in progress.
 func (a Application) GivenUp() bool {
 	return !a.Operation.Pending && (a.Operation.Phase == "Failed" || a.Operation.Phase == "Error")
 }
 
-// Short is the first ten digits of a commit, "none" when there is none.
+// Short returns the first ten digits of a commit, "none" when there is none.
 func Short(revision string) string {
 	if revision == "" {
 		return "none"
@@ -314,17 +312,17 @@ func Short(revision string) string {
 	return revision[:min(len(revision), 10)]
 }
 
-// RefreshPatch is the merge patch that makes the controller look at the branch.
+// RefreshPatch returns the merge patch that makes the controller refresh the branch.
 func RefreshPatch() []byte {
 	return mustJSON(map[string]any{"metadata": map[string]any{"annotations": map[string]any{RefreshAnnotation: "normal"}}})
 }
 
-// TerminatePatch is the merge patch that ends the sync under way.
+// TerminatePatch returns the merge patch that ends the sync in progress.
 func TerminatePatch() []byte {
 	return mustJSON(map[string]any{"status": map[string]any{"operationState": map[string]any{"phase": "Terminating"}}})
 }
 
-// SyncPatch is the merge patch that starts a sync to revision.
+// SyncPatch returns the merge patch that starts a sync to revision.
 func SyncPatch(revision string) []byte {
 	return mustJSON(map[string]any{"operation": map[string]any{
 		"initiatedBy": map[string]any{"username": "slipway"},
@@ -333,8 +331,7 @@ func SyncPatch(revision string) []byte {
 	}})
 }
 
-// mustJSON encodes what this file builds from strings and maps, which cannot
-// fail.
+// mustJSON encodes the patches above, which cannot fail.
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// maxCause is how many characters of a message go into a cause.
+// maxCause is the maximum length of a cause, in characters.
 const maxCause = 400
 
-// ProblemKind is a sort of thing that keeps an Application from being Synced and
-// Healthy.
+// ProblemKind is a kind of reason why an Application is not Synced and Healthy.
 type ProblemKind string
 
-// The kinds, in the order in which Problems gives them.
+// The kinds, in the order in which Problems returns them.
 const (
 	Unreadable ProblemKind = "unreadable" // the desired state cannot be read or compared
-	NotApplied ProblemKind = "notApplied" // the API server took an object not
+	NotApplied ProblemKind = "notApplied" // the API server rejected an object
 	HookFailed ProblemKind = "hookFailed"
-	SyncFailed ProblemKind = "syncFailed" // as a whole
-	Unhealthy  ProblemKind = "unhealthy"  // an object is
+	SyncFailed ProblemKind = "syncFailed" // the sync as a whole
+	Unhealthy  ProblemKind = "unhealthy"  // an object is not healthy
 	HookRuns   ProblemKind = "hookRuns"
-	Waits      ProblemKind = "waits" // it syncs, or nothing more is known
+	Waits      ProblemKind = "waits" // a sync is in progress, or nothing more is known
 	Differs    ProblemKind = "differs"
 )
 
-// Problem is one thing that keeps an Application from being Synced and Healthy.
+// Problem is one reason why an Application is not Synced and Healthy.
 type Problem struct {
 	Kind   ProblemKind
-	Object Resource  // that it is about; the zero value: the Application itself
+	Object Resource  // the object concerned; the zero value: the Application itself
 	Text   string    // one line, without the object
-	Since  time.Time // zero when it is not known
-	Failed bool      // something went wrong, rather than is slow
+	Since  time.Time // zero if unknown
+	Failed bool      // something failed, as opposed to being slow
 }
 
-// String is p in one line, with its object.
+// String returns p on one line, with its object.
 func (p Problem) String() string {
 	name := p.Object.Kind + " " + p.Object.Name
 	switch p.Kind {
@@ -51,9 +50,8 @@ func (p Problem) String() string {
 	return p.Text
 }
 
-// Problems are what keeps a from being Synced and Healthy, the most telling
-// first. They are what Argo CD knows: a pod that does not start is more concrete
-// than an object that is not healthy.
+// Problems returns why a is not Synced and Healthy according to Argo CD, the most
+// specific reason first.
 func (a Application) Problems() []Problem {
 	var out []Problem
 	for _, c := range a.Conditions {
@@ -94,7 +92,7 @@ func (a Application) Problems() []Problem {
 	return out
 }
 
-// operationProblems are those of the last sync.
+// operationProblems returns the problems of the last sync.
 func (a Application) operationProblems() []Problem {
 	var out []Problem
 	since := parse(a.Operation.Started)
@@ -121,7 +119,7 @@ func (r Result) resource() Resource {
 	return Resource{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// parse reads a time of Argo CD; zero when there is none.
+// parse parses a time of Argo CD; it is zero if there is none.
 func parse(at string) time.Time {
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil {
@@ -130,8 +128,7 @@ func parse(at string) time.Time {
 	return t
 }
 
-// Explain tells in one line why a is not Synced and Healthy, as far as Argo CD
-// knows.
+// Explain describes on one line why a is not Synced and Healthy according to Argo CD.
 func (a Application) Explain() string {
 	for _, p := range a.Problems() {
 		return p.String()
@@ -143,13 +140,13 @@ func (a Application) state() string {
 	return fmt.Sprintf("sync %s, health %s", orElse(a.Sync, "not known"), orElse(a.Health, "not known"))
 }
 
-// Failed tells whether something about a went wrong, rather than is slow.
+// Failed reports whether something about a failed, as opposed to being slow.
 func (a Application) Failed() bool {
 	return a.Health == "Degraded" || slices.ContainsFunc(a.Problems(), func(p Problem) bool { return p.Failed })
 }
 
-// Owns tells whether the object of that kind and name in namespace is a's: one
-// of its resources or of the hooks of its last sync.
+// Owns reports whether the object belongs to a: it is one of its resources or a hook of
+// its last sync.
 func (a Application) Owns(kind, namespace, name string) bool {
 	is := func(k, ns, n string) bool {
 		return k == kind && n == name && orElse(ns, a.Destination) == namespace
@@ -159,7 +156,7 @@ func (a Application) Owns(kind, namespace, name string) bool {
 		slices.ContainsFunc(a.Operation.Running, func(r Result) bool { return is(r.Kind, r.Namespace, r.Name) })
 }
 
-// Children are the names of the Applications among a's resources, as "name".
+// Children returns the names of the Applications among a's resources, sorted.
 func (a Application) Children() []string {
 	var out []string
 	for _, r := range a.Resources {
@@ -171,8 +168,7 @@ func (a Application) Children() []string {
 	return out
 }
 
-// clean makes one short line of a message and drops the frame that remote calls
-// put around it.
+// clean shortens a message to one line and removes the prefix that gRPC adds.
 func clean(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if i := strings.LastIndex(s, "desc = "); i >= 0 {

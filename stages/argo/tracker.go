@@ -7,72 +7,72 @@ import (
 	"time"
 )
 
-// Tracker follows the Applications of a platform until every one is Synced and
-// Healthy at a revision. It decides; its caller reads the cluster and acts. Not
-// safe for concurrent use.
+// Tracker follows the Applications of a platform until all of them are Synced and
+// Healthy at a revision. It only decides what to do; its caller reads the cluster and
+// acts. It is not safe for concurrent use.
 type Tracker struct {
 	Root     string        // name of the root Application
 	Revision string        // commit that all must be at
-	Expected []string      // names of all others; exactly these must be there
-	Deadline time.Duration // what each may take
+	Expected []string      // names of all others; exactly these must exist
+	Deadline time.Duration // how long each may take
 
-	looks    int
+	updates  int
 	apps     map[string]*progress
-	best     int       // how far it has been: apps there + apps done
-	advanced time.Time // when best grew
+	best     int       // the most progress so far: existing apps + done apps
+	advanced time.Time // when best last grew
 }
 
-// progress is what a Tracker remembers of one Application.
+// progress is the state of one Application in a Tracker.
 type progress struct {
-	clock      time.Time // since when its deadline runs; zero: its wave has not begun
-	asked      time.Time // last refresh asked for
+	clock      time.Time // when its deadline started to run; zero: its wave has not started
+	requested  time.Time // when a refresh was last requested
 	before     string    // Reconciled when the tracker first saw it
-	fresh      bool      // compared by a controller that runs now
+	fresh      bool      // compared since the tracker started
 	resynced   bool
 	terminated string // Started of the sync that was ended
 }
 
-// How long it takes until a refresh is asked for again: when the branch was not
-// at the revision yet, and when the comparison fell into the same second as the
-// one before, so that it cannot be told from it: a second later it can.
+// How long to wait before another refresh: when the branch was not at the revision yet,
+// and when the last comparison was in the same second as the one before it and thus
+// cannot be distinguished from it.
 const (
-	refreshEvery = 10 * time.Second
-	askAgain     = time.Second
+	refreshInterval = 10 * time.Second
+	refreshSoon     = time.Second
 )
 
 // Action is something to do to an Application.
 type Action struct {
-	App   Application
-	Patch []byte // merge patch
-	Look  bool   // it only asks Argo CD to compare again
-	Why   string // for the log
+	App     Application
+	Patch   []byte // merge patch
+	Refresh bool   // it only makes Argo CD compare again
+	Why     string // for the log
 }
 
-// Verdict is what a Tracker concludes from one look.
+// Verdict is what a Tracker concludes from one update.
 type Verdict struct {
 	Done    bool
 	Actions []Action
 	Line    string // "2/4 apps; waiting for web: Progressing"
-	// Missing and Unexpected are set when the root is done and its children are
-	// not the expected ones: waiting would not help.
+	// Missing and Unexpected are set if the root is done but its children are not
+	// the expected ones, so that waiting would not help.
 	Missing, Unexpected []string
 	// Late is the first Application whose deadline has passed; nil: none.
 	Late  *Application
-	Stale bool // Late has not been looked at by Argo CD since the tracker began
-	// Replaced is the commit that the branch is at in place of Revision, which
-	// therefore never arrives; empty when Argo CD saw none.
+	Stale bool // Argo CD has not compared Late since the tracker started
+	// Replaced is the commit that the branch is at instead of Revision, which
+	// therefore never arrives; empty if Argo CD has seen no such commit.
 	Replaced string
 	Why      string // what Late waits for
-	// Absent are the Applications that never appeared when the root is Late.
+	// Absent are the Applications that never appeared, if the root is Late.
 	Absent []string
 }
 
-// Look takes all Applications of the cluster as they are at now.
-func (t *Tracker) Look(now time.Time, all []Application) Verdict {
+// Update evaluates all Applications of the cluster as they are at now.
+func (t *Tracker) Update(now time.Time, all []Application) Verdict {
 	if t.apps == nil {
 		t.advanced, t.apps = now, map[string]*progress{}
 	}
-	t.looks++
+	t.updates++
 	var v Verdict
 	root, children := t.pick(all)
 	done := 0
@@ -118,9 +118,8 @@ func (t *Tracker) Look(now time.Time, all []Application) Verdict {
 	return v
 }
 
-// pick finds the root and the expected Applications, in the order of their
-// waves and names. Of two of one name in different namespaces the root's
-// namespace decides.
+// pick finds the root and the expected Applications, sorted by wave and name. If two in
+// different namespaces have the same name, it takes the one in the root's namespace.
 func (t *Tracker) pick(all []Application) (*Application, []Application) {
 	var root *Application
 	for i := range all {
@@ -150,12 +149,12 @@ func (t *Tracker) pick(all []Application) (*Application, []Application) {
 	return root, children
 }
 
-// follow updates what is known of a and asks for what would get it further.
+// follow updates the progress of a and adds the actions that a needs.
 func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	p := t.apps[a.Name]
 	if p == nil {
 		p = &progress{}
-		if t.looks == 1 { // what appears later was compared after the beginning
+		if t.updates == 1 { // apps that appear later were compared after the start
 			p.before = a.Reconciled
 		}
 		t.apps[a.Name] = p
@@ -166,14 +165,14 @@ func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	if a.Deleting {
 		return p
 	}
-	pause := refreshEvery
+	pause := refreshInterval
 	if !p.fresh {
-		pause = askAgain
+		pause = refreshSoon
 	}
-	due := p.asked.IsZero() || now.Sub(p.asked) >= pause
+	due := p.requested.IsZero() || now.Sub(p.requested) >= pause
 	if (!p.fresh || a.Revision != t.Revision) && due && !a.Refreshing {
-		p.asked = now
-		v.Actions = append(v.Actions, Action{App: a, Patch: RefreshPatch(), Look: true, Why: "look at the branch"})
+		p.requested = now
+		v.Actions = append(v.Actions, Action{App: a, Patch: RefreshPatch(), Refresh: true, Why: "refresh the branch"})
 	}
 	switch {
 	case a.Stuck(t.Revision) && p.terminated != a.Operation.Started:
@@ -186,19 +185,19 @@ func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	return p
 }
 
-// waiting is Application.Waiting, and what is not fresh is not believed.
+// waiting is Application.Waiting, but does not trust a comparison that is not fresh.
 func (t *Tracker) waiting(a Application, p *progress) string {
 	if why := a.Waiting(t.Revision); why != "" {
 		return why
 	}
 	if !p.fresh {
-		return "not compared since Argo CD was asked"
+		return "not compared since Argo CD was asked to refresh"
 	}
 	return ""
 }
 
-// startClocks lets the deadline run for each Application whose earlier waves are
-// done. A clock that runs is not stopped.
+// startClocks starts the deadline of each Application whose earlier waves are done. A
+// running clock is never stopped.
 func (t *Tracker) startClocks(now time.Time, children []Application) {
 	for _, a := range children {
 		p := t.apps[a.Name]
@@ -214,13 +213,13 @@ func (t *Tracker) startClocks(now time.Time, children []Application) {
 	}
 }
 
-// judge looks whose deadline has passed. The root is late when no child is under
-// way and nothing has moved for the time that an app may take.
+// judge determines whose deadline has passed. The root is late if no child is in
+// progress and nothing has advanced for as long as an app may take.
 func (t *Tracker) judge(now time.Time, root *Application, children []Application, absent []string, v *Verdict) {
 	if root != nil && t.apps[root.Name].fresh && root.Revision != "" && root.Revision != t.Revision {
 		v.Replaced = root.Revision
 	}
-	underWay := false
+	inProgress := false
 	for i, a := range children {
 		p := t.apps[a.Name]
 		if t.waiting(a, p) == "" {
@@ -229,13 +228,13 @@ func (t *Tracker) judge(now time.Time, root *Application, children []Application
 		if p.clock.IsZero() {
 			continue
 		}
-		underWay = true
+		inProgress = true
 		if now.Sub(p.clock) >= t.Deadline {
 			v.Late, v.Stale, v.Why = &children[i], !p.fresh, t.waiting(a, p)
 			return
 		}
 	}
-	if underWay || now.Sub(t.advanced) < t.Deadline {
+	if inProgress || now.Sub(t.advanced) < t.Deadline {
 		return
 	}
 	v.Absent = absent
@@ -254,7 +253,7 @@ func (t *Tracker) absent(children []Application) []string {
 	return difference(t.Expected, there)
 }
 
-// difference is what a holds and b does not, sorted.
+// difference returns the elements of a that are not in b, sorted.
 func difference(a, b []string) []string {
 	var out []string
 	for _, s := range a {

@@ -17,7 +17,7 @@ const (
 
 func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// app is Synced and Healthy at rev, compared at the given second.
+// app returns Synced and Healthy at rev, compared at the given second.
 func app(name string, wave int, reconciled string) argo.Application {
 	return argo.Application{
 		Name: name, Namespace: "argocd", Wave: wave, Sync: "Synced", Health: "Healthy",
@@ -40,7 +40,7 @@ func tracker(expected ...string) *argo.Tracker {
 
 func TestAStatusFromBeforeIsNotBelieved(t *testing.T) {
 	tr := tracker("db", "web")
-	v := tr.Look(start(), []argo.Application{rootOf("t1", "db", "web"), app("db", 0, "t1"), app("web", 1, "t1")})
+	v := tr.Update(start(), []argo.Application{rootOf("t1", "db", "web"), app("db", 0, "t1"), app("web", 1, "t1")})
 	require.False(t, v.Done, "nothing was compared since the tracker began")
 	require.Len(t, v.Actions, 3)
 	for _, a := range v.Actions {
@@ -49,12 +49,12 @@ func TestAStatusFromBeforeIsNotBelieved(t *testing.T) {
 
 	refreshing := app("web", 1, "t1")
 	refreshing.Refreshing = true
-	v = tr.Look(start().Add(time.Second), []argo.Application{rootOf("t2", "db", "web"), app("db", 0, "t2"), refreshing})
+	v = tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db", "web"), app("db", 0, "t2"), refreshing})
 	require.False(t, v.Done)
 	require.Empty(t, v.Actions, "what was asked for is not asked for again at once")
 	require.Contains(t, v.Line, "1/2 apps; waiting for web")
 
-	v = tr.Look(start().Add(2*time.Second), []argo.Application{rootOf("t2", "db", "web"), app("db", 0, "t2"), app("web", 1, "t2")})
+	v = tr.Update(start().Add(2*time.Second), []argo.Application{rootOf("t2", "db", "web"), app("db", 0, "t2"), app("web", 1, "t2")})
 	require.True(t, v.Done, v.Line)
 	require.Equal(t, "2/2 apps", v.Line)
 }
@@ -62,23 +62,23 @@ func TestAStatusFromBeforeIsNotBelieved(t *testing.T) {
 func TestARefreshWithinTheSameSecondIsAskedForAgain(t *testing.T) {
 	tr := tracker("db")
 	all := []argo.Application{rootOf("t1", "db"), app("db", 0, "t1")}
-	require.Len(t, tr.Look(start(), all).Actions, 2)
-	require.Empty(t, tr.Look(start().Add(750*time.Millisecond), all).Actions)
-	require.Len(t, tr.Look(start().Add(time.Second), all).Actions, 2)
-	require.Empty(t, tr.Look(start().Add(1500*time.Millisecond), all).Actions)
+	require.Len(t, tr.Update(start(), all).Actions, 2)
+	require.Empty(t, tr.Update(start().Add(750*time.Millisecond), all).Actions)
+	require.Len(t, tr.Update(start().Add(time.Second), all).Actions, 2)
+	require.Empty(t, tr.Update(start().Add(1500*time.Millisecond), all).Actions)
 }
 
 func TestZeroAppsAreNeverASuccess(t *testing.T) {
 	tr := tracker()
-	tr.Look(start(), []argo.Application{rootOf("t1")})
-	v := tr.Look(start().Add(time.Second), []argo.Application{rootOf("t2")})
+	tr.Update(start(), []argo.Application{rootOf("t1")})
+	v := tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2")})
 	require.False(t, v.Done)
 }
 
 func TestTheChildrenMustBeExactlyTheExpectedOnes(t *testing.T) {
 	tr := tracker("db", "web")
-	tr.Look(start(), nil)
-	v := tr.Look(start().Add(time.Second), []argo.Application{rootOf("t2", "db", "extra"), app("db", 0, "t2"), app("extra", 0, "t2")})
+	tr.Update(start(), nil)
+	v := tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db", "extra"), app("db", 0, "t2"), app("extra", 0, "t2")})
 	require.False(t, v.Done)
 	require.Equal(t, []string{"web"}, v.Missing)
 	require.Equal(t, []string{"extra"}, v.Unexpected)
@@ -86,12 +86,12 @@ func TestTheChildrenMustBeExactlyTheExpectedOnes(t *testing.T) {
 
 func TestAnAppOfAnotherUserIsNoneOfOurs(t *testing.T) {
 	tr := tracker("db")
-	tr.Look(start(), nil)
+	tr.Update(start(), nil)
 	theirs := app("theirs", 0, "t2")
 	theirs.Namespace, theirs.Health = "team", "Degraded"
 	twin := app("db", 0, "t2")
 	twin.Namespace, twin.Health = "team", "Degraded"
-	v := tr.Look(start().Add(time.Second), []argo.Application{rootOf("t2", "db"), twin, app("db", 0, "t2"), theirs})
+	v := tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db"), twin, app("db", 0, "t2"), theirs})
 	require.True(t, v.Done, v.Line)
 }
 
@@ -104,20 +104,20 @@ func TestEachAppHasItsDeadlineFromItsWave(t *testing.T) {
 	}
 	root := rootOf("t2", "db")
 	root.Operation.Phase = "Running"
-	require.Nil(t, tr.Look(start(), nil).Late)
+	require.Nil(t, tr.Update(start(), nil).Late)
 	// db takes 50 s of its 60.
-	require.Nil(t, tr.Look(start().Add(time.Second), []argo.Application{root, busy("db", 0), busy("web", 2)}).Late)
+	require.Nil(t, tr.Update(start().Add(time.Second), []argo.Application{root, busy("db", 0), busy("web", 2)}).Late)
 	at := start().Add(51 * time.Second)
-	require.Nil(t, tr.Look(at, []argo.Application{root, busy("db", 0), busy("web", 2)}).Late)
+	require.Nil(t, tr.Update(at, []argo.Application{root, busy("db", 0), busy("web", 2)}).Late)
 	// seed appears when db is done: its time begins now, and web's has not begun.
 	at = at.Add(time.Second)
-	require.Nil(t, tr.Look(at, []argo.Application{root, app("db", 0, "t2"), busy("seed", 1), busy("web", 2)}).Late)
+	require.Nil(t, tr.Update(at, []argo.Application{root, app("db", 0, "t2"), busy("seed", 1), busy("web", 2)}).Late)
 	at = at.Add(59 * time.Second)
-	v := tr.Look(at, []argo.Application{root, app("db", 0, "t2"), busy("seed", 1), busy("web", 2)})
+	v := tr.Update(at, []argo.Application{root, app("db", 0, "t2"), busy("seed", 1), busy("web", 2)})
 	require.Nil(t, v.Late)
 	require.Equal(t, "1/3 apps; waiting for seed: Progressing, web: Progressing", v.Line)
 	at = at.Add(time.Second)
-	v = tr.Look(at, []argo.Application{root, app("db", 0, "t2"), busy("seed", 1), busy("web", 2)})
+	v = tr.Update(at, []argo.Application{root, app("db", 0, "t2"), busy("seed", 1), busy("web", 2)})
 	require.NotNil(t, v.Late)
 	require.Equal(t, "seed", v.Late.Name)
 	require.False(t, v.Stale)
@@ -127,16 +127,16 @@ func TestARootThatBringsNothingIsLate(t *testing.T) {
 	tr := tracker("db")
 	root := rootOf("")
 	root.Sync, root.Health, root.Reconciled = "Unknown", "Healthy", "t2"
-	require.Nil(t, tr.Look(start(), []argo.Application{root}).Late)
-	v := tr.Look(start().Add(time.Minute), []argo.Application{root})
+	require.Nil(t, tr.Update(start(), []argo.Application{root}).Late)
+	v := tr.Update(start().Add(time.Minute), []argo.Application{root})
 	require.NotNil(t, v.Late)
 	require.Equal(t, "root", v.Late.Name)
 	require.Equal(t, []string{"db"}, v.Absent)
 	require.True(t, v.Stale, "it was not compared since the beginning")
 
 	tr = tracker("db")
-	require.Nil(t, tr.Look(start(), nil).Late)
-	v = tr.Look(start().Add(time.Minute), nil)
+	require.Nil(t, tr.Update(start(), nil).Late)
+	v = tr.Update(start().Add(time.Minute), nil)
 	require.NotNil(t, v.Late)
 	require.Equal(t, "root", v.Late.Name)
 }
@@ -154,26 +154,26 @@ func TestASyncToAnOlderCommitIsEndedOnce(t *testing.T) {
 		}
 		return strings.Join(out, "\n")
 	}
-	v := tr.Look(start(), []argo.Application{stuck, app("db", 0, "t1")})
+	v := tr.Update(start(), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Contains(t, patches(v, "root"), `"Terminating"`)
 	require.NotContains(t, patches(v, "db"), `"Terminating"`)
-	v = tr.Look(start().Add(time.Second/2), []argo.Application{stuck, app("db", 0, "t1")})
+	v = tr.Update(start().Add(time.Second/2), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Empty(t, patches(v, "root"))
 	stuck.Operation.Started = "s2"
-	v = tr.Look(start().Add(time.Second/2), []argo.Application{stuck, app("db", 0, "t1")})
+	v = tr.Update(start().Add(time.Second/2), []argo.Application{stuck, app("db", 0, "t1")})
 	require.Contains(t, patches(v, "root"), `"Terminating"`, "another sync to the older commit")
 }
 
 func TestASyncThatArgoGaveUpIsTriedOnceMore(t *testing.T) {
 	tr := tracker("db")
-	tr.Look(start(), nil)
+	tr.Update(start(), nil)
 	failed := app("db", 0, "t2")
 	failed.Operation.Phase = "Failed"
-	v := tr.Look(start().Add(time.Second), []argo.Application{rootOf("t2", "db"), failed})
+	v := tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db"), failed})
 	require.False(t, v.Done, "a failed hook leaves an app Synced and Healthy")
 	require.Contains(t, v.Line, "last sync failed")
 	require.Len(t, v.Actions, 1)
 	require.Contains(t, string(v.Actions[0].Patch), rev)
-	v = tr.Look(start().Add(2*time.Second), []argo.Application{rootOf("t2", "db"), failed})
+	v = tr.Update(start().Add(2*time.Second), []argo.Application{rootOf("t2", "db"), failed})
 	require.Empty(t, v.Actions)
 }

@@ -109,7 +109,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 		}
 		w.seen = report(all, w.tracker)
 		now := time.Now()
-		v := w.tracker.Look(now, all)
+		v := w.tracker.Update(now, all)
 		line = v.Line
 		if line != said || now.Sub(saidAt) >= tellEvery {
 			w.env.Progress("%s (%s)", line, now.Sub(begun).Round(time.Second))
@@ -172,7 +172,7 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	for _, a := range actions {
 		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
 		ctx := ctx
-		if a.Look {
+		if a.Refresh {
 			ctx = dryrun.Allow(ctx)
 		}
 		err := w.client.Retry(ctx, "patch the Application "+a.App.Name, func(ctx context.Context) error {
