@@ -1,7 +1,7 @@
-// Package diagnosis says in one sentence why something failed in a cluster, and
-// lists what else is not well: it reads the Applications of Argo CD, pods, claims,
-// Jobs, nodes, warnings and the logs of containers that fail. It never reads a
-// Secret, changes nothing, and takes twenty seconds at most.
+// Package diagnosis explains in one sentence why something failed in a cluster, and
+// lists what else is unhealthy. It reads the Applications of Argo CD, pods, claims,
+// Jobs, nodes, warnings and the logs of failing containers. It never reads a Secret,
+// changes nothing, and takes at most twenty seconds.
 package diagnosis
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// How long the parts of a diagnosis may take: 19 seconds together.
+// How long the parts of a diagnosis may take: 19 seconds in total.
 const (
 	listLimit   = 10 * time.Second
 	logLimit    = 6 * time.Second
@@ -28,7 +28,7 @@ func Register(r *step.Registry) {
 	step.Register(r, contract.DiagnosisStep(), run)
 }
 
-// run never fails: a cluster that cannot be looked at is a diagnosis too.
+// run never fails: that a cluster cannot be read is a diagnosis, too.
 func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contract.Diagnosis, error) {
 	d := collect(ctx, env, in)
 	for _, gap := range d.Gaps {
@@ -46,7 +46,7 @@ func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contra
 	return *d, nil
 }
 
-// collect is Collect for a cluster whose access file may not be there.
+// collect returns Collect for a cluster whose access file may not be there.
 func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *contract.Diagnosis {
 	client, err := kube.Connect(env.Kubeconfig, nil)
 	if err != nil {
@@ -61,28 +61,27 @@ func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *co
 // textFile holds the diagnosis for people, beside the step's log.
 const textFile = "diagnosis.txt"
 
-// Scope says what a diagnosis is about. The zero value is the whole cluster.
+// Scope is what a diagnosis covers. The zero value is the whole cluster.
 type Scope struct {
-	// Apps are the Applications as they were read just now; nil: they are read.
+	// Apps are the Applications if the caller has just read them; nil: they are read.
 	Apps []argo.Application
-	// App is the Application that is asked about: what is of it comes first.
-	// Empty: none in particular.
+	// App is the Application in question, whose findings come first. Empty: none.
 	App string
-	// Failed are the steps that failed: what their errors name comes first.
+	// Failed are the steps that failed. Findings that their errors mention come first.
 	Failed []contract.FailedStep
-	// Namespaces are looked at beside those of Kubernetes, Slipway and the apps,
-	// the more likely first. Empty: all.
+	// Namespaces are included besides those of Kubernetes, Slipway and the apps, the
+	// most relevant first. Empty: all.
 	Namespaces []string
-	// Health is the URL at which the cluster's node says how it is; it is asked
-	// when the API does not answer. Empty: there is none.
+	// Health is the URL at which the cluster's node reports its health. It is queried
+	// if the API does not respond. Empty: there is none.
 	Health string
-	// Clean removes what must not be shown from a text, beside what looks like a
-	// secret. Nil: nothing.
+	// Clean removes known secrets from a text, in addition to what looks like one.
+	// Nil: nothing.
 	Clean func(string) string
 }
 
-// Collect looks at the cluster and says what it found. What cannot be looked at
-// is in Gaps, and an API that does not answer is the cause: there is no error.
+// Collect reads the cluster and returns a diagnosis. It does not fail: what cannot be
+// read is listed in Gaps, and if the API does not respond, that is the cause.
 func Collect(ctx context.Context, client *kube.Client, scope Scope) *contract.Diagnosis {
 	return Gather(ctx, client, scope).Diagnose()
 }

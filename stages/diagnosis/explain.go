@@ -12,20 +12,19 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// explain finds out which findings come from others. The rules, for a finding x:
+// explain determines which findings are caused by others. The rules:
 //
-//   - an app that waits for an app of its own which is not well waits for that
-//     app's most telling finding;
-//   - an object that is not healthy, and a Job that fails, come from its pods;
-//   - a pod that no node takes, or that waits for its volumes, comes from its
+//   - an app that waits for an unhealthy child app is caused by that app's most
+//     specific finding;
+//   - an unhealthy object and a failing Job are caused by their pods;
+//   - a pod that cannot be scheduled, or that waits for its volumes, is caused by its
 //     claim without a volume;
-//   - a pod that no node takes comes from a node that is not well when none is
-//     well or the scheduler names the node's taint; one that is not ready on a
-//     node that is not well comes from that node;
-//   - what speaks of names that cannot be resolved comes from the name service,
-//     when that is not well;
-//   - a webhook that does not answer comes from a pod in its namespace;
-//   - what speaks of another workload that cannot be reached comes from its pods.
+//   - a pod that cannot be scheduled is caused by an unhealthy node if no node is
+//     healthy or the scheduler names the node's taint; a pod that is not ready on an
+//     unhealthy node is caused by that node;
+//   - failed name resolution is caused by the name service, if that is unhealthy;
+//   - a webhook that does not respond is caused by a pod in its namespace;
+//   - a workload that cannot reach another one is caused by the other's pods.
 func (f *Facts) explain(all []*finding) []*finding {
 	names := f.nameService(all)
 	for _, x := range all {
@@ -42,7 +41,7 @@ func fromChild(x *finding, all []*finding) bool {
 	if x.child == "" {
 		return false
 	}
-	y := mostTelling(all, func(y *finding) bool { return y.app == x.child })
+	y := mostSpecific(all, func(y *finding) bool { return y.app == x.child })
 	return y != nil && x.from(y, "app "+x.child)
 }
 
@@ -52,15 +51,15 @@ func fromPods(x *finding, all []*finding) bool {
 	default:
 		return false
 	}
-	y := mostTelling(all, func(y *finding) bool {
+	y := mostSpecific(all, func(y *finding) bool {
 		return y != x && y.owner == x.owner && (y.pod != nil || y.kind == kindRefused)
 	})
 	return y != nil && x.from(y, "")
 }
 
-// mostTelling is the finding of those that match which went wrong, and is of the
-// earliest kind; nil when none matches.
-func mostTelling(all []*finding, match func(*finding) bool) *finding {
+// mostSpecific returns the matching finding with the earliest kind, failed ones first;
+// nil if none matches.
+func mostSpecific(all []*finding, match func(*finding) bool) *finding {
 	var best *finding
 	order := kinds()
 	for _, y := range all {
@@ -130,17 +129,17 @@ func (f *Facts) fromNode(x *finding, all []*finding) bool {
 	return false
 }
 
-// unresolved is how programs say that a name cannot be resolved.
+// unresolved matches messages of programs that cannot resolve a name.
 var unresolved = regexp.MustCompile(`(?i)lookup \S+.*(no such host|server misbehaving|i/o timeout|connection refused|network is unreachable)|` +
 	`temporary failure in name resolution|could not resolve host|name or service not known|getaddrinfo|EAI_AGAIN|ENOTFOUND|UnknownHostException|failure in name resolution`)
 
-// says tells whether x's text or log matches.
-func (x *finding) says(re *regexp.Regexp) bool {
+// matches reports whether x's text or log matches.
+func (x *finding) matches(re *regexp.Regexp) bool {
 	return re.MatchString(x.text) || slices.ContainsFunc(x.log, re.MatchString)
 }
 
-// nameService is what is wrong with the cluster's name service; nil when it is
-// well.
+// nameService returns the finding about the cluster's name service; nil if it is
+// healthy.
 func (f *Facts) nameService(all []*finding) *finding {
 	isDNS := func(p *corev1.Pod) bool {
 		return p.Namespace == "kube-system" && (p.Labels["k8s-app"] == "kube-dns" || strings.HasPrefix(p.Name, "coredns"))
@@ -157,7 +156,7 @@ func (f *Facts) nameService(all []*finding) *finding {
 }
 
 func fromNames(x, names *finding) bool {
-	if names == nil || x == names || !x.says(unresolved) {
+	if names == nil || x == names || !x.matches(unresolved) {
 		return false
 	}
 	return x.from(names, "names cannot be resolved")
@@ -176,10 +175,10 @@ func fromWebhook(x *finding, all []*finding) bool {
 	return false
 }
 
-// unreached is how programs say that another one does not answer.
+// unreached matches messages of programs that cannot reach another one.
 var unreached = regexp.MustCompile(`(?i)refused|no such host|time(d )?\s?out|no route|unreachable|unavailable|no endpoints|reset by peer|lookup|deadline exceeded|50[234]\b`)
 
-// fromWorkload finds the workload that x says it cannot reach.
+// fromWorkload finds the workload that x cannot reach.
 func fromWorkload(x *finding, all []*finding) {
 	if kube.TroubleKind(x.kind) != kube.TroubleCrash && kube.TroubleKind(x.kind) != kube.TroubleUnready &&
 		kube.TroubleKind(x.kind) != kube.TroubleProbe && x.kind != string(argo.Unreadable) && x.kind != string(argo.SyncFailed) {
@@ -199,17 +198,17 @@ func fromWorkload(x *finding, all []*finding) {
 	}
 }
 
-// reaches tells whether text names a workload as a host: "database:5432",
+// reaches reports whether text names a workload as a host: "database:5432",
 // "lookup database", "https://gitea.gitea.svc".
 func reaches(text string, o object) bool {
 	if !strings.Contains(text, o.name) {
-		return false // most of the time
+		return false // the common case
 	}
 	host := regexp.QuoteMeta(o.name) + `(\.` + regexp.QuoteMeta(o.namespace) + `[\w.-]*)?`
 	return regexp.MustCompile(`(^|[\s/@"'=([])` + host + `(:\d+|/)|(lookup |host |://)` + host + `([\s:"'/,]|$)`).MatchString(text)
 }
 
-// from records that x comes from y, unless y comes from x already.
+// from records that x is caused by y, unless y is caused by x already.
 func (x *finding) from(y *finding, through string) bool {
 	for z := y; z != nil; z = z.root {
 		if z == x {
@@ -220,10 +219,8 @@ func (x *finding) from(y *finding, through string) bool {
 	return true
 }
 
-// origin follows x to what it comes from: the last finding, and the ways there
-// in clauses.
-func (x *finding) origin() (*finding, []string) {
-	var through []string
+// origin follows x to its root cause. through describes the way there, in clauses.
+func (x *finding) origin() (root *finding, through []string) {
 	for ; x.root != nil; x = x.root {
 		if x.through != "" {
 			through = append(through, x.through)

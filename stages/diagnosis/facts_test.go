@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// now is when the facts of testdata were read.
+// now returns when the facts of testdata were read.
 func now() time.Time { return time.Date(2026, 1, 2, 14, 10, 0, 0, time.UTC) }
 
 // load reads the facts of testdata/base.yaml and of a case. An object of the case

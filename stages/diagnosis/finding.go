@@ -12,19 +12,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// The kinds of findings that are no kube.TroubleKind and no argo.ProblemKind.
+// The kinds of findings besides kube.TroubleKind and argo.ProblemKind.
 const (
-	kindAPI     = "api"     // the API does not answer
-	kindNode    = "node"    // a node is not ready or short of something
+	kindAPI     = "api"     // the API does not respond
+	kindNode    = "node"    // a node is not ready or short of a resource
 	kindClaim   = "claim"   // a claim has no volume
-	kindRefused = "refused" // pods cannot be made
+	kindRefused = "refused" // pods cannot be created
 	kindJob     = "job"     // a Job failed
 	kindBinding = "binding" // a claim that may just be slow
 )
 
-// kinds are all kinds, the more telling first: of two findings of an app, the
-// earlier one is its cause. What went wrong comes before what is only slow
-// whatever its kind.
+// kinds returns all kinds, the most specific first: of two findings of an app, the one
+// whose kind is earlier is the cause. Failures of any kind come before what is only slow.
 func kinds() []string {
 	troubles := func(from, to kube.TroubleKind) []string {
 		var out []string
@@ -44,10 +43,10 @@ func kinds() []string {
 	)
 }
 
-// object is one of the cluster.
+// object identifies an object of the cluster.
 type object struct{ kind, namespace, name string }
 
-// String is "pod apps/web-0".
+// String returns "pod apps/web-0".
 func (o object) String() string {
 	switch {
 	case o.name == "":
@@ -58,7 +57,7 @@ func (o object) String() string {
 	return lower(o.kind) + " " + o.namespace + "/" + o.name
 }
 
-// lower writes a kind as in a sentence: "persistentVolumeClaim" is nobody's word.
+// lower returns a kind as it is written in a sentence.
 func lower(kind string) string {
 	if kind == "PersistentVolumeClaim" {
 		return "claim"
@@ -66,7 +65,7 @@ func lower(kind string) string {
 	return strings.ToLower(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
 }
 
-// finding is one thing that is not well.
+// finding is one thing that is unhealthy.
 type finding struct {
 	kind   string
 	app    string
@@ -78,24 +77,23 @@ type finding struct {
 	failed bool
 	count  int
 
-	pod     *corev1.Pod // of a trouble
+	pod     *corev1.Pod // that is in trouble
 	trouble kube.Trouble
-	owner   object        // the workload of the pod, or whose pods cannot be made
+	owner   object        // the workload of the pod, or whose pods cannot be created
 	child   string        // the app that an app waits for
-	service *kube.Refusal // of a webhook that does not answer
-	root    *finding      // what it comes from
+	service *kube.Refusal // of a webhook that does not respond
+	root    *finding      // its cause
 	through string        // how, in a clause; may be empty
 	log     []string
 }
 
-// findings reads everything that is not well off the facts, in no order and
-// without what comes from what.
+// findings extracts everything unhealthy from the facts, unsorted and without causes.
 func (f *Facts) findings() []*finding {
 	if f.Down != "" {
 		return []*finding{{kind: kindAPI, text: short(f.Scope.clean(f.Down), 2*maxText), failed: true}}
 	}
 	out := slices.Concat(f.nodeFindings(), f.claimFindings(), f.podFindings(), f.refusedFindings(), f.jobFindings(), f.appFindings())
-	hooks := map[object]bool{} // that failed: Argo CD says it of them
+	hooks := map[object]bool{} // failed hooks, which Argo CD reports, too
 	for _, x := range out {
 		hooks[x.object] = hooks[x.object] || x.kind == string(argo.HookFailed)
 	}
@@ -115,8 +113,7 @@ func (f *Facts) findings() []*finding {
 	return collapse(out)
 }
 
-// collapse makes one of the findings that say the same of one workload: of its
-// pods, or of itself.
+// collapse merges equal findings about one workload or its pods.
 func collapse(all []*finding) []*finding {
 	type same struct {
 		kind, text string
@@ -143,7 +140,7 @@ func collapse(all []*finding) []*finding {
 	return out
 }
 
-// app is the Application of that name in the facts.
+// app returns the Application with that name, or nil.
 func (f *Facts) app(name string) *argo.Application {
 	for i := range f.Apps {
 		if f.Apps[i].Name == name && name != "" {
@@ -153,8 +150,8 @@ func (f *Facts) app(name string) *argo.Application {
 	return nil
 }
 
-// appOf is the name of the Application that an object is of: the one that owns
-// it, else the only one that goes into its namespace. Empty when there is none.
+// appOf returns the name of the Application that an object belongs to: the one that owns
+// it, else the only one in its namespace. It is empty if there is none.
 func (f *Facts) appOf(o object) string {
 	if o.name == "" {
 		return ""
@@ -180,8 +177,8 @@ func (f *Facts) appOf(o object) string {
 	return only
 }
 
-// ours tells whether a namespace is of Kubernetes, or of what Slipway needs or
-// installs before the apps: its own start with its name.
+// ours reports whether a namespace belongs to Kubernetes, to Slipway, or to what Slipway
+// installs before the apps.
 func ours(namespace string) bool {
 	switch namespace {
 	case "kube-system", argo.Namespace, gitserver.Namespace:
@@ -190,7 +187,7 @@ func ours(namespace string) bool {
 	return strings.HasPrefix(namespace, kube.FieldManager+"-")
 }
 
-// within tells whether a namespace is looked at.
+// within reports whether a namespace is in scope.
 func (f *Facts) within(namespace string) bool {
 	if len(f.Scope.Namespaces) == 0 || slices.Contains(f.Scope.Namespaces, namespace) || ours(namespace) {
 		return true

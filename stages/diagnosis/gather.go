@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// Facts are what was read of a cluster. A list that is nil could not be read,
-// one that is empty is empty. They are not to be changed once a conclusion was
-// drawn; not safe for concurrent use.
+// Facts are what was read from a cluster. A nil list could not be read, as opposed to an
+// empty one. They must not be changed once a method has been called, and are not safe
+// for concurrent use.
 type Facts struct {
 	Scope   Scope
 	Now     time.Time
@@ -36,16 +36,16 @@ type Facts struct {
 	// Logs are the last lines of containers that are in trouble, by
 	// "namespace/pod".
 	Logs map[string][]string
-	// Down says why nothing could be read at all; empty otherwise.
+	// Down is why nothing could be read at all; empty otherwise.
 	Down string
-	Gaps []string // what could not be read, each with its reason
+	Gaps []string // what could not be read, each with the reason
 
 	sorted []*finding // nil until ranked
 	newest map[object]time.Time
 }
 
-// A page of a list, and how many are read: a cluster of another size is looked
-// at in part.
+// The size of a page of a list, and how many pages are read: lists of very large
+// clusters are only read in part.
 const (
 	pageSize = 500
 	maxPages = 10
@@ -58,14 +58,14 @@ const (
 	logLines = 20
 )
 
-// Gather reads the facts, every part by itself, within twenty seconds, also when
-// ctx lasts longer.
+// Gather reads the facts, each part independently, within twenty seconds even if ctx
+// lasts longer.
 func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
 	f := &Facts{Scope: scope, Now: time.Now().UTC(), Apps: scope.Apps, Logs: map[string][]string{}}
 	f.lists(ctx, client)
 	if f.Down != "" {
 		if scope.Health != "" {
-			f.Down += "; " + askNode(ctx, scope.Health)
+			f.Down += "; " + queryNode(ctx, scope.Health)
 		}
 		return f
 	}
@@ -79,7 +79,7 @@ type part struct {
 	read func(ctx context.Context) (more bool, err error)
 }
 
-// lists reads the lists, at the same time.
+// lists reads the lists concurrently.
 func (f *Facts) lists(ctx context.Context, client *kube.Client) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
@@ -90,7 +90,7 @@ func (f *Facts) lists(ctx context.Context, client *kube.Client) {
 		wg.Go(func() { more[i], errs[i] = p.read(ctx) })
 	}
 	wg.Wait()
-	answered := false
+	responds := false
 	for i, p := range parts {
 		switch {
 		case errs[i] != nil:
@@ -98,10 +98,10 @@ func (f *Facts) lists(ctx context.Context, client *kube.Client) {
 		case more[i]:
 			f.Gaps = append(f.Gaps, fmt.Sprintf("%s: there are more than %d", p.name, pageSize*maxPages))
 		}
-		// An API that refuses one thing may have answered; one that is away has not.
-		answered = answered || !kube.Transient(errs[i])
+		// A rejected request shows that the API responds, unlike a transient error.
+		responds = responds || !kube.Transient(errs[i])
 	}
-	if !answered {
+	if !responds {
 		at := "the API server"
 		if client.Config != nil {
 			at += " at " + client.Endpoint()
@@ -114,7 +114,7 @@ func (f *Facts) gap(what string, err error) {
 	f.Gaps = append(f.Gaps, f.Scope.clean(what+": "+reason(err)))
 }
 
-// reason is err without the request that it belongs to.
+// reason returns the text of err without the request.
 func reason(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -192,7 +192,7 @@ func (f *Facts) parts(client *kube.Client) []part {
 	return parts
 }
 
-// pages reads a list into all, page by page, and tells whether there is more.
+// pages reads a list into all, page by page, and reports whether there is more.
 func pages[T any](ctx context.Context, all *[]T, list func(metav1.ListOptions) ([]T, string, error)) (more bool, err error) {
 	next := ""
 	for range maxPages {
@@ -203,7 +203,7 @@ func pages[T any](ctx context.Context, all *[]T, list func(metav1.ListOptions) (
 		if items, next, err = list(metav1.ListOptions{Limit: pageSize, Continue: next}); err != nil {
 			return false, err
 		}
-		*all = append(slices.Grow(*all, len(items)+1), items...) // never nil any more
+		*all = append(slices.Grow(*all, len(items)+1), items...) // not nil even if empty
 		if next == "" {
 			return false, nil
 		}
@@ -235,20 +235,20 @@ func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error)
 	return list.GetContinue() != "", unread
 }
 
-// details reads what only the containers in trouble and their pods say.
+// details reads the logs and events of containers in trouble.
 func (f *Facts) details(ctx context.Context, client *kube.Client) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
-	var asked []*finding
+	var top []*finding
 	for _, x := range f.ranked() {
-		if x.pod != nil && len(asked) < maxLogs {
-			asked = append(asked, x)
+		if x.pod != nil && len(top) < maxLogs {
+			top = append(top, x)
 		}
 	}
-	logs, logErrs := make([][]string, len(asked)), make([]error, len(asked))
-	pulls, pullErrs := make([][]corev1.Event, len(asked)), make([]error, len(asked))
+	logs, logErrs := make([][]string, len(top)), make([]error, len(top))
+	pulls, pullErrs := make([][]corev1.Event, len(top)), make([]error, len(top))
 	var wg sync.WaitGroup
-	for i, x := range asked {
+	for i, x := range top {
 		wg.Go(func() { logs[i], logErrs[i] = client.LastLines(ctx, x.pod, x.trouble, logLines) })
 		if x.kind == string(kube.TroubleStarting) {
 			wg.Go(func() { pulls[i], pullErrs[i] = pulling(ctx, client, x.pod) })
@@ -256,7 +256,7 @@ func (f *Facts) details(ctx context.Context, client *kube.Client) {
 	}
 	wg.Wait()
 	f.sorted = nil
-	for i, x := range asked {
+	for i, x := range top {
 		if len(logs[i]) > 0 {
 			f.Logs[x.pod.Namespace+"/"+x.pod.Name] = logs[i]
 		} else if logErrs[i] != nil {
@@ -269,8 +269,8 @@ func (f *Facts) details(ctx context.Context, client *kube.Client) {
 	}
 }
 
-// pulling are the events that a pod's images are being pulled: what is only slow
-// gives no warning.
+// pulling returns the events about images of a pod that are being pulled. They are not
+// warnings, so the other lists do not include them.
 func pulling(ctx context.Context, client *kube.Client, p *corev1.Pod) ([]corev1.Event, error) {
 	list, err := client.Kubernetes.CoreV1().Events(p.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.name": p.Name, "reason": "Pulling"}.String(),

@@ -33,7 +33,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// cluster is a client of a fake API that holds the objects of a case.
+// cluster returns a client of a fake API that holds the objects of a case.
 func cluster(t *testing.T, name string) (*kube.Client, *fake.Clientset, *dynamicfake.FakeDynamicClient) {
 	t.Helper()
 	f := load(t, name)

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// nodeHealth is what a node of Slipway says of itself: see containers/node.
+// nodeHealth is the health that a node of Slipway reports; see containers/node.
 type nodeHealth struct {
 	Ready      *bool               `json:"ready"`
 	Parts      map[string]nodePart `json:"parts"`
@@ -26,8 +26,8 @@ type nodePart struct {
 	Detail   string `json:"detail"`
 }
 
-// askNode asks the cluster's node itself how it is, in a clause.
-func askNode(ctx context.Context, url string) string {
+// queryNode queries the health of the cluster's node and describes it in a clause.
+func queryNode(ctx context.Context, url string) string {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
 	text, err := get(ctx, url)
@@ -42,18 +42,18 @@ func get(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The node is asked directly, whatever proxies the deployment has.
+	// The node is queried directly, without the deployment's proxies.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
-	_ = answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	_ = response.Body.Close()
 	return string(text), err
 }
 
-// readHealth sums up what the node says.
+// readHealth summarises the node's health.
 func readHealth(text string) string {
 	var h nodeHealth
 	if err := json.Unmarshal([]byte(text), &h); err != nil || h.Ready == nil {
@@ -76,7 +76,7 @@ func readHealth(text string) string {
 			bad = append(bad, s)
 		}
 	}
-	// Components first: a part that waits is waiting for one.
+	// Components first, because parts wait for them.
 	add(h.Components, "running")
 	if !*h.Ready {
 		add(h.Parts, "ready")

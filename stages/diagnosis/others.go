@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// nodeFindings are the nodes that are not ready, or short of something.
+// nodeFindings returns the nodes that are not ready or short of a resource.
 func (f *Facts) nodeFindings() []*finding {
 	var out []*finding
 	if f.Nodes != nil && len(f.Nodes) == 0 {
@@ -52,7 +52,7 @@ func (f *Facts) nodeFindings() []*finding {
 	return out
 }
 
-// claimFindings are the claims without a volume.
+// claimFindings returns the claims without a volume.
 func (f *Facts) claimFindings() []*finding {
 	var out []*finding
 	for i := range f.Claims {
@@ -73,11 +73,10 @@ func (f *Facts) claimFindings() []*finding {
 	return out
 }
 
-// pending is what a claim is of which nothing worse is known: it may wait for
-// its pod or its provisioner.
+// pending describes a claim that may just be waiting for its pod or its provisioner.
 const pending = "has no volume yet"
 
-// whyNoVolume says why a claim is not bound.
+// whyNoVolume returns why a claim is not bound.
 func (f *Facts) whyNoVolume(c *corev1.PersistentVolumeClaim) string {
 	if c.Status.Phase == corev1.ClaimLost {
 		return "has lost its volume"
@@ -109,7 +108,7 @@ func isDefault(c storagev1.StorageClass) bool {
 	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
 }
 
-// jobFindings are the Jobs that failed.
+// jobFindings returns the Jobs that failed.
 func (f *Facts) jobFindings() []*finding {
 	var out []*finding
 	for i := range f.Jobs {
@@ -130,7 +129,7 @@ func (f *Facts) jobFindings() []*finding {
 	return out
 }
 
-// jobIs is the condition of a Job if it is true, else nil.
+// jobIs returns the condition of a Job if its status is true, else nil.
 func jobIs(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
 	for i, c := range j.Status.Conditions {
 		if c.Type == kind && c.Status == corev1.ConditionTrue {
@@ -149,7 +148,7 @@ func (f *Facts) job(o object) *batchv1.Job {
 	return nil
 }
 
-// jobName says of a Job that it failed, or fails, and whether it is a hook.
+// jobName describes a Job that failed or fails, and whether it is a hook.
 func (f *Facts) jobName(o object) string {
 	name := "Job " + o.name
 	for _, a := range f.Apps {
@@ -165,14 +164,15 @@ func (f *Facts) jobName(o object) string {
 	return name + " fails"
 }
 
-// maxOfKind is how many problems of one kind an app contributes: one that is out
-// of sync may be so in each of its objects.
+// maxOfKind limits the problems of one kind that an app contributes, as every object of
+// an app may be out of sync.
 const maxOfKind = 3
 
-// waitsForApp is how Argo CD says which app a sync waits for.
+// waitsForApp matches Argo CD's message about the app that a sync waits for.
 var waitsForApp = regexp.MustCompile(`argoproj\.io/Application/([a-z0-9.-]+)`)
 
-// appFindings are what Argo CD says of the Applications that are not done.
+// appFindings returns the problems that Argo CD reports for Applications that are not
+// done.
 func (f *Facts) appFindings() []*finding {
 	var out []*finding
 	for _, a := range f.Apps {
@@ -183,7 +183,7 @@ func (f *Facts) appFindings() []*finding {
 		for _, p := range a.Problems() {
 			switch n[p.Kind]++; {
 			case n[p.Kind] > maxOfKind,
-				p.Kind == argo.SyncFailed && n[argo.NotApplied]+n[argo.HookFailed] > 0, // sums those up
+				p.Kind == argo.SyncFailed && n[argo.NotApplied]+n[argo.HookFailed] > 0, // only a summary of those
 				p.Kind == argo.Differs && len(n) > 1:
 				continue
 			}
@@ -217,7 +217,7 @@ func (f *Facts) appFindings() []*finding {
 	return out
 }
 
-// running is a pod of a Job that runs; nil when there is none.
+// running returns a running pod of a Job; nil if there is none.
 func (f *Facts) running(job object) *corev1.Pod {
 	for i := range f.Pods {
 		p := &f.Pods[i]

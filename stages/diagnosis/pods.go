@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// podFindings are the pods that are not ready.
+// podFindings returns the pods that are not ready.
 func (f *Facts) podFindings() []*finding {
 	var out []*finding
 	events := map[types.NamespacedName][]corev1.Event{}
@@ -54,23 +54,23 @@ func (f *Facts) podFindings() []*finding {
 	return out
 }
 
-// logOf are the last lines of the container in trouble, without secrets and of
-// limited length.
+// logOf returns the last lines of the container in trouble, shortened and without
+// secrets.
 func (f *Facts) logOf(p *corev1.Pod) []string {
 	lines := f.Logs[p.Namespace+"/"+p.Name]
 	out := make([]string, 0, len(lines))
 	for _, l := range lines[max(0, len(lines)-logLines):] {
-		// More than is shown is cleaned, so that no secret is cut in two.
+		// Clean more than is shown, so that no secret is cut in two before.
 		out = append(out, short(f.Scope.clean(short(l, 4*maxText)), maxText))
 	}
 	return out
 }
 
-// still is how old a warning that pods cannot be made may be: controllers try
-// again, more and more seldom.
-const still = 20 * time.Minute
+// refusalAge is how old a warning that pods cannot be created may be. Controllers back
+// off between attempts, so it can be old and still apply.
+const refusalAge = 20 * time.Minute
 
-// refusedFindings are the workloads whose pods cannot be made.
+// refusedFindings returns the workloads whose pods cannot be created.
 func (f *Facts) refusedFindings() []*finding {
 	newest := f.newestPods()
 	last := map[object]corev1.Event{}
@@ -79,7 +79,7 @@ func (f *Facts) refusedFindings() []*finding {
 			continue
 		}
 		o := f.workload(e.InvolvedObject)
-		if at := kube.LastSeen(e); f.Now.Sub(at) > still || at.Before(newest[o]) {
+		if at := kube.LastSeen(e); f.Now.Sub(at) > refusalAge || at.Before(newest[o]) {
 			continue
 		}
 		if known, ok := last[o]; !ok || kube.LastSeen(e).After(kube.LastSeen(known)) {
@@ -101,8 +101,8 @@ func (f *Facts) refusedFindings() []*finding {
 	return out
 }
 
-// workload is the object of an event; for a ReplicaSet the Deployment that it is
-// of, if an app has it.
+// workload returns the object of an event, or for a ReplicaSet its Deployment if that is
+// known.
 func (f *Facts) workload(r corev1.ObjectReference) object {
 	if i := strings.LastIndexByte(r.Name, '-'); r.Kind == "ReplicaSet" && i > 0 {
 		d := object{"Deployment", r.Namespace, r.Name[:i]}
@@ -114,7 +114,7 @@ func (f *Facts) workload(r corev1.ObjectReference) object {
 	return object{r.Kind, r.Namespace, r.Name}
 }
 
-// newestPods is when the newest pod of each workload was made.
+// newestPods returns when the newest pod of each workload was created.
 func (f *Facts) newestPods() map[object]time.Time {
 	if f.newest != nil {
 		return f.newest

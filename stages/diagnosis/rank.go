@@ -20,25 +20,25 @@ const (
 	maxText     = 400 // characters of a text, and of a line of a log
 )
 
-// Diagnose draws the conclusions. It does no I/O: equal facts, equal diagnosis.
+// Diagnose returns the diagnosis. It does no I/O and is deterministic.
 func (f *Facts) Diagnose() *contract.Diagnosis {
 	all := f.ranked()
 	d := &contract.Diagnosis{
 		At: f.Now, Findings: []contract.Finding{}, Apps: f.appCauses(all), Events: f.warnings(all),
 		Gaps: append([]string{}, f.Gaps[:min(len(f.Gaps), maxGaps)]...),
 	}
-	d.Findings = f.tell(all)
+	d.Findings = f.report(all)
 	if len(all) == 0 {
-		d.Cause = f.nothing()
+		d.Cause = f.noCause()
 		return d
 	}
 	d.Cause, d.Known = d.Findings[0].Sentence, d.Findings[0].Failed
 	return d
 }
 
-// App says in one sentence, without the app's name, why the app of that name is
-// not Synced and Healthy; failed tells that something went wrong, rather than is
-// slow. The sentence is empty when nothing keeps the app.
+// App explains in one sentence, without the app's name, why the app of that name is not
+// Synced and Healthy. failed reports that something failed, as opposed to being slow.
+// The cause is empty if the app is done.
 func (f *Facts) App(name string) (cause string, failed bool) {
 	return f.appCause(name, f.ranked())
 }
@@ -47,7 +47,7 @@ func (f *Facts) appCause(name string, all []*finding) (cause string, failed bool
 	a := f.app(name)
 	for _, x := range all {
 		if x.app == name {
-			t := f.told(x)
+			t := f.describe(x)
 			return strings.TrimPrefix(t.Sentence, "app "+name+": "), t.Failed || a != nil && a.Failed()
 		}
 	}
@@ -57,18 +57,16 @@ func (f *Facts) appCause(name string, all []*finding) (cause string, failed bool
 	return a.Explain(), a.Failed()
 }
 
-// ranked are the findings, the cause first. The rules, the first that tells two
-// apart decides:
+// ranked returns the findings, the cause first. They are sorted by, in this order:
 //
-//  1. what is of the app that is asked about, or named by the error of a step;
-//  2. what is of an app, before an app that only waits for it;
-//  3. what went wrong, before what may only be slow;
-//  4. what is of an app that is not done, then nodes, then the rest, by the
-//     scope's namespaces;
-//  5. the wave of the app, the lower first: later waves wait for it;
+//  1. findings about the app in question, or mentioned by the error of a step;
+//  2. other findings before apps that only wait for another app;
+//  3. failures before what may only be slow;
+//  4. apps that are not done, then nodes, then the rest by the scope's namespaces;
+//  5. the wave of the app, lower first, as later waves wait for it;
 //  6. the kind: see kinds;
-//  7. what began earlier;
-//  8. the names, so that the order is always the same.
+//  7. the earlier start;
+//  8. the names, so that the order is stable.
 func (f *Facts) ranked() []*finding {
 	if f.sorted != nil {
 		return f.sorted
@@ -121,7 +119,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// earlier compares times; one that is not known comes last.
+// earlier compares times; unknown ones come last.
 func earlier(a, b *finding) int {
 	if a.since.IsZero() || b.since.IsZero() {
 		return first(!a.since.IsZero(), !b.since.IsZero())
@@ -129,8 +127,7 @@ func earlier(a, b *finding) int {
 	return a.since.Compare(b.since)
 }
 
-// mentions tells whether the error of a failed step names what x is about: its
-// app, its object or its workload.
+// mentions reports whether the error of a failed step names x's app, object or workload.
 func (f *Facts) mentions(x *finding) bool {
 	var forms []string
 	if x.app != "" {
@@ -153,37 +150,37 @@ func (f *Facts) mentions(x *finding) bool {
 	})
 }
 
-// tell is what there is to say about all: where each comes from, once for each
-// app, and then what it is itself.
-func (f *Facts) tell(all []*finding) []contract.Finding {
+// report describes the root cause of each finding, once for each app, followed by the
+// findings that have a cause, by themselves.
+func (f *Facts) report(all []*finding) []contract.Finding {
 	type origin struct {
 		root *finding
 		app  string
 	}
 	out := []contract.Finding{}
-	told, roots := map[origin]bool{}, map[*finding]bool{}
+	seen, roots := map[origin]bool{}, map[*finding]bool{}
 	for _, x := range all {
 		root, _ := x.origin()
-		if o := (origin{root, x.app}); !told[o] && (x != root || !roots[root]) {
-			told[o], roots[root] = true, true
-			out = append(out, f.told(x))
+		if o := (origin{root, x.app}); !seen[o] && (x != root || !roots[root]) {
+			seen[o], roots[root] = true, true
+			out = append(out, f.describe(x))
 		}
 	}
 	for _, x := range all {
 		if x.root != nil {
 			alone := *x
 			alone.root = nil
-			out = append(out, f.told(&alone))
+			out = append(out, f.describe(&alone))
 		}
 	}
 	return out[:min(len(out), maxFindings)]
 }
 
-// told is x as others see it: its sentence names what x comes from.
-func (f *Facts) told(x *finding) contract.Finding {
+// describe converts x; its sentence names the root cause.
+func (f *Facts) describe(x *finding) contract.Finding {
 	root, through := x.origin()
 	where, since := "", root.since
-	for y := x; y != nil; y = y.root { // the nearest to the root that has a place
+	for y := x; y != nil; y = y.root { // ends with the finding nearest to the root that has an object
 		if y.silent || y.object.name == "" {
 			continue
 		}
@@ -209,8 +206,8 @@ func (f *Facts) told(x *finding) contract.Finding {
 	return t
 }
 
-// nothing says what was looked at when nothing is wrong with it.
-func (f *Facts) nothing() string {
+// noCause describes what was examined if nothing unhealthy was found.
+func (f *Facts) noCause() string {
 	var seen []string
 	if len(f.Apps) > 0 {
 		seen = append(seen, count(len(f.Apps), "app")+" Synced and Healthy")
@@ -234,14 +231,14 @@ func (f *Facts) nothing() string {
 	return text
 }
 
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return "1 " + noun + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return fmt.Sprintf("%d %ss are", n, noun)
 }
 
-// appCauses are the Applications that are not done, by wave and name.
+// appCauses returns the Applications that are not done, by wave and name.
 func (f *Facts) appCauses(all []*finding) []contract.App {
 	out := []contract.App{}
 	for _, a := range f.Apps {
@@ -260,8 +257,8 @@ func (f *Facts) appCauses(all []*finding) []contract.App {
 	return out[:min(len(out), maxApps)]
 }
 
-// warnings are the events about what the findings name; about everything when
-// there are none. The same event is told once, newest first.
+// warnings returns the events about the findings, or all if there are no findings, newest
+// first. Equal events are merged.
 func (f *Facts) warnings(all []*finding) []contract.Event {
 	type same struct {
 		object          object
@@ -300,14 +297,13 @@ func (f *Facts) warnings(all []*finding) []contract.Event {
 	return out[:min(len(out), maxEvents)]
 }
 
-// concerned are the objects that the findings name, and those of the apps that
-// are not done.
+// concerned returns the objects of the findings and of the apps that are not done.
 func (f *Facts) concerned(all []*finding) map[object]bool {
 	out := map[object]bool{}
 	for _, x := range all {
 		out[x.object], out[x.owner] = true, true
 	}
-	for i := range f.Pods { // also those that are the same as another
+	for i := range f.Pods { // includes those whose findings were collapsed
 		p := &f.Pods[i]
 		kind, name := kube.Owner(p)
 		if out[object{kind, p.Namespace, name}] {
@@ -325,7 +321,7 @@ func (f *Facts) concerned(all []*finding) map[object]bool {
 	return out
 }
 
-// short leaves n characters of s.
+// short truncates s to n characters.
 func short(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n]) + "…"
