@@ -1,5 +1,5 @@
-// Package dryrun lets the code of a step look whether it would change anything:
-// with a context made here, what would write fails with ErrWouldChange instead.
+// Package dryrun lets the code of a step find out whether it would change anything: with
+// a context from this package, writes fail with ErrWouldChange instead.
 package dryrun
 
 import (
@@ -8,27 +8,27 @@ import (
 	"fmt"
 )
 
-// ErrWouldChange says that something is not as it should be, and that only a run
-// that may write can correct it.
+// ErrWouldChange means that something is not in its desired state and that correcting
+// it requires a run that may write.
 var ErrWouldChange = errors.New("it would be changed")
 
 type key struct{}
 
-// Context is ctx in which nothing may be written.
+// Context returns a context derived from ctx that forbids writing.
 func Context(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
-// Allow is ctx for a request that changes nothing that anybody relies on, such
-// as asking a controller to look again.
+// Allow returns a context derived from ctx that permits writing, for requests without a
+// lasting effect, such as asking a controller to refresh.
 func Allow(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, false) }
 
-// On tells whether ctx forbids writing.
+// On reports whether ctx forbids writing.
 func On(ctx context.Context) bool {
 	on, _ := ctx.Value(key{}).(bool)
 	return on
 }
 
-// Check is to be called before something is written: in a dry run it returns an
-// ErrWouldChange that says what.
+// Check must be called before something is written. In a dry run it returns an
+// ErrWouldChange that describes the write.
 func Check(ctx context.Context, format string, args ...any) error {
 	if !On(ctx) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/trust"
 )
 
-// CodeAccount: the account that Slipway uses on the git server is not in the
-// cluster.
+// CodeAccount: the cluster holds no credentials of the account that Slipway uses on the
+// git server.
 const CodeAccount fault.Code = "GIT-001"
 
 // The git server in the cluster.
@@ -24,8 +24,8 @@ const (
 	User  = "gitea-slipway" // Secret: username, password; Slipway pushes and Argo CD reads as this user
 )
 
-// Account opens the git server g with the account that a Secret in Namespace
-// holds.
+// Account returns a client of the git server g that logs in with the account in a
+// Secret of Namespace.
 func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string) (*Server, error) {
 	roots, err := trust.Roots(ctx, c)
 	if err != nil {

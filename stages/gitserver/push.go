@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
-// Commit says who commits what, and why.
+// Commit is the metadata of a commit.
 type Commit struct {
 	Author  string // name
 	Email   string
@@ -29,12 +29,12 @@ type Commit struct {
 	When    time.Time
 }
 
-// gitTimeout bounds one exchange with the git server.
+// gitTimeout limits one exchange with the git server.
 const gitTimeout = 2 * time.Minute
 
 // Head returns the commit that branch of repository ("owner/name") points at
-// and the tree of that commit, both as 40 hex digits; empty when the repository
-// has no such branch.
+// and the tree of that commit, both as 40 hex digits, or empty strings if the
+// repository has no such branch.
 func (s *Server) Head(ctx context.Context, repository, branch string) (commit, tree string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
@@ -83,9 +83,9 @@ func (s *Server) Head(ctx context.Context, repository, branch string) (commit, t
 	return head.String(), c.TreeHash.String(), nil
 }
 
-// Push makes branch of repository hold exactly t. When it does already, nothing
-// is written and changed is false; otherwise one commit is added to the branch.
-// It fails when somebody else moves the branch at the same time.
+// Push makes branch of repository contain exactly t. If it already does, nothing is
+// written and changed is false; otherwise one commit is added to the branch. Push fails
+// if somebody else moves the branch at the same time.
 func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c Commit) (revision string, changed bool, err error) {
 	store := memory.NewStorage()
 	b := &builder{store: store}
@@ -119,7 +119,7 @@ func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c 
 	return next.String(), true, nil
 }
 
-// send uploads what b made and moves one reference.
+// send uploads the objects of b and updates one reference.
 func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command, b *builder) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
@@ -153,7 +153,7 @@ func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command
 		pw.CloseWithError(err) // nil becomes io.EOF
 	}()
 	report, err := session.ReceivePack(ctx, req)
-	_ = pr.Close() // ends the encoder when the request did not read it to its end
+	_ = pr.Close() // stops the encoder if the request did not read all of it
 	if err != nil {
 		return fmt.Errorf("push to %s: %w", repository, err)
 	}
@@ -166,8 +166,8 @@ func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command
 	return nil
 }
 
-// unband takes the pack out of a stream that mixes it with messages, when the
-// request allowed the server to send such a stream.
+// unband extracts the pack from a stream that also carries messages, if the request
+// allowed the server to send one.
 func unband(caps *capability.List, r io.Reader) io.Reader {
 	switch {
 	case caps.Supports(capability.Sideband64k):

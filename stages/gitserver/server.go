@@ -1,6 +1,6 @@
-// Package gitserver is the steps' client of the platform's git server: its API
-// and its repositories, over HTTPS, through an address that need not be the one
-// that the server's name resolves to.
+// Package gitserver is a client of the platform's git server, its API and repositories,
+// over HTTPS and through an address that may differ from what the server's name resolves
+// to.
 package gitserver
 
 import (
@@ -24,22 +24,21 @@ import (
 	"github.com/slipway-sh/slipway/stages/dryrun"
 )
 
-// Server is a git server and the account that is used on it. Its methods may be
-// called at the same time by several goroutines.
+// Server is a git server and an account on it. It is safe for concurrent use.
 type Server struct {
-	URL      string         // as users see it, "https://gitea.example.org"; its host is the name that the certificate must have
-	Address  string         // host:port that is dialled; empty: the host of URL
-	Roots    *x509.CertPool // what certificates are checked against; nil: the system's
+	URL      string         // as users see it, "https://gitea.example.org"; the certificate must be for its host
+	Address  string         // host:port to dial; empty: the host of URL
+	Roots    *x509.CertPool // nil: the system's
 	Username string
 	Password redact.Value
 }
 
-// requestTimeout bounds one request to the API.
+// requestTimeout limits one request to the API.
 const requestTimeout = 30 * time.Second
 
-// Client returns an HTTP client that dials address whatever host it is asked
-// for (nothing is replaced when address is empty), uses no proxy and follows no
-// redirect. Certificates are verified against roots, nil being the system's.
+// Client returns an HTTP client that dials address for every host, unless address is
+// empty, uses no proxy and follows no redirects. Certificates are verified against
+// roots; nil: the system's.
 func Client(address string, roots *x509.CertPool) *http.Client {
 	d := &net.Dialer{Timeout: 10 * time.Second}
 	t := &http.Transport{
@@ -59,7 +58,7 @@ func Client(address string, roots *x509.CertPool) *http.Client {
 	}
 }
 
-// StatusError is an answer of the API that says no.
+// StatusError is an error response of the API.
 type StatusError struct {
 	Method, Path string
 	Status       int    // HTTP status
@@ -74,7 +73,7 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// User returns the login name of the account that the server sees.
+// User returns the login name of the account according to the server.
 func (s *Server) User(ctx context.Context) (string, error) {
 	var u struct {
 		Login string `json:"login"`
@@ -85,8 +84,8 @@ func (s *Server) User(ctx context.Context) (string, error) {
 	return u.Login, nil
 }
 
-// EnsureRepository makes the account's repository name when it is not there. It
-// is private, holds no commit and its default branch is main.
+// EnsureRepository creates the account's repository name if it does not exist. It is
+// private, empty, and its default branch is main.
 func (s *Server) EnsureRepository(ctx context.Context, name, description string) (created bool, err error) {
 	path := "/api/v1/repos/" + url.PathEscape(s.Username) + "/" + url.PathEscape(name)
 	err = s.api(ctx, http.MethodGet, path, nil, nil)
@@ -104,17 +103,17 @@ func (s *Server) EnsureRepository(ctx context.Context, name, description string)
 		"default_branch": "main", "auto_init": false,
 	}
 	err = s.api(ctx, http.MethodPost, "/api/v1/user/repos", body, nil)
-	if isStatus(err, http.StatusConflict) { // somebody else was faster
+	if isStatus(err, http.StatusConflict) { // created concurrently
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// ErrSignUpOpen means that a stranger could make an account.
-var ErrSignUpOpen = errors.New("a stranger can sign up")
+// ErrSignUpOpen means that anybody can create an account.
+var ErrSignUpOpen = errors.New("anybody can sign up")
 
-// waited completes the error of an exchange whose time ran out: with who was
-// waited for and for how long.
+// waited completes the error of an exchange that timed out with the server's URL and
+// how long it was waited for.
 func (s *Server) waited(ctx context.Context, since time.Time, err *error) {
 	if *err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return
@@ -126,15 +125,15 @@ func (s *Server) waited(ctx context.Context, since time.Time, err *error) {
 	*err = fmt.Errorf("waited %s for %s; last seen: %w", time.Since(since).Round(100*time.Millisecond), where, *err)
 }
 
-// CheckSignUpRefused tries to make an account without being logged in, as the
-// sign-up form does, and looks whether it exists afterwards. It needs an account
-// that may see users and returns ErrSignUpOpen when the attempt succeeded.
+// CheckSignUpRefused tries to create an account without being logged in, as the sign-up
+// form does, and checks whether it exists afterwards. s must be allowed to see users.
+// It returns ErrSignUpOpen if the attempt succeeded.
 func (s *Server) CheckSignUpRefused(ctx context.Context) (err error) {
 	var b [6]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		return fmt.Errorf("make a user name: %w", err)
+		return fmt.Errorf("generate a user name: %w", err)
 	}
-	name := "stranger-" + hex.EncodeToString(b[:])
+	name := "sign-up-test-" + hex.EncodeToString(b[:])
 	secret := "Aa1!" + hex.EncodeToString(b[:])
 	form := url.Values{"user_name": {name}, "email": {name + "@example.invalid"}, "password": {secret}, "retype": {secret}}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -157,11 +156,11 @@ func (s *Server) CheckSignUpRefused(ctx context.Context) (err error) {
 	case err == nil:
 		return ErrSignUpOpen
 	default:
-		return fmt.Errorf("look whether a stranger got an account: %w", err)
+		return fmt.Errorf("check that sign-up is refused: %w", err)
 	}
 }
 
-// api sends in as JSON and decodes the answer into out; both may be nil.
+// api sends in as JSON and decodes the response into out; both may be nil.
 func (s *Server) api(ctx context.Context, method, path string, in, out any) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -195,12 +194,12 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) (err
 		return nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("read the git server's answer to %s %s: %w", method, path, err)
+		return fmt.Errorf("read the git server's response to %s %s: %w", method, path, err)
 	}
 	return nil
 }
 
-// client makes a client per use: a step makes a handful of requests only.
+// client returns a new client for each use, as a step makes only a few requests.
 func (s *Server) client() *http.Client { return Client(s.Address, s.Roots) }
 
 func isStatus(err error, status int) bool {
@@ -208,7 +207,7 @@ func isStatus(err error, status int) bool {
 	return ok && e.Status == status
 }
 
-// messageOf is the message of an error answer, at most 200 characters.
+// messageOf returns the message of an error response, at most 200 characters.
 func messageOf(r io.Reader) string {
 	b, err := io.ReadAll(io.LimitReader(r, 4096))
 	if err != nil {
@@ -228,7 +227,7 @@ func messageOf(r io.Reader) string {
 	return text
 }
 
-// drain reads what is left, within reason, and closes the body.
+// drain reads the rest of the body, up to a limit, and closes it.
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	_ = resp.Body.Close()

@@ -13,11 +13,10 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// Tree is the content of a repository: slash-separated path to file. Files are
-// regular ones; directories are those that the paths need.
+// Tree is the content of a repository: regular files by slash-separated path.
 type Tree map[string][]byte
 
-// Hash is git's name of the tree. Equal trees have equal hashes.
+// Hash returns git's hash of the tree.
 func (t Tree) Hash() (string, error) {
 	b := &builder{store: memory.NewStorage()}
 	h, err := b.tree(t)
@@ -27,13 +26,13 @@ func (t Tree) Hash() (string, error) {
 	return h.String(), nil
 }
 
-// builder puts objects into a store and remembers their names in order.
+// builder puts objects into a store and records their hashes in order.
 type builder struct {
 	store storer.EncodedObjectStorer
 	made  []plumbing.Hash
 }
 
-// tree stores t with everything in it and returns the root's name.
+// tree stores t with everything in it and returns the root's hash.
 func (b *builder) tree(t Tree) (plumbing.Hash, error) {
 	root := newFolder()
 	for p, content := range t {
@@ -73,7 +72,7 @@ func (b *builder) folder(f *folder) (plumbing.Hash, error) {
 	return b.put(plumbing.TreeObject, (&object.Tree{Entries: entries}).Encode)
 }
 
-// commit stores a commit and returns its name.
+// commit stores a commit and returns its hash.
 func (b *builder) commit(c *object.Commit) (plumbing.Hash, error) {
 	return b.put(plumbing.CommitObject, c.Encode)
 }

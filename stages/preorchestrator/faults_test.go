@@ -142,7 +142,7 @@ func TestTheGitServerIsVerifiedByUse(t *testing.T) {
 		says    string
 	}{
 		"no repository": {map[string]int{"/user/sign_up": 403, "/api/v1/users/": 404}, CodeGitServer, "make the repository platform on the git server: "},
-		"open to all":   {map[string]int{"/api/v1/repos/": 200, "/user/sign_up": 303, "/api/v1/users/": 200}, CodeSignUp, "a stranger can sign up"},
+		"open to all":   {map[string]int{"/api/v1/repos/": 200, "/user/sign_up": 303, "/api/v1/users/": 200}, CodeSignUp, "anybody can sign up"},
 		"cannot tell":   {map[string]int{"/api/v1/repos/": 200, "/user/sign_up": 303}, CodeGitServer, "try to sign up as a stranger on the git server: "},
 		"as it must be": {map[string]int{"/api/v1/repos/": 200, "/user/sign_up": 403, "/api/v1/users/": 404}, "", ""},
 	} {

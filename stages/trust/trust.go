@@ -1,4 +1,4 @@
-// Package trust is where the certificates are that the platform's clients trust.
+// Package trust provides the certificates that clients of the platform trust.
 package trust
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 )
 
-// What holds the deployment's CA in the namespace kube.SystemNamespace: a Secret,
-// and a ConfigMap for whoever must not see the key.
+// The deployment's CA is in the namespace kube.SystemNamespace, in a Secret and, for
+// those who must not see its key, in a ConfigMap.
 const (
 	CA    = "slipway-ca" // name of both
-	CAKey = "ca.crt"     // of the ConfigMap: what clients trust
+	CAKey = "ca.crt"     // key of the ConfigMap with the certificate
 )
 
-// Roots is what the platform's certificates are verified against: the system's
-// roots and those of the deployment.
+// Roots returns the certificates for verifying those of the platform: the system's
+// roots and the deployment's CA.
 func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
