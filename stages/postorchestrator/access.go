@@ -1,5 +1,5 @@
-// Package postorchestrator holds the steps that come after the apps: how people
-// reach the platform, verified by reaching it.
+// Package postorchestrator contains the steps that follow the apps: they determine how
+// users reach the platform, and verify it by reaching it.
 package postorchestrator
 
 import (
@@ -32,10 +32,10 @@ import (
 const CodeUnanswered fault.Code = "POST-001"
 
 const (
-	answerSoon = 2 * time.Minute // what each link and check may take
+	reachLimit = 2 * time.Minute // how long each link and check may take
 	poll       = 250 * time.Millisecond
 	perRequest = 10 * time.Second
-	maxBody    = 1 << 20 // bytes of an answer that are looked at
+	maxBody    = 1 << 20 // bytes of a response that are read
 	// nodeBalancer is the kind of load balancer that is the node's own address.
 	nodeBalancer = "node"
 )
@@ -76,24 +76,24 @@ func unanswered(err error) error {
 	}
 }
 
-// target is one request that must be answered.
+// target is one request that must succeed.
 type target struct {
 	name      string
-	url       string // as people use it; its host is what the certificate must have
-	link      bool   // people are told about it
+	url       string // as users see it; the certificate must be for its host
+	link      bool   // it is shown to users
 	namespace string
 	service   string
 	port      int
 	status    int    // expected; 0: anything below 400
-	contains  string // text that the body must hold
+	contains  string // text that the body must contain
 	address   string // host:port of the load balancer
 }
 
-// targetsOf are the links and the checks of the components that are on.
+// targetsOf returns the links and checks of the enabled components.
 func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) ([]target, error) {
 	var out []target
 	var errs []error
-	hosts := map[string]string{} // service → host that people use
+	hosts := map[string]string{} // service → host in the URL of its link
 	for _, l := range r.Links {
 		if slices.Contains(in.Disabled, l.Component) || l.Service == "" {
 			continue
@@ -145,8 +145,8 @@ func (t *target) at(service string) error {
 	return nil
 }
 
-// reach fills in the addresses of targets and asks them until each answers as it
-// must.
+// reach fills in the addresses of targets and requests them until each responds as
+// expected.
 func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
 	for i := range targets {
 		t := &targets[i]
@@ -155,23 +155,23 @@ func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.Ce
 			return unanswered(fmt.Errorf("%s: %w", t.name, err))
 		}
 	}
-	if err := askAll(ctx, c, targets, roots); err != nil {
+	if err := requestAll(ctx, c, targets, roots); err != nil {
 		return unanswered(err)
 	}
 	return nil
 }
 
-// askAll asks all targets at the same time until each answers as it must, and
-// reports every one that does not.
-func askAll(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
-	ctx, cancel := context.WithTimeout(ctx, answerSoon)
+// requestAll requests all targets concurrently until each responds as expected. The
+// error lists every one that does not.
+func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
+	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
 	errs := make([]error, len(targets))
 	var wg sync.WaitGroup
 	for i, t := range targets {
 		wg.Go(func() {
 			errs[i] = c.WaitFor(ctx, fmt.Sprintf("%s (%s on %s)", t.name, t.url, t.address), poll, func(ctx context.Context) (bool, string, error) {
-				if err := t.ask(ctx, roots); err != nil {
+				if err := t.request(ctx, roots); err != nil {
 					return false, err.Error(), nil
 				}
 				return true, "", nil
@@ -182,8 +182,8 @@ func askAll(ctx context.Context, c *kube.Client, targets []target, roots *x509.C
 	return errors.Join(errs...)
 }
 
-// ask makes one request through the load balancer.
-func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
+// request makes one request through the load balancer.
+func (t target) request(ctx context.Context, roots *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, perRequest)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, nil)
@@ -197,7 +197,7 @@ func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read the response: %w", err)
 	}
 	switch {
 	case t.status != 0 && resp.StatusCode != t.status:
@@ -205,15 +205,15 @@ func (t target) ask(ctx context.Context, roots *x509.CertPool) error {
 	case t.status == 0 && resp.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("answered %d", resp.StatusCode)
 	case t.contains != "" && !strings.Contains(string(body), t.contains):
-		return fmt.Errorf("the answer does not hold %q", t.contains)
+		return fmt.Errorf("the response does not contain %q", t.contains)
 	}
 	return nil
 }
 
-// describe tells people where things are and what to type. Passwords are read
-// from the cluster by whoever types the command.
+// describe returns the links and the commands to show to users. Passwords are not part
+// of it: the commands read them from the cluster.
 func describe(targets []target, deployment string, in contract.AccessInput) contract.Access {
-	// A node that Slipway runs is there while something uses it, and reached
+	// A node that Slipway runs exists while something uses it, and is reached
 	// through the ports that it publishes on this machine.
 	node := in.LoadBalancer.Kind == nodeBalancer
 	var out contract.Access
@@ -235,17 +235,17 @@ func describe(targets []target, deployment string, in contract.AccessInput) cont
 	kubeconfig := "slipway kubeconfig --name " + deployment + " --output kubeconfig"
 	if node {
 		out.Commands = append(out.Commands,
-			"slipway cluster --name "+deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; the rest in another terminal")
+			"slipway cluster --name "+deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; run the other commands in another terminal")
 		kubeconfig += " --server https://127.0.0.1:6443"
 	}
 	password := "kubectl get secret -n " + gitserver.Namespace + " " + gitserver.Admin
 	out.Commands = append(out.Commands,
 		kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig",
 		"kubectl get applications -n "+argo.Namespace,
-		password+" -o jsonpath='{.data.username}' | base64 -d   # who logs in to Gitea",
-		password+" -o jsonpath='{.data.password}' | base64 -d   # with what",
+		password+" -o jsonpath='{.data.username}' | base64 -d   # the user name for Gitea",
+		password+" -o jsonpath='{.data.password}' | base64 -d   # the password",
 		"kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
-			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # what browsers must trust`,
+			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`,
 	)
 	why := "when " + in.Domain + " is not in your DNS"
 	if node {

@@ -68,16 +68,16 @@ func TestAskGoesThroughTheLoadBalancer(t *testing.T) {
 	roots.AddCert(srv.Certificate())
 	ask := func(path string, status int, contains string) error {
 		tg := target{url: "https://example.com" + path, status: status, contains: contains, address: srv.Listener.Addr().String()}
-		return tg.ask(t.Context(), roots)
+		return tg.request(t.Context(), roots)
 	}
 	require.NoError(t, ask("/", 200, "rows"))
 	require.NoError(t, ask("/moved", 0, ""))
 	require.EqualError(t, ask("/moved", 200, ""), "answered 303, not 200")
 	require.EqualError(t, ask("/broken", 0, ""), "answered 502")
-	require.EqualError(t, ask("/", 200, "columns"), `the answer does not hold "columns"`)
+	require.EqualError(t, ask("/", 200, "columns"), `the response does not contain "columns"`)
 
 	untrusted := target{url: "https://example.com/", address: srv.Listener.Addr().String()}
-	require.ErrorContains(t, untrusted.ask(t.Context(), x509.NewCertPool()), "certificate")
+	require.ErrorContains(t, untrusted.request(t.Context(), x509.NewCertPool()), "certificate")
 }
 
 func TestGuidanceHoldsNoPassword(t *testing.T) {
