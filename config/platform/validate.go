@@ -144,7 +144,9 @@ const (
 	argoNamespace = "argocd"
 )
 
-func isGitServer(c Component) bool { return c.Kind == Bootstrap && c.Name == gitServer && c.Bundle == "" }
+func isGitServer(c Component) bool {
+	return c.Kind == Bootstrap && c.Name == gitServer && c.Bundle == ""
+}
 
 func isArgoCD(c Component) bool {
 	return c.Kind == Bootstrap && c.Namespace == argoNamespace && c.Bundle != ""

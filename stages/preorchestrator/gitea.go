@@ -17,13 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 

@@ -15,13 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
 	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
 	"github.com/slipway-sh/slipway/stages/step"
 	"github.com/slipway-sh/slipway/stages/trust"
 )

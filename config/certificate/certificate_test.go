@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/stages/preorchestrator/certificate"
+	"github.com/slipway-sh/slipway/config/certificate"
 )
 
 var names = certificate.Names("example.org", "gitea.gitea.svc", "gitea.gitea.svc.cluster.local")
