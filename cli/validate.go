@@ -2,13 +2,19 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/certificate"
+	"github.com/slipway-sh/slipway/config/platform"
 )
 
 type validateOptions struct {
@@ -33,9 +39,30 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	if err == nil {
 		_, err = release.Settings(nil, cfg, found)
 	}
+	if err == nil {
+		err = givenCertificate(cfg, found, time.Now())
+	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s\n", cfg.Global.Name, cfg.Provider, cfg.Platform.Release)
 	return nil
+}
+
+// givenCertificate judges the certificate that the configuration brings, with its key
+// where that can be read without asking anybody.
+func givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
+	if cfg.TLS.Mode != config.Given {
+		return nil
+	}
+	off, err := r.Off(cfg.Choices())
+	if err != nil {
+		return err
+	}
+	hosts := r.Hosts(cfg.Global.Domain, cfg.Global.Name, off)
+	errs := certificate.Given([]byte(cfg.TLS.Certificate), secrets.AtHand(cfg.TLS.Key), []byte(cfg.TLS.CA), hosts, now)
+	if len(errs) == 0 {
+		return nil
+	}
+	return certificate.Invalid(errors.Join(errs...))
 }

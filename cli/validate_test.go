@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/certificate"
 )
 
 func TestValidateAsksThePlatformToo(t *testing.T) {
@@ -24,6 +30,46 @@ func TestAConfigurationThatCannotBeRead(t *testing.T) {
 			require.Equal(t, 2, code, errs)
 			require.Contains(t, errs, "CFG-003")
 			require.Contains(t, errs, path)
+		})
+	}
+}
+
+func TestValidateJudgesAGivenCertificate(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "tls.key")
+	pair := func(names []string, made time.Time) certificate.Pair {
+		ca, err := certificate.NewCA("given", made)
+		require.NoError(t, err)
+		leaf, err := certificate.NewLeaf(ca, names, made)
+		require.NoError(t, err)
+		return leaf
+	}
+	good, ours := pair([]string{"*.example.org"}, time.Now()), []string{"*.example.org"}
+	for what, c := range map[string]struct {
+		shown certificate.Pair
+		key   []byte
+		says  string
+	}{
+		"good":        {good, good.Key, ""},
+		"no key here": {good, nil, ""},
+		"another key": {good, pair(ours, time.Now()).Key, "the private key does not belong to the certificate"},
+		"expired":     {pair(ours, time.Now().AddDate(-2, 0, 0)), nil, "the certificate expired on "},
+		"elsewhere":   {pair([]string{"*.example.net"}, time.Now()), nil, "the certificate is not for gitea.example.org"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			require.NoError(t, os.RemoveAll(key))
+			if c.key != nil {
+				require.NoError(t, os.WriteFile(key, c.key, 0o600))
+			}
+			text := "apiVersion: slipway.sh/v1\nglobal: {domain: example.org}\ntls:\n  mode: given\n  key: file:" + key + "\n  certificate: |\n" +
+				"    " + strings.ReplaceAll(strings.TrimSpace(string(c.shown.Certificate)), "\n", "\n    ") + "\n"
+			code, _, errs := slipway("validate", "--config", configFile(t, text))
+			if c.says == "" {
+				require.Zero(t, code, errs)
+				return
+			}
+			require.Equal(t, 2, code, errs)
+			require.Contains(t, errs, "PRE-004")
+			require.Contains(t, errs, c.says)
 		})
 	}
 }

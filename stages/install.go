@@ -47,7 +47,11 @@ func wireInstall(g *conductor.Graph) error {
 	// Slipway runs itself comes up before Terraform works; one that Terraform makes is
 	// there to be looked at when it was made before.
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
-		return contract.PreflightInput{Requirements: g.Site.Requirements, Tools: g.Tools}
+		in := contract.PreflightInput{Requirements: g.Site.Requirements, Tools: g.Tools}
+		if t := cfg.TLS; t.Mode == config.Given {
+			in.TLS = &contract.GivenTLS{Certificate: t.Certificate, CA: t.CA, Hosts: g.Release.Hosts(domain, cfg.Global.Name, disabled)}
+		}
+		return in
 	})
 	up := []pipeline.Dep{preflight}
 	if g.Site.Node != nil {

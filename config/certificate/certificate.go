@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // Pair is a certificate with its private key, both PEM. Certificate may hold
@@ -164,9 +166,23 @@ func LeafProblem(leaf, ca Pair, names []string, now time.Time) string {
 	return ""
 }
 
+// CodeInvalid: the given certificate has problems.
+const CodeInvalid fault.Code = "PRE-004"
+
+// Invalid is the fault for what is wrong with a given certificate.
+func Invalid(err error) error {
+	return &fault.Fault{
+		Code: CodeInvalid, Class: fault.Usage, Op: "use the given certificate", Err: err,
+		Fix: FixInvalid + ", then run again: slipway install",
+	}
+}
+
+// FixInvalid is what to do about a given certificate that has problems.
+const FixInvalid = "correct the section tls of the configuration"
+
 // Given checks a certificate that a user brings: chain is the leaf and what
-// follows it up to a CA, PEM; key is the leaf's, PEM; roots is extra trust, PEM,
-// may be empty. The errors are all that is wrong, for hosts at time now.
+// follows it up to a CA, PEM; key is the leaf's, PEM, and nil where it cannot be read;
+// roots is extra trust, PEM, may be empty. The errors are all that is wrong, for hosts at time now.
 func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 	var errs []error
 	certs, err := parseChain(chain)
@@ -174,9 +190,11 @@ func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 		return []error{err}
 	}
 	leaf := certs[0]
-	if len(key) == 0 {
+	switch _, err := tls.X509KeyPair(chain, key); {
+	case key == nil:
+	case len(key) == 0:
 		errs = append(errs, errors.New("the private key is empty"))
-	} else if _, err := tls.X509KeyPair(chain, key); err != nil {
+	case err != nil:
 		errs = append(errs, fmt.Errorf("the private key does not belong to the certificate: %w", err))
 	}
 	if now.Before(leaf.NotBefore) {

@@ -83,7 +83,8 @@ func TestGivenReportsEverythingAtOnce(t *testing.T) {
 
 	require.ErrorContains(t, errors.Join(certificate.Given([]byte("x"), leaf.Key, nil, hosts, at())...), "not PEM")
 	require.ErrorContains(t, errors.Join(certificate.Given(leaf.Key, leaf.Key, nil, hosts, at())...), "holds a PRIVATE KEY")
-	require.ErrorContains(t, errors.Join(certificate.Given(chain, nil, nil, hosts, at())...), "key is empty")
+	require.ErrorContains(t, errors.Join(certificate.Given(chain, []byte{}, nil, hosts, at())...), "key is empty")
+	require.Empty(t, certificate.Given(chain, nil, nil, hosts, at()), "a key that cannot be read here")
 }
 
 func TestIssuersIsWhatAClientTrusts(t *testing.T) {

@@ -3,6 +3,7 @@
 package platform
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -126,6 +127,24 @@ type Check struct {
 // URL fills in the template.
 func (l Link) URL(domain, deployment string) string {
 	return Fill(l.URLTemplate, map[string]string{"domain": domain, "deployment": deployment})
+}
+
+// Hosts are the hosts under which users reach the platform by HTTPS: that of the git
+// server, and those of the links, without the components that are switched off.
+func (r *Release) Hosts(domain, deployment string, off []string) []string {
+	hosts := []string{gitServer + "." + domain}
+	for _, l := range r.Links {
+		rest, ok := strings.CutPrefix(l.URL(domain, deployment), "https://")
+		if !ok || slices.Contains(off, l.Component) {
+			continue
+		}
+		host, _, _ := strings.Cut(rest, "/")
+		host, _, _ = strings.Cut(host, ":")
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 // Fill replaces every {name} of s that values holds; others stay.

@@ -42,7 +42,7 @@ func key(stage, name string) pipeline.Key { return pipeline.Key{Stage: stage, Na
 
 // PreflightStep checks the machine and the tools before anything is changed.
 func PreflightStep() Step[PreflightInput, Preflight] {
-	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, Harmless: true, Count: true}}
+	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, TLSKey: true, Harmless: true, Count: true}}
 }
 
 // NodeKey names the node that starts the cluster of a provider whose cluster

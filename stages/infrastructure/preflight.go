@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -24,7 +27,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 	if err != nil {
 		return contract.Preflight{}, fmt.Errorf("look at the machine: %w", err)
 	}
-	problems := judge(seen, in.Requirements)
+	problems := slices.Concat(judge(seen, in.Requirements), judgeTLS(env, in.TLS, time.Now()))
 	out := contract.Preflight{
 		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Tools: map[string]string{},
 	}
@@ -58,10 +61,28 @@ func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightIn
 	if err != nil {
 		return fmt.Errorf("look at the machine: %w", err)
 	}
-	if problems := judge(seen, in.Requirements); len(problems) > 0 {
+	if problems := slices.Concat(judge(seen, in.Requirements), judgeTLS(env, in.TLS, time.Now())); len(problems) > 0 {
 		return unmet(problems)
 	}
 	return nil
+}
+
+// judgeTLS finds what is wrong with the certificate that a user brings: the step that
+// uses it comes when the cluster is up.
+func judgeTLS(env *step.Env, given *contract.GivenTLS, now time.Time) []problem {
+	if given == nil {
+		return nil
+	}
+	key, err := os.ReadFile(env.TLSKeyFile)
+	if err != nil {
+		return []problem{{fmt.Sprintf("read the certificate's private key: %v", err), certificate.FixInvalid}}
+	}
+	env.Redact(string(key))
+	var out []problem
+	for _, err := range certificate.Given([]byte(given.Certificate), key, []byte(given.CA), given.Hosts, now) {
+		out = append(out, problem{err.Error(), certificate.FixInvalid})
+	}
+	return out
 }
 
 // checkSecrets tells whether this machine has the key of the deployment's secrets.

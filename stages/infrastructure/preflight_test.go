@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
@@ -128,4 +130,34 @@ func TestToolThatPrintsNoVersion(t *testing.T) {
 			require.Error(t, err, tool)
 		}
 	}
+}
+
+func TestPreflightJudgesAGivenCertificate(t *testing.T) {
+	now := time.Now()
+	ca, err := certificate.NewCA("given", now)
+	require.NoError(t, err)
+	leaf, err := certificate.NewLeaf(ca, []string{"*.example.org"}, now)
+	require.NoError(t, err)
+	other, err := certificate.NewLeaf(ca, []string{"*.example.org"}, now)
+	require.NoError(t, err)
+	env := newEnv(t, "/nowhere", os.Stderr)
+	env.TLSKeyFile = filepath.Join(t.TempDir(), "tls.key")
+	in := contract.PreflightInput{TLS: &contract.GivenTLS{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), Hosts: []string{"gitea.example.org"}}}
+	tools := fakeTools(t, "1.11.4", "v3.20.2", "v1.35.4")
+	look := func() error {
+		_, err := tools.preflight(t.Context(), env, in)
+		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})
+		require.Equal(t, err == nil, verified == nil, "an earlier result counts for nothing then")
+		return err
+	}
+	require.ErrorContains(t, look(), "read the certificate's private key")
+	require.NoError(t, os.WriteFile(env.TLSKeyFile, leaf.Key, 0o600))
+	require.NoError(t, look())
+	in.TLS.Hosts = []string{"gitea.example.net"}
+	require.ErrorContains(t, look(), "the certificate is not for gitea.example.net")
+	require.NoError(t, os.WriteFile(env.TLSKeyFile, other.Key, 0o600))
+	err = look()
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
+	require.ErrorContains(t, err, "the private key does not belong to the certificate")
+	require.ErrorContains(t, err, certificate.FixInvalid)
 }

@@ -23,8 +23,6 @@ const (
 	CodeReserved fault.Code = "PRE-002"
 	// CodeSecret: a generated secret cannot be made.
 	CodeSecret fault.Code = "PRE-003"
-	// CodeCertificate: the given certificate has problems.
-	CodeCertificate fault.Code = "PRE-004"
 	// CodeImage: no reference is known for an image.
 	CodeImage fault.Code = "PRE-005"
 	// CodeChart: the git server's chart cannot be read or rendered.

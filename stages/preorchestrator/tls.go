@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/config/certificate"
-	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/gitserver"
@@ -49,11 +45,11 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 	var roots []byte
 	switch in.Mode {
 	case "given":
-		serving, roots, err = t.given(env.TLSKeyFile, in, hostsOf(r, env.Deployment, in))
+		serving, roots, err = t.given(env.TLSKeyFile, in, r.Hosts(in.Domain, env.Deployment, in.Disabled))
 	case "self-signed":
 		serving, roots, err = t.selfSigned(ctx)
 	default:
-		err = badCertificate(fmt.Errorf("there is no mode %q", in.Mode))
+		err = certificate.Invalid(fmt.Errorf("there is no mode %q", in.Mode))
 	}
 	if err != nil {
 		return contract.TLS{}, err
@@ -63,26 +59,6 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 		env.Progress("certificate %.12s… until %s", out.SHA256, out.NotAfter)
 	}
 	return out, err
-}
-
-// hostsOf are the hosts under which users reach the platform by HTTPS.
-func hostsOf(r *platform.Release, deployment string, in contract.TLSInput) []string {
-	hosts := []string{PublicHost(in.Domain)}
-	for _, l := range r.Links {
-		if slices.Contains(in.Disabled, l.Component) {
-			continue
-		}
-		rest, ok := strings.CutPrefix(l.URL(in.Domain, deployment), "https://")
-		if !ok {
-			continue
-		}
-		host, _, _ := strings.Cut(rest, "/")
-		host, _, _ = strings.Cut(host, ":")
-		if !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
 }
 
 type tlsStep struct {
@@ -97,25 +73,18 @@ type tlsStep struct {
 func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
-		return pair, nil, badCertificate(fmt.Errorf("read its private key: %w", err))
+		return pair, nil, certificate.Invalid(fmt.Errorf("read its private key: %w", err))
 	}
 	t.redact(string(key))
 	pair = certificate.Pair{Certificate: []byte(in.Certificate), Key: key}
 	if errs := certificate.Given(pair.Certificate, key, []byte(in.CA), hosts, t.now); len(errs) > 0 {
-		return pair, nil, badCertificate(errors.Join(errs...))
+		return pair, nil, certificate.Invalid(errors.Join(errs...))
 	}
 	if in.CA != "" {
 		return pair, []byte(in.CA), nil
 	}
 	roots, err = certificate.Issuers(pair.Certificate)
 	return pair, roots, err
-}
-
-func badCertificate(err error) error {
-	return &fault.Fault{
-		Code: CodeCertificate, Class: fault.Usage, Op: "use the given certificate", Err: err,
-		Fix: "correct the section tls of the configuration, then run again: slipway install",
-	}
 }
 
 // selfSigned returns a serving certificate of the deployment's own CA, making
@@ -151,7 +120,7 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots 
 func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.Pair, roots []byte) (contract.TLS, error) {
 	leaf, err := certificate.Leaf(serving.Certificate)
 	if err != nil {
-		return contract.TLS{}, badCertificate(err)
+		return contract.TLS{}, certificate.Invalid(err)
 	}
 	out := contract.TLS{
 		Issuer: mode, NotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),

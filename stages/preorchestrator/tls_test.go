@@ -77,7 +77,7 @@ func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
 	require.Equal(t, "gitea.example.org", out.GitHost, "the certificate is for no name in the cluster")
 
 	_, _, err = s.given(keyFile+"x", contract.TLSInput{Certificate: in.Certificate}, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeCertificate})
+	require.ErrorIs(t, err, &fault.Fault{Code: certificate.CodeInvalid})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	s.now = at().Add(400 * 24 * time.Hour)
 	_, _, err = s.given(keyFile, in, []string{"gitea.example.net"})
@@ -93,5 +93,5 @@ func TestHostsAreThoseOfTheHTTPSLinks(t *testing.T) {
 		{Name: "g", URLTemplate: "https://gitea.{domain}"},
 	}}
 	in := contract.TLSInput{Domain: "example.org", Disabled: []string{"off"}}
-	require.Equal(t, []string{"gitea.example.org", "a.example.org"}, hostsOf(r, "demo", in))
+	require.Equal(t, []string{"gitea.example.org", "a.example.org"}, r.Hosts(in.Domain, "demo", in.Disabled))
 }

@@ -117,3 +117,23 @@ func (f *Finder) File(file string) (*dagger.Secret, error) {
 func (f *Finder) Set(name, value string) *dagger.Secret {
 	return f.Client.SetSecret(unique(name), value)
 }
+
+// AtHand is the value that ref refers to where that is a variable or a file of this
+// machine; nil where it is not, or cannot be read.
+func AtHand(ref config.SecretRef) []byte {
+	if readable(ref) != nil {
+		return nil
+	}
+	if kind, name := ref.Split(); kind == config.SecretEnv {
+		return []byte(os.Getenv(name))
+	}
+	name, err := Path(ref)
+	if err != nil || name == "" {
+		return nil
+	}
+	value, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	return value
+}
