@@ -108,6 +108,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"no such lock":        {[]string{"lock", "updat"}, `there is no "updat"; give verify or update`},
 		"where to look":       {[]string{"lock", "update", "--fiel"}, "See slipway lock update --help."},
 		"no id":               {[]string{"runs", "show"}, "give the id of one run"},
+		"a file for a state":  {[]string{"state", "keep"}, "give: keep FILE"},
 		"a session":           {[]string{"session"}, `there is no command "session"`},
 		"server":              {[]string{"kubeconfig", "--server", "not a url"}, "such as https://127.0.0.1:6443"},
 		"cluster":             {[]string{"cluster", "--stop", "--background"}, "give --background or --stop, not both"},

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages"
@@ -35,55 +36,60 @@ func once(values cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// A shell that completes shows no errors: there is nothing to complete then.
-
-// deploymentNames are the deployments with a stored configuration.
-func deploymentNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	folder, err := deployments.Default()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := folder.Names()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// errorCodes are the codes of errors, each with its first sentence.
-func errorCodes(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var out []cobra.Completion
-	for code, text := range explanations() {
-		first, _, _ := strings.Cut(text, "\n")
-		out = append(out, cobra.CompletionWithDesc(code, first))
-	}
-	slices.Sort(out)
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// stepNames are the stages and steps of the deployment's provider.
-func stepNames(s *source.Source) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		cfg, err := s.Load(silent(nil))
+// found completes what find returns. A shell that completes shows no errors: there is
+// nothing to complete then.
+func found(how cobra.ShellCompDirective, find func(*cobra.Command) ([]cobra.Completion, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		values, err := find(cmd)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return values, how | cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// deploymentNames are the deployments with a stored configuration.
+func deploymentNames() cobra.CompletionFunc {
+	return found(cobra.ShellCompDirectiveDefault, func(*cobra.Command) ([]cobra.Completion, error) {
+		folder, err := deployments.Default()
+		if err != nil {
+			return nil, err
+		}
+		return folder.Names()
+	})
+}
+
+// errorCodes are the codes of errors, each with its cause.
+func errorCodes() cobra.CompletionFunc {
+	return found(cobra.ShellCompDirectiveDefault, func(*cobra.Command) (out []cobra.Completion, err error) {
+		for code, text := range explanations() {
+			cause, _, _ := strings.Cut(text, "\n")
+			out = append(out, cobra.CompletionWithDesc(code, cause))
+		}
+		slices.Sort(out)
+		return out, nil
+	})
+}
+
+// stepNames are the stages and steps of an install with the configuration's provider.
+func stepNames(s *source.Source) cobra.CompletionFunc {
+	return found(cobra.ShellCompDirectiveDefault, func(*cobra.Command) (out []cobra.Completion, err error) {
+		cfg, err := s.Load(silent(nil))
+		if err != nil {
+			return nil, err
 		}
 		provider, err := s.Providers.Get(cfg.Provider)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, err
 		}
 		all, err := stages.Steps(provider, cfg.Section(cfg.Provider))
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var out []cobra.Completion
-		for _, name := range all["install"] {
+		for _, name := range all[config.Install] {
 			stage, _, _ := strings.Cut(name, "/")
 			out = append(out, stage, name)
 		}
 		slices.Sort(out)
-		return slices.Compact(out), cobra.ShellCompDirectiveNoFileComp
-	}
+		return slices.Compact(out), err
+	})
 }
 
 // completionLimit is how long the engine may take to list the runs.
@@ -91,22 +97,18 @@ const completionLimit = 10 * time.Second
 
 // runIDs are the runs of the deployment, the newest first.
 func runIDs(f *deployment.Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return found(cobra.ShellCompDirectiveKeepOrder, func(cmd *cobra.Command) (out []cobra.Completion, err error) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
 		defer cancel()
-		var out []cobra.Completion
-		err := f.Do(ctx, silent(ctx.Done()), deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		err = f.Do(ctx, silent(ctx.Done()), deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 			runs, err := d.Runs(ctx)
 			for _, r := range slices.Backward(runs) {
 				out = append(out, cobra.CompletionWithDesc(r.ID, fmt.Sprintf("%s, %s", r.Workflow, r.Outcome)))
 			}
 			return err
 		})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	}
+		return out, err
+	})
 }
 
 // silent are streams that show nothing.

@@ -17,6 +17,6 @@ func newConfigure(p *Program) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	c.AddFlags(cmd, p.Version, p.registries())
-	complete(cmd, "deployment", deploymentNames)
+	complete(cmd, "deployment", deploymentNames())
 	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/config/deployments"
-	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -66,27 +64,19 @@ func (o *destroyOptions) mistyped(ctx context.Context, d *deployment.Deployment)
 	return neverInstalled(d.Config.Global.Name)
 }
 
-// neverInstalled is the fault of a name that nothing was installed under. It lists the
-// deployments with a stored configuration.
+// neverInstalled is the fault of a name that nothing was installed under, with those of
+// the stored configurations.
 func neverInstalled(name string) error {
 	f := &fault.Fault{
 		Code: conductor.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
 		Err: errors.New("nothing was ever installed under that name"),
 		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
 	}
-	folder, err := deployments.Default()
-	if err != nil {
-		return errors.Join(f, err)
-	}
-	names, err := folder.Names()
-	if err != nil {
-		return errors.Join(f, err)
-	}
-	if len(names) > 0 {
-		f.Err = fmt.Errorf("%w; there are %s", f.Err, strings.Join(names, ", "))
-	}
-	if near := document.Nearest(name, names); near != "" {
-		f.Err = fmt.Errorf("%w; did you mean %q?", f.Err, near)
+	if folder, err := deployments.Default(); err == nil {
+		_, err = folder.Find(name) // which lists them
+		if none, ok := errors.AsType[*fault.Fault](err); ok {
+			f.Err = fmt.Errorf("%w; %w", f.Err, none.Err)
+		}
 	}
 	return f
 }

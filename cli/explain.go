@@ -19,7 +19,7 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 func newExplain(*Program) *cobra.Command {
 	return &cobra.Command{
 		Use: "explain CODE", Short: "Shows what an error code means and what to do", Args: takes(1, 1, "give one code, as an error shows it"), RunE: run("", explain),
-		ValidArgsFunction: once(errorCodes),
+		ValidArgsFunction: once(errorCodes()),
 	}
 }
 

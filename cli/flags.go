@@ -26,16 +26,16 @@ func addPersistentDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags
 func addSource(cmd *cobra.Command, set *pflag.FlagSet, s *source.Source) {
 	set.SortFlags = false
 	s.AddFlags(set)
-	complete(cmd, "deployment", deploymentNames)
+	complete(cmd, "deployment", deploymentNames())
 }
 
 // addOverrides declares those that replace something in it.
 func addOverrides(cmd *cobra.Command, set *pflag.FlagSet, s *source.Source) {
 	s.AddOverrides(set)
-	complete(cmd, "name", deploymentNames)
+	complete(cmd, "name", deploymentNames())
 }
 
 func completeSource(cmd *cobra.Command) {
-	complete(cmd, "deployment", deploymentNames)
-	complete(cmd, "name", deploymentNames)
+	complete(cmd, "deployment", deploymentNames())
+	complete(cmd, "name", deploymentNames())
 }
