@@ -1,0 +1,65 @@
+package conductor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// conductOne carries out a workflow of one step, whose container leaves result.
+func conductOne(t *testing.T, result string, removes bool) (*report.Run, string, error) {
+	t.Helper()
+	c, e := conducted(t, map[string]any{
+		`"slipway","step","infrastructure/preflight"`: result, `"slipway","state","keep"`: "{}",
+	})
+	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes, Wire: func(g *Graph) error {
+		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{Tools: g.Tools} })
+		g.Action(contract.VerifySpec().Key, s)
+		Collect(g, s, func(out contract.Preflight, f *Findings) {
+			f.Record.Commands, f.State.Revision = []string{"nproc"}, "collected"
+		})
+		return nil
+	}})
+	return record, e.all(), err
+}
+
+func TestARunHasARecordOfWhatItsStepsFound(t *testing.T) {
+	record, asked, err := conductOne(t, `{"status":"succeeded","output":{"cpus":4},"known":1}`, false)
+	require.NoError(t, err)
+	require.Equal(t, report.Succeeded, record.Outcome)
+	require.Equal(t, []string{"nproc"}, record.Commands)
+	require.Len(t, record.Steps, 2)
+	require.Contains(t, asked, `"slipway","state","hold"`, "it has the lock")
+	require.Contains(t, asked, "collected", "the runtime state is written")
+	require.NotContains(t, asked, "purge")
+	require.NotContains(t, asked, `"slipway","verify"`, "there is next to nothing to verify")
+}
+
+func TestARunThatFailsKeepsItsRecordAndCollectsNothing(t *testing.T) {
+	const failed = `{"status":"failed","fault":{"code":"INF-001","class":3,"op":"look at the machine","message":"too small"}}`
+	for _, removes := range []bool{false, true} {
+		record, asked, err := conductOne(t, failed, removes)
+		require.ErrorIs(t, err, &fault.Fault{Code: "INF-001"})
+		require.Equal(t, report.Failed, record.Outcome)
+		require.Empty(t, record.Commands)
+		require.NotContains(t, asked, "collected")
+		require.NotContains(t, asked, "purge", "what failed can be looked at")
+		require.Contains(t, asked, "too small")
+	}
+}
+
+func TestAfterARemovalTheStateGoesAndTheRecordStays(t *testing.T) {
+	record, asked, err := conductOne(t, `{"status":"succeeded","output":{}}`, true)
+	require.NoError(t, err)
+	require.Equal(t, report.Succeeded, record.Outcome)
+	purge := strings.Index(asked, `"slipway","state","purge"`)
+	require.Positive(t, purge)
+	require.Greater(t, strings.LastIndex(asked, `"slipway","state","keep"`), purge)
+	require.NotContains(t, asked, "collected", "there is no runtime state any more")
+}
