@@ -42,7 +42,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"values of the git server": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"gitea": {Values: []byte(`{"a":1}`)}}
 		}, []string{gitea}},
-		"certificate":   {func(c *config.Config, _ *contract.Plan) { c.TLS.CA = "x" }, []string{tls}},
+		"certificate":   {func(c *config.Config, _ *contract.Plan) { c.TLS.Mode, c.TLS.Certificate = config.Given, "x" }, []string{preflight, tls}},
 		"mail server":   {func(c *config.Config, _ *contract.Plan) { c.SMTP.Host = "mail" }, []string{publish}},
 		"metrics":       {func(c *config.Config, _ *contract.Plan) { c.Observability.Endpoint = "https://metrics" }, []string{publish}},
 		"app's time":    {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.App *= 2 }, []string{sync}},
