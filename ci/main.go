@@ -132,7 +132,7 @@ func (m *Slipway) Install(
 	return c.stdout(ctx, args...)
 }
 
-// Status shows the deployment's steps and applications.
+// Status shows the deployment's steps and applications, as the last run saw them.
 //
 // +cache="never"
 func (m *Slipway) Status(
@@ -146,12 +146,19 @@ func (m *Slipway) Status(
 	// "text" or "json"; --output of the CLI, a flag that dagger reserves.
 	// +default="text"
 	format string,
+	// Look at the applications as they are now, for which the cluster is started.
+	// +optional
+	live bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}
-	return c.stdout(ctx, "status", "--output", format)
+	args := []string{"status", "--output", format}
+	if live {
+		args = append(args, "--live")
+	}
+	return c.stdout(ctx, args...)
 }
 
 // Report is the directory with a run's report: report.html and more.

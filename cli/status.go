@@ -12,19 +12,21 @@ import (
 type statusOptions struct {
 	deployment deployment.Flags
 	format     format
+	live       bool
 }
 
 func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
-	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications", Args: noArgs, RunE: run("", o.run)}
+	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: run("", o.run)}
 	addDeployment(cmd, p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&o.live, "live", false, "look at the applications as they are now; starts the cluster where it does not run")
 	return cmd
 }
 
 func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
-		status, err := d.Status(ctx)
+		status, err := d.Status(ctx, o.live)
 		if err != nil {
 			return err
 		}

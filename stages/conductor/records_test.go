@@ -57,7 +57,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		"toolchain":       func(c *Conductor) error { _, err := c.Shell(t.Context(), []string{"true"}); return err },
 		"toolchain's id":  func(c *Conductor) error { _, err := c.ToolchainID(t.Context()); return err },
 		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
-		"status":          func(c *Conductor) error { _, err := c.Status(t.Context()); return err },
+		"status":          func(c *Conductor) error { _, err := c.Status(t.Context(), true); return err },
 		"toolchain only":  func(c *Conductor) error { c.service = nil; _, err := c.ToolchainID(t.Context()); return err },
 		"after a destroy": func(c *Conductor) error { return c.Up(t.Context(), nil) },
 	} {
@@ -142,9 +142,21 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
 	require.NoError(t, s.Text(&out))
 	require.NotContains(t, out.String(), "another engine")
+	require.Contains(t, out.String(), "as the last run saw them; with --live they are looked at.\n")
 	s.Elsewhere = true
 	require.NoError(t, s.Text(&out))
 	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
+}
+
+// TestStatusIsAnsweredFromTheRecord: without --live no cluster is started for it.
+func TestStatusIsAnsweredFromTheRecord(t *testing.T) {
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true,"record":{"version":1,"id":"r1","apps":[{"name":"web","sync":"Synced","health":"Healthy"}]}}`})
+	s, err := c.Status(t.Context(), false)
+	require.NoError(t, err)
+	require.False(t, s.Live)
+	require.Len(t, s.Apps, 1)
+	require.Equal(t, "web", s.Apps[0].Name)
+	require.NotContains(t, e.all(), "slipway-node-")
 }
 
 // TestARecordIsKeptWithCommandsForItsDeployment: what a report tells people to

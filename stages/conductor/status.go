@@ -18,8 +18,9 @@ type DeploymentStatus struct {
 	Workflow   string         `json:"workflow"` // of the last run
 	Outcome    report.Outcome `json:"outcome"`  // of the last run
 	Steps      []report.Step  `json:"steps"`    // of the last run
-	Apps       []report.App   `json:"apps"`     // as they are now
+	Apps       []report.App   `json:"apps"`     // as the last run saw them, or as they are now
 	Links      []report.Link  `json:"links,omitempty"`
+	Live       bool           `json:"live"` // Apps are as they are now
 	// Elsewhere tells that the cluster runs on another engine, where the state
 	// is in a bucket: Apps are then as the last run saw them.
 	Elsewhere bool `json:"elsewhere,omitempty"`
@@ -32,15 +33,20 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 		Platform: report.Platform{Name: "platform", Version: s.Platform}, Steps: s.Steps, Apps: s.Apps, Links: s.Links,
 	}
 	err := run.Summary(w)
-	if err == nil && s.Elsewhere {
+	switch {
+	case err != nil || s.Live:
+	case s.Elsewhere:
 		_, err = fmt.Fprintln(w, "\nThe cluster runs on another engine: the applications are as the last run saw them.")
+	default:
+		_, err = fmt.Fprintln(w, "\nThe applications are as the last run saw them; with --live they are looked at.")
 	}
 	return err
 }
 
-// Status shows the last run and the applications as they are now. A deployment
-// that is not there is a fault of class Usage.
-func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
+// Status shows the last run and the applications: as that saw them, or, for which the
+// cluster is started, as they are now. A deployment that is not there is a fault of
+// class Usage.
+func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, error) {
 	s, err := c.stored(ctx)
 	if err != nil {
 		return nil, err
@@ -49,11 +55,8 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.service != nil && !s.Here {
-		out.Elsewhere = true
-		if s.Record.Apps != nil {
-			out.Apps = s.Record.Apps
-		}
+	out.Elsewhere = c.service != nil && !s.Here
+	if !live || out.Elsewhere {
 		return out, nil
 	}
 	err = c.while(ctx, func(ctx context.Context) error {
@@ -61,7 +64,7 @@ func (c *Conductor) Status(ctx context.Context) (*DeploymentStatus, error) {
 		if _, err := c.runner(out.Run, nil).run(ctx, contract.StatusStep().Spec, contract.Nothing{}, &apps); err != nil {
 			return err
 		}
-		out.Apps = apps.Record()
+		out.Apps, out.Live = apps.Record(), true
 		return nil
 	})
 	return out, err
@@ -72,9 +75,13 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	if s.Record == nil || !s.Cluster {
 		return nil, r.notThere("show the status")
 	}
+	apps := s.Record.Apps
+	if apps == nil {
+		apps = []report.App{}
+	}
 	return &DeploymentStatus{
 		Deployment: r.name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
 		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
-		Apps: []report.App{}, Links: s.Record.Links,
+		Apps: apps, Links: s.Record.Links,
 	}, nil
 }
