@@ -31,7 +31,7 @@ func TestState_report(t *testing.T) {
 	r.Finish(nil, nil, time.Now())
 	record, err := r.Encode()
 	require.NoError(t, err)
-	kept, err := json.Marshal(contract.Kept{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: &contract.RuntimeState{}})
+	kept, err := json.Marshal(contract.RunFiles{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: &contract.RuntimeState{}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, kept, 0o600))
 	code, _, errs = slipway("state", "--root", root, "keep", file)

@@ -36,13 +36,13 @@ func (c *Cluster) get() (*dagger.Service, error) {
 	return c.service.Service(), nil
 }
 
-// readiness is answered by the node of a cluster that is a service: 200 once the
-// pods that ran before its start run again; else the answer's part "pods" names
+// readiness is served by the node of a cluster that is a service: 200 once the pods
+// that ran before its start run again; until then part "pods" of the response names
 // those that do not.
 const readiness = "http://cluster:6444/readyz/pods"
 
 // awaitPods is a shell script that waits for readiness, two minutes at most, and
-// tells what it saw last when it waited in vain.
+// prints what it saw last when it waited in vain.
 const awaitPods = "curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness + ` >/dev/null 2>&1 && exit
 seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
 pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
@@ -127,7 +127,7 @@ func (c *Cluster) NodeID() string {
 	return c.service.ID()
 }
 
-// NodeRuns tells whether the cluster's service was started, and not stopped, here.
+// NodeRuns reports whether the cluster's service was started, and not stopped, here.
 func (c *Cluster) NodeRuns() bool { return c.service != nil && c.service.Running() }
 
 // FreePorts is the fault of ports of this machine that Up would need and that are
@@ -137,7 +137,7 @@ func (c *Cluster) FreePorts(ctx context.Context) error {
 }
 
 // Up runs the cluster's service and publishes its ports on this machine until
-// ctx ends. ready is called once they take connections.
+// ctx ends. ready is called once they accept connections.
 func (c *Cluster) Up(ctx context.Context, ready func()) error {
 	s, err := c.get()
 	if err != nil {
@@ -208,14 +208,14 @@ func free(ctx context.Context, ports []int) error {
 }
 
 // published runs up, which publishes ports on this machine until ctx ends, and
-// calls ready once each of them takes connections.
+// calls ready once each of them accepts connections.
 func published(ctx context.Context, ports []int, up func(context.Context) error, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
-	told := make(chan struct{})
+	watched := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(watched)
 		for _, p := range ports {
-			for !answers(ctx, p) {
+			for !accepts(ctx, p) {
 				select {
 				case <-time.After(100 * time.Millisecond):
 				case <-ctx.Done():
@@ -227,12 +227,12 @@ func published(ctx context.Context, ports []int, up func(context.Context) error,
 	}()
 	err := up(ctx)
 	cancel()
-	<-told
+	<-watched
 	return err
 }
 
-// answers tells whether a port of this machine takes connections.
-func answers(ctx context.Context, port int) bool {
+// accepts reports whether a port of this machine accepts connections.
+func accepts(ctx context.Context, port int) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	return err == nil && conn.Close() == nil
 }

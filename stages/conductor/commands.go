@@ -30,10 +30,10 @@ func (c commands) result(ctx context.Context, e containers.Exec, into any) error
 		return err
 	}
 	if done.Result == nil {
-		return fmt.Errorf("run %v: no answer: %s", e.Args, containers.Complaint(done.Stderr))
+		return fmt.Errorf("run %v: no result: %s", e.Args, containers.Complaint(done.Stderr))
 	}
 	if err := json.Unmarshal(done.Result, into); err != nil {
-		return fmt.Errorf("decode the answer of %v: %w", e.Args, err)
+		return fmt.Errorf("decode the result of %v: %w", e.Args, err)
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ import (
 const (
 	// codeNoResult: a step ended without a result.
 	codeNoResult fault.Code = "CTR-003"
-	// codeNotKept: the record of a run could not be written to the deployment's state.
+	// codeNotWritten: the record of a run could not be written to the deployment's state.
 	// What the run did is not touched by that.
-	codeNotKept fault.Code = "RUN-007"
+	codeNotWritten fault.Code = "RUN-007"
 	// CodeNotThere: nothing is installed under that name, or its cluster is on
 	// another engine.
 	CodeNotThere fault.Code = "DEP-001"
@@ -70,9 +70,9 @@ type Options struct {
 	Secret func(config.SecretRef) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook
-	// Kept is the ID of the cluster that another process keeps running in this
-	// session; empty: none is. What runs leaves it running.
-	Kept string
+	// Background is the ID of the cluster that another process runs in this session;
+	// empty: none does. Workflows leave it running.
+	Background string
 	// Select limits an install to some of its steps; the zero value: all.
 	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
@@ -80,9 +80,9 @@ type Options struct {
 	// Hint completes the commands in a remedy, for the run's record, so that they
 	// work on this deployment; nil leaves them as they are.
 	Hint func(string) string
-	// Begin is told the graph before the first of its steps starts; it may be nil.
+	// Begin is called with the graph before the first of its steps starts; it may be nil.
 	Begin func([]pipeline.Node)
-	// Observe is told when a step starts and ends; it may be nil.
+	// Observe is called when a step starts and ends; it may be nil.
 	Observe func(pipeline.Event)
 	// Stop, when closed, lets no further step start.
 	Stop <-chan struct{}
@@ -110,7 +110,7 @@ func New(opts Options) (*Conductor, error) {
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider}
 	if site.Node != nil {
 		cluster.service, cluster.own = deployment.Cluster(site.Node.Ports...), site.Node.Ports
-		cluster.service.Keep(opts.Kept)
+		cluster.service.Keep(opts.Background)
 	}
 	return &Conductor{
 		Cluster: cluster, Records: records, opts: opts,
@@ -134,7 +134,7 @@ func (c *Conductor) runner(run string, l *lease) *containerRunner {
 	}
 }
 
-// Ping asks the engine for an answer.
+// Ping checks that the engine responds.
 func (c *Conductor) Ping(ctx context.Context) error {
 	_, err := c.opts.Client.Version(ctx)
 	return err

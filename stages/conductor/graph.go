@@ -20,7 +20,7 @@ type Workflow struct {
 	// Wire adds the steps, in the order in which a person would name them. Steps that
 	// do not need each other run in parallel.
 	Wire func(*Graph) error
-	// Removes tells that the deployment is gone after a success: its state is deleted,
+	// Removes says that the deployment is gone after a success: its state is deleted,
 	// but for the records of its runs.
 	Removes bool
 }
@@ -117,7 +117,7 @@ func Collect[Out any](g *Graph, s *pipeline.Step[Out], to func(Out, *Findings)) 
 	})
 }
 
-// online tells whether a node of the graph works on the cluster.
+// online reports whether a node of the graph works on the cluster.
 func (g *Graph) online(key pipeline.Key) bool {
 	s, ok := g.specs[key]
 	return ok && !s.Offline

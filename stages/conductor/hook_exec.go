@@ -24,7 +24,7 @@ type hookExecutor struct {
 	cluster    *containers.Cluster // nil unless the provider's cluster is a service
 	records    *Records
 	find       func(config.SecretRef) (*dagger.Secret, error) // see Options.Secret
-	online     func(pipeline.Key) bool                        // tells whether a step works on the cluster
+	online     func(pipeline.Key) bool                        // reports whether a step works on the cluster
 }
 
 // check finds what the hooks of a workflow need and do not have, before
@@ -51,19 +51,19 @@ func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	return askImages(ctx, images, c.deployment.CheckHookImage)
+	return checkImages(ctx, images, c.deployment.CheckHookImage)
 }
 
-// askImages asks for images, each by its reference with the name of a hook that
+// checkImages looks for images, each by its reference with the name of a hook that
 // needs it, and reports every one that cannot be had.
-func askImages(ctx context.Context, images map[string]string, ask func(ctx context.Context, ref string) error) error {
+func checkImages(ctx context.Context, images map[string]string, check func(ctx context.Context, ref string) error) error {
 	refs := slices.Sorted(maps.Keys(images))
 	errs := make([]error, len(refs))
 	var group errgroup.Group
 	group.SetLimit(4)
 	for i, ref := range refs {
 		group.Go(func() error {
-			if err := ask(ctx, ref); ctx.Err() != nil {
+			if err := check(ctx, ref); ctx.Err() != nil {
 				errs[i] = err
 			} else if err != nil {
 				errs[i] = &fault.Fault{
@@ -126,7 +126,7 @@ func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, 
 	return c.deployment.Hook(ctx, e)
 }
 
-// reachable tells whether a hook on a step, or with a zero key on the workflow,
+// reachable reports whether a hook on a step, or with a zero key on the workflow,
 // gets access to the cluster: as its step does, or while the cluster is there.
 func (c hookExecutor) reachable(on pipeline.Key) bool {
 	if on == (pipeline.Key{}) {

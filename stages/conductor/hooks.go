@@ -39,10 +39,10 @@ const (
 // hooksStage is the stage under which hooks are in a run's events and record.
 const hooksStage = report.HooksStage
 
-// How much of the output of hooks a run keeps, in bytes.
+// How much of the output of hooks goes into a run's record, in bytes.
 const (
 	hookLogLimit  = 64 << 10 // of one execution
-	hookLogsLimit = 1 << 20  // of all, from which on only the last lines are kept
+	hookLogsLimit = 1 << 20  // of all, from which on only the last lines are recorded
 	hookLogEnd    = 2 << 10
 )
 
@@ -54,10 +54,10 @@ type hookRunner struct {
 	exec    func(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error)
 	observe func(pipeline.Event)
 
-	mu    sync.Mutex
-	ended []pipeline.Result
-	logs  map[string]string // by name in the run's directory
-	kept  int               // bytes of logs
+	mu     sync.Mutex
+	ended  []pipeline.Result
+	logs   map[string]string // by name in the run's directory
+	logged int               // bytes of logs
 }
 
 // boundHooks are the hooks of a workflow that have a place in its graph.
@@ -112,7 +112,7 @@ func hookPatience(hooks []config.Hook) time.Duration {
 	return sum
 }
 
-// once runs a hook and keeps what it did. on is how its step, or with a zero key
+// once runs a hook and records what it did. on is how its step, or with a zero key
 // the workflow, stands.
 func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result) error {
 	res := pipeline.Result{Key: hookKey(h, on.Key), Status: pipeline.Running, Started: time.Now()}
@@ -140,14 +140,14 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	}
 	end(res.Status, res.Err)
 	if r.recorded() {
-		r.keep(h, on.Key, res, out)
+		r.record(h, on.Key, res, out)
 	}
 	r.observe(pipeline.Event{Time: res.Finished, Status: res.Status, Result: res})
 	return err
 }
 
-// keep remembers how a hook ended and what it printed.
-func (r *hookRunner) keep(h config.Hook, on pipeline.Key, res pipeline.Result, out containers.HookOutcome) {
+// record notes how a hook ended and what it printed.
+func (r *hookRunner) record(h config.Hook, on pipeline.Key, res pipeline.Result, out containers.HookOutcome) {
 	head := fmt.Sprintf("%s hook %s %s: %s after %s\n", res.Started.UTC().Format(time.RFC3339), h.Name, r.place(h, on),
 		res.Status, res.Elapsed().Round(time.Millisecond))
 	if res.Err != nil {
@@ -156,7 +156,7 @@ func (r *hookRunner) keep(h config.Hook, on pipeline.Key, res pipeline.Result, o
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	limit := hookLogLimit
-	if r.kept > hookLogsLimit {
+	if r.logged > hookLogsLimit {
 		limit = hookLogEnd
 	}
 	if r.logs == nil {
@@ -164,7 +164,7 @@ func (r *hookRunner) keep(h config.Hook, on pipeline.Key, res pipeline.Result, o
 	}
 	text := head + "\n" + end(out.Output, limit)
 	r.logs[res.Detail.Log] = text
-	r.kept += len(text)
+	r.logged += len(text)
 	r.ended = append(r.ended, res)
 }
 
@@ -210,7 +210,7 @@ func (r *hookRunner) place(h config.Hook, on pipeline.Key) string {
 // maxEnvError is how much of an error a hook gets, in bytes.
 const maxEnvError = 4 << 10
 
-// env is what a hook is told. Each variable is there, though it may be empty.
+// env are the variables that a hook gets. Each is there, though it may be empty.
 func (r *hookRunner) env(h config.Hook, on pipeline.Result) map[string]string {
 	env := map[string]string{
 		"SLIPWAY_RUN":        r.run,

@@ -141,8 +141,7 @@ func (c configureHooks) after(ctx context.Context, outcome error) error {
 	return errors.Join(append([]error{outcome}, errs...)...)
 }
 
-// recorded tells whether there is a run's record, in which the output of hooks is
-// kept.
+// recorded reports whether there is a run's record, which has the output of hooks.
 func (r *hookRunner) recorded() bool { return r.workflow != config.Configure }
 
 // configured is what a hook around configuring that failed leaves.
@@ -158,7 +157,7 @@ func configured(h config.Hook, on pipeline.Result) string {
 }
 
 // outputLines is how many lines of a hook's output its error has where no record
-// keeps them.
+// has them.
 const outputLines = 20
 
 // withOutput is err, which has the last line of an output, with those before it.

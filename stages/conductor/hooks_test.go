@@ -238,9 +238,9 @@ func TestTheOutputOfHooksIsKeptInPart(t *testing.T) {
 	for i := range 32 {
 		h := config.Hook{Name: fmt.Sprint("h", i), Before: "workflow"}
 		res := pipeline.Result{Key: hookKey(h, pipeline.Key{}), Detail: pipeline.Detail{Log: fmt.Sprint("hooks/", i)}}
-		r.keep(h, pipeline.Key{}, res, containers.HookOutcome{Output: long})
+		r.record(h, pipeline.Key{}, res, containers.HookOutcome{Output: long})
 	}
-	require.Less(t, r.kept, hookLogsLimit+hookLogLimit+32*2*hookLogEnd)
+	require.Less(t, r.logged, hookLogsLimit+hookLogLimit+32*2*hookLogEnd)
 	require.Greater(t, len(r.logs["hooks/0"]), hookLogLimit-100)
 	require.Less(t, len(r.logs["hooks/31"]), 2*hookLogEnd)
 	require.True(t, strings.HasSuffix(r.logs["hooks/31"], "0123456789abcde\n"))
@@ -298,7 +298,7 @@ func TestEveryImageOfAHookThatCannotBePulledIsReported(t *testing.T) {
 		}
 		return errors.New("unauthorized")
 	}
-	err := askImages(t.Context(), images, ask)
+	err := checkImages(t.Context(), images, ask)
 	require.ErrorIs(t, err, &fault.Fault{Code: codeHookImage})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.EqualError(t, err, "take the image r.example.com/b@sha256:1 of the hook notify: unauthorized\ntake the image r.example.com/c@sha256:2 of the hook tell: unauthorized")

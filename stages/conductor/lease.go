@@ -54,7 +54,7 @@ func (l *lease) wait(ctx context.Context) error {
 	}
 }
 
-// held waits until it is known whether the lock was taken, and tells it.
+// held waits until it is known whether the lock was taken, and reports it.
 func (l *lease) held() bool {
 	<-l.tried
 	select {

@@ -67,12 +67,12 @@ func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Con
 		return contract.Verified{}, err
 	}
 	// A step that does not hold is no failure here, and what needs it is not looked at.
-	tell := func(e pipeline.Event) {
+	steps := func(e pipeline.Event) {
 		if _, isStep := g.specs[e.Result.Key]; isStep && observe != nil {
 			observe(e)
 		}
 	}
-	if results, err := g.pipeline.Run(ctx, pipeline.Options{Select: plan.Selection, Observe: tell}); results == nil {
+	if results, err := g.pipeline.Run(ctx, pipeline.Options{Select: plan.Selection, Observe: steps}); results == nil {
 		return contract.Verified{}, err
 	}
 	if ctx.Err() != nil {

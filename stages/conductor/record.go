@@ -17,13 +17,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// keepLimit is how long writing a run's record may take; it is written after a
+// writeLimit is how long writing a run's record may take; it is written after a
 // cancelled run too.
-const keepLimit = 2 * time.Minute
+const writeLimit = 2 * time.Minute
 
-// errKeepTime is the cause of a context in which a record is written when that
+// errWriteTime is the cause of a context in which a record is written when that
 // took too long.
-var errKeepTime = fmt.Errorf("the container that writes did not end within %s", keepLimit)
+var errWriteTime = fmt.Errorf("the container that writes did not end within %s", writeLimit)
 
 // recorder writes the record of a run.
 type recorder struct {
@@ -34,14 +34,14 @@ type recorder struct {
 	logs    map[string]string   // what hooks printed, by name in the run's directory
 }
 
-// keepFile is where the container that keeps a record finds it.
-const keepFile = "/slipway/keep.json"
+// recordFile is where the container that writes a record finds it.
+const recordFile = "/slipway/keep.json"
 
 // finish writes the record of a run that has ended and, at the same time, stops
 // the cluster's service; then it gives the lock up. It returns err, joined by what
 // went wrong here.
 func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *lease, err error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), keepLimit, errKeepTime)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), writeLimit, errWriteTime)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
@@ -67,36 +67,36 @@ func (r recorder) write(ctx context.Context, record *report.Run, state *contract
 	// The rest of the run's directory is made from this one when somebody asks for
 	// it: see Report.
 	text, encErr := record.Encode()
-	kept := contract.Kept{Run: record.ID, Files: map[string]string{
+	out := contract.RunFiles{Run: record.ID, Files: map[string]string{
 		report.RecordFile: string(text), "config.yaml": r.configYAML(),
 	}, Runtime: state}
-	maps.Copy(kept.Files, r.logs)
-	data, jsonErr := json.Marshal(kept)
+	maps.Copy(out.Files, r.logs)
+	data, jsonErr := json.Marshal(out)
 	if err := errors.Join(encErr, jsonErr); err != nil {
 		return fmt.Errorf("encode the run's record: %w", err)
 	}
 	_, err := r.exec(ctx, containers.Exec{
-		Args: []string{"slipway", "state", "keep", keepFile}, Files: map[string]string{keepFile: string(data)}, Result: keepFile,
+		Args: []string{"slipway", "state", "keep", recordFile}, Files: map[string]string{recordFile: string(data)}, Result: recordFile,
 	})
-	return r.notKept(err)
+	return r.notWritten(err)
 }
 
-// notKept is the fault of a record that could not be written; nil for no error,
+// notWritten is the fault of a record that could not be written; nil for no error,
 // and the one in err if it has one.
-func (r recorder) notKept(err error) error {
+func (r recorder) notWritten(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, coded := errors.AsType[*fault.Fault](err); coded {
-		return fmt.Errorf("keep the run's record: %w", err)
+		return fmt.Errorf("write the run's record: %w", err)
 	}
 	f := &fault.Fault{
-		Code: codeNotKept, Class: fault.Step, Op: "keep the run's record",
+		Code: codeNotWritten, Class: fault.Step, Op: "write the run's record",
 		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status",
 		Err: fmt.Errorf("write to the state of deployment %s: %w", r.config.Global.Name, err),
 	}
 	switch {
-	case errors.Is(err, errKeepTime):
+	case errors.Is(err, errWriteTime):
 		f.Class = fault.Timeout
 	case errors.Is(err, context.Canceled):
 		f.Class = fault.Cancelled

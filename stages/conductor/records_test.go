@@ -118,23 +118,23 @@ func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
 	}
 }
 
-func TestARecordThatIsNotKept(t *testing.T) {
+func TestARecordThatIsNotWritten(t *testing.T) {
 	c := recorder{config: config.Default()}
-	require.NoError(t, c.notKept(nil))
+	require.NoError(t, c.notWritten(nil))
 	for class, err := range map[fault.Class]error{
 		fault.Step:      errors.New("exit status 4: no space left on device"),
-		fault.Timeout:   fmt.Errorf("exec: %w", errKeepTime),
+		fault.Timeout:   fmt.Errorf("exec: %w", errWriteTime),
 		fault.Cancelled: context.Canceled,
 	} {
-		got := c.notKept(err)
-		require.ErrorIs(t, got, &fault.Fault{Code: codeNotKept})
+		got := c.notWritten(err)
+		require.ErrorIs(t, got, &fault.Fault{Code: codeNotWritten})
 		require.Equal(t, class, fault.ClassOf(got))
-		require.EqualError(t, got, "keep the run's record: write to the state of deployment "+c.config.Global.Name+": "+err.Error())
+		require.EqualError(t, got, "write the run's record: write to the state of deployment "+c.config.Global.Name+": "+err.Error())
 	}
-	require.ErrorContains(t, c.notKept(errKeepTime), "did not end within 2m0s")
+	require.ErrorContains(t, c.notWritten(errWriteTime), "did not end within 2m0s")
 	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}
-	require.ErrorIs(t, c.notKept(lost), lost)
-	require.NotErrorIs(t, c.notKept(lost), &fault.Fault{Code: codeNotKept})
+	require.ErrorIs(t, c.notWritten(lost), lost)
+	require.NotErrorIs(t, c.notWritten(lost), &fault.Fault{Code: codeNotWritten})
 }
 
 func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
@@ -159,9 +159,9 @@ func TestStatusIsAnsweredFromTheRecord(t *testing.T) {
 	require.NotContains(t, e.all(), "slipway-node-")
 }
 
-// TestARecordIsKeptWithCommandsForItsDeployment: what a report tells people to
+// TestARecordIsWrittenWithCommandsForItsDeployment: what a report tells people to
 // type works on the deployment that it is about.
-func TestARecordIsKeptWithCommandsForItsDeployment(t *testing.T) {
+func TestARecordIsWrittenWithCommandsForItsDeployment(t *testing.T) {
 	c, e := conducted(t, map[string]any{"{exitCode}": 0, "{contents}": "{}"})
 	r := recorder{commands: c.commands, cluster: c.service, config: c.opts.Config, hint: func(s string) string { return s + " --name dev" }}
 	record := &report.Run{ID: "r1", Commands: []string{"slipway cluster"}}

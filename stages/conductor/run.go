@@ -22,12 +22,12 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 			return nil, err
 		}
 	}
-	r := &run{Conductor: c, workflow: w, hooks: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
+	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error
 	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
 		return nil, err
 	}
-	r.hooks.online = r.graph.online
+	r.executor.online = r.graph.online
 	err = r.carryOut(ctx)
 	if r.record == nil {
 		return nil, err
@@ -52,7 +52,7 @@ type run struct {
 	workflow Workflow
 	graph    *Graph
 	steps    *containerRunner
-	hooks    hookExecutor
+	executor hookExecutor      // of hooks
 	hooked   []string          // steps with hooks around them
 	logs     map[string]string // what hooks printed, by name in the run's directory
 	record   *report.Run       // nil: nothing was started
@@ -77,7 +77,7 @@ func (r *run) actions() map[pipeline.Key]func(context.Context) error {
 
 // wipe empties the node's volume; a node that runs in the background is stopped before.
 func (r *run) wipe(ctx context.Context) error {
-	if r.opts.Kept != "" {
+	if r.opts.Background != "" {
 		if err := r.service.End(ctx); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (r *run) recorder() recorder {
 func (r *run) carryOut(ctx context.Context) error {
 	nodes := r.graph.pipeline.Graph()
 	own := boundHooks(r.opts.Config.HooksOf(r.workflow.Name), nodes)
-	if err := r.hooks.check(ctx, own); err != nil {
+	if err := r.executor.check(ctx, own); err != nil {
 		return err
 	}
 	id := r.steps.requests.run
@@ -115,7 +115,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	r.steps.lease = lease
 	begun := r.begin(ctx, *record)
 	observe := oneAtATime(r.opts.Observe)
-	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.hooks.exec, observe: observe}
+	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe}
 	if r.opts.Begin != nil {
 		r.opts.Begin(nodes)
 	}
@@ -190,7 +190,7 @@ func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 	}
 }
 
-// here is the fault of a removal on an engine that has not the cluster.
+// here is the fault of a removal on an engine that does not have the cluster.
 func (c *Conductor) here(ctx context.Context) error {
 	if c.service == nil || c.opts.State.URL == "" {
 		return nil

@@ -22,7 +22,7 @@ type Site struct {
 	Addons       *providers.Addons   // what a fresh cluster lacks; nil: nothing
 }
 
-// requirer is a provider that asks something of the machine.
+// requirer is a provider with requirements of the machine.
 type requirer interface {
 	Requirements(d providers.Deployment) providers.Requirements
 }

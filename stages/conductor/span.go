@@ -16,7 +16,7 @@ import (
 const tracer = "github.com/slipway-sh/slipway/stages/conductor"
 
 // inSpan begins the span of a step, which is the step's row in Dagger's display:
-// what the step asks of the engine with the returned context belongs to it. The
+// calls of the engine with the returned context belong to it. The
 // span is emitted by whatever emits the span of ctx; without one, it is nothing.
 // It ends with the returned function.
 func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contract.Status, error)) {

@@ -21,7 +21,7 @@ type DeploymentStatus struct {
 	Apps       []report.App   `json:"apps"`     // as the last run saw them, or as they are now
 	Links      []report.Link  `json:"links,omitempty"`
 	Live       bool           `json:"live"` // Apps are as they are now
-	// Elsewhere tells that the cluster runs on another engine, where the state
+	// Elsewhere says that the cluster runs on another engine, where the state
 	// is in a bucket: Apps are then as the last run saw them.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }

@@ -16,14 +16,14 @@ type State struct {
 	// documents.
 	Credentials map[string]*dagger.Secret
 	// Key encrypts the deployment's secrets in the bucket. Nil: where the cluster is
-	// a service of Slipway one is made, and kept in the state volume.
+	// a service of Slipway one is generated, and stored in the state volume.
 	Key *dagger.Secret
 }
 
 // credentialsFile is where a container finds credentials that are a file.
 const credentialsFile = "/slipway/credentials.json"
 
-// filed tells whether a variable of credentials names a file that holds them.
+// filed reports whether a variable of credentials names a file that holds them.
 func filed(variable string) bool { return variable == "GOOGLE_APPLICATION_CREDENTIALS" }
 
 // access is what the deployment's containers get to reach its state.

@@ -56,5 +56,5 @@ func TestALookThatFailsTellsItsFault(t *testing.T) {
 
 	c, _ = stepRunner(t, map[string]any{"{contents}": "no JSON"})
 	_, err = c.verify(t.Context(), contract.Plan{})
-	require.ErrorContains(t, err, "decode the answer of [slipway verify")
+	require.ErrorContains(t, err, "decode the result of [slipway verify")
 }

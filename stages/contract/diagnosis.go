@@ -15,7 +15,7 @@ type DiagnosisInput struct {
 	// and of the apps; the more likely first. Empty: all.
 	Namespaces []string `json:"namespaces"`
 	// Health is the URL at which the cluster's node says how it is, for when the
-	// API does not answer; empty: there is none.
+	// API does not respond; empty: there is none.
 	Health string `json:"health,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type Diagnosis struct {
 	// Cause is one sentence: "app web: image docker.io/x:1 not found, pod web-0,
 	// since 14:02 UTC".
 	Cause string `json:"cause"`
-	// Known tells that Cause is about something that went wrong. Otherwise it is
+	// Known says that Cause is about something that went wrong. Otherwise it is
 	// about what may only be slow, or says that nothing was found.
 	Known    bool      `json:"known"`
 	At       time.Time `json:"at"`
@@ -61,7 +61,7 @@ type Finding struct {
 	Log []string `json:"log,omitempty"`
 }
 
-// Event is a warning of Kubernetes, told once however often it was given.
+// Event is a warning of Kubernetes, listed once however often it was given.
 type Event struct {
 	Object  string    `json:"object"` // "pod apps/web-0"
 	Reason  string    `json:"reason"`

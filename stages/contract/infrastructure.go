@@ -80,12 +80,12 @@ type StorageCheck struct {
 
 // LoadBalancerCheck is what infrastructure/loadbalancer verified by use.
 type LoadBalancerCheck struct {
-	Address string `json:"address"` // host:port that answered
+	Address string `json:"address"` // host:port that responded
 }
 
 // RemoveInput is what infrastructure/platform-remove takes away.
 type RemoveInput struct {
-	// SkipUnreachable ends the step with success when the API does not answer:
+	// SkipUnreachable ends the step with success when the API does not respond:
 	// for a cluster that is thrown away afterwards.
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
 }
@@ -99,16 +99,16 @@ type Removed struct {
 	// Stripped are the finalizers that did not go by themselves:
 	// "kind namespace/name: finalizer".
 	Stripped []string `json:"stripped"`
-	// Unreachable tells why nothing could be looked at; empty otherwise.
+	// Unreachable says why nothing could be looked at; empty otherwise.
 	Unreachable string `json:"unreachable,omitempty"`
 }
 
 // InventoryInput is what infrastructure/inventory looks for.
 type InventoryInput struct {
 	MustBeEmpty bool `json:"mustBeEmpty"` // fail when anything is left
-	// SkipUnreachable ends the step with success when the API does not answer.
+	// SkipUnreachable ends the step with success when the API does not respond.
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
-	// Gone says that the cluster was removed as a whole: it is not asked.
+	// Gone says that the cluster was removed as a whole: there is nothing to look at.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -125,7 +125,7 @@ type Inventory struct {
 	Unreachable            string   `json:"unreachable,omitempty"`
 }
 
-// Empty tells whether nothing is left.
+// Empty reports whether nothing is left.
 func (i Inventory) Empty() bool {
 	return len(i.Namespaces)+len(i.Applications)+len(i.PersistentVolumes)+len(i.PersistentVolumeClaims)+
 		len(i.LoadBalancers)+len(i.HelmReleases)+len(i.TerraformResources) == 0

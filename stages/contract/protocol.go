@@ -29,7 +29,7 @@ const (
 	// StateURLVariable is the URL of its bucket; empty where it is in StateDir.
 	StateURLVariable = "SLIPWAY_STATE_URL"
 	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
-	// is made and kept in StateDir.
+	// is generated and stored in StateDir.
 	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
 )
 
@@ -43,15 +43,15 @@ type Request struct {
 
 	Deployment string          `json:"deployment"`
 	Digests    journal.Digests `json:"digests"` // hex sha256 each; an earlier result counts for the same only
-	// Locked tells that the run holds the deployment's lock: the step fails when it
+	// Locked says that the run holds the deployment's lock: the step fails when it
 	// does not any more.
 	Locked bool `json:"locked,omitempty"`
-	// Cluster tells that the step reaches for the cluster.
+	// Cluster says that the step works on the cluster.
 	Cluster bool `json:"cluster,omitempty"`
 	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
 	// with CodeNotVerified.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
-	// Count asks for Result.Known.
+	// Count requests Result.Known.
 	Count bool `json:"count,omitempty"`
 }
 

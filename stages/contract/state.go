@@ -25,14 +25,14 @@ type RuntimeState struct {
 	Access         *Access         `json:"access,omitempty"`
 }
 
-// Kept is what `slipway state keep` writes into the deployment's state.
-type Kept struct {
+// RunFiles are what `slipway state keep` writes into the deployment's state.
+type RunFiles struct {
 	Run     string            `json:"run"`
 	Files   map[string]string `json:"files"`             // of the run's directory, by name
 	Runtime *RuntimeState     `json:"runtime,omitempty"` // for state.yaml; nil: left as it is
 }
 
-// Stored is what `slipway state show` tells: what the deployment's state knows.
+// Stored is what `slipway state show` prints: what the deployment's state knows.
 type Stored struct {
 	Record  *report.Run   `json:"record,omitempty"` // of the last run
 	Runtime *RuntimeState `json:"runtime,omitempty"`

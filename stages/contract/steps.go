@@ -68,7 +68,7 @@ func TerraformDestroyStep() Step[TerraformInput, TerraformDestroyed] {
 	return Step[TerraformInput, TerraformDestroyed]{Spec{Key: key(StageInfrastructure, "terraform-destroy"), Offline: true, Terraform: true}}
 }
 
-// ClusterStep waits until the cluster's API answers and its nodes are ready.
+// ClusterStep waits until the cluster's API responds and its nodes are ready.
 func ClusterStep() Step[ClusterInput, Cluster] {
 	return Step[ClusterInput, Cluster]{Spec{Key: key(StageInfrastructure, "cluster")}}
 }

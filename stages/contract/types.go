@@ -1,8 +1,8 @@
-// Package contract is what the conductor and the steps agree on: the protocol of a
-// step's container, and the inputs and outputs of the steps. They cross from the conductor to a step's
-// container and back as JSON, so every field has a tag and a zero value that
-// means "not there". No secret travels in them: secrets are Kubernetes Secrets
-// or files of the state store, named here by reference.
+// Package contract is what the conductor and the steps agree on: the declarations of
+// the steps, their inputs and outputs, and the protocol of a step's container. Inputs
+// and outputs cross as JSON, so every field has a tag and a zero value that means "not
+// there". No secret travels in them: secrets are Kubernetes Secrets or files of the
+// state store, named here by reference.
 package contract
 
 import "github.com/slipway-sh/slipway/pipeline/report"
@@ -33,25 +33,25 @@ type Backing struct {
 	Database     Database     `json:"database"`
 }
 
-// LoadBalancer tells how a Service of type LoadBalancer is reached.
+// LoadBalancer says how a Service of type LoadBalancer is reached.
 type LoadBalancer struct {
 	Kind string `json:"kind"` // "node" (the node's own address), "nodeport", "cloud"
 }
 
-// ObjectStore is where the platform keeps objects.
+// ObjectStore is where the platform stores objects.
 type ObjectStore struct {
 	Kind string `json:"kind"` // "none" or "s3", "azblob", …
 	URL  string `json:"url,omitempty"`
 }
 
-// Database is where the platform keeps rows.
+// Database is the database that the platform uses.
 type Database struct {
 	Kind string `json:"kind"` // "in-cluster" or "managed"
 	Host string `json:"host,omitempty"`
 	Port int    `json:"port,omitempty"` // TCP port
 }
 
-// Cluster is what the cluster step saw once the API answered.
+// Cluster is what the cluster step saw once the API responded.
 type Cluster struct {
 	Version string   `json:"version"` // of the API server, "v1.35.4"
 	Nodes   []string `json:"nodes"`   // names of the Ready nodes
@@ -90,7 +90,7 @@ type Publication struct {
 	Changed  bool   `json:"changed"`  // false: the branch held this tree already
 }
 
-// AppsInput asks the orchestrator to bring the apps to a revision.
+// AppsInput is what orchestrator/sync waits for.
 type AppsInput struct {
 	Repository string   `json:"repository"` // URL of the GitOps tree as Argo CD reaches it
 	Revision   string   `json:"revision"`
@@ -123,7 +123,7 @@ func (a Apps) Record() []report.App {
 	return out
 }
 
-// Access tells a user how to reach the platform.
+// Access says how users reach the platform.
 type Access struct {
 	URLs     []Link   `json:"urls"`
 	Commands []string `json:"commands"` // how to log in and look around

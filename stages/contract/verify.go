@@ -44,7 +44,7 @@ type Seen struct {
 	Result  Result          `json:"result"`
 }
 
-// For reports whether s is the result for what req asks.
+// For reports whether s is the result for req.
 func (s Seen) For(req Request) bool {
 	return s.Digests == req.Digests && bytes.Equal(s.Input, req.Input)
 }

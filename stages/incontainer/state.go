@@ -79,7 +79,7 @@ func (s *State) Keep(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("read what the run left: %w", err)
 	}
-	var left contract.Kept
+	var left contract.RunFiles
 	if err := json.Unmarshal(data, &left); err != nil {
 		return fmt.Errorf("decode what the run left: %w", err)
 	}

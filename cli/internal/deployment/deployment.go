@@ -116,7 +116,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 
 	opts := conductor.Options{Client: s.Client, Config: cfg, Provider: provider, Version: f.version, Stop: io.Stop, Hint: f.Hint}
 	if s.Joined != nil {
-		opts.Kept = s.Joined.Node
+		opts.Background = s.Joined.Node
 	}
 	end := watch(io.Err, &opts)
 	defer end()
