@@ -24,7 +24,7 @@ func newCluster(p *Program) *cobra.Command {
 		Use: "cluster", Short: "Runs the deployment's local cluster and publishes its ports, until interrupted or in the background",
 		Args: noArgs, RunE: run("stopping the cluster", o.run),
 	}
-	addDeployment(cmd, p, &o.deployment)
+	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	set := cmd.Flags()
 	set.BoolVarP(&o.background, "background", "b", false, "leave it running in the background")
 	set.BoolVar(&o.stop, "stop", false, "stop the one that runs, in the background or in another terminal")

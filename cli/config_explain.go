@@ -20,10 +20,9 @@ type configExplainOptions struct {
 }
 
 func newConfigExplain(p *Program) *cobra.Command {
-	o := configExplainOptions{source: source.Source{Registries: p.registries()}}
+	var o configExplainOptions
 	cmd := &cobra.Command{Use: "explain", Short: "Shows every value in effect and where it comes from", Args: noArgs, RunE: run("", o.run)}
-	addSource(cmd, cmd.Flags(), &o.source)
-	addOverrides(cmd, cmd.Flags(), &o.source)
+	addSource(cmd, p, &o.source, true)
 	o.release.AddFlags(cmd.Flags())
 	o.format.addFlag(cmd.Flags())
 	return cmd

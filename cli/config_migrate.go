@@ -26,9 +26,9 @@ type migrateOptions struct {
 }
 
 func newConfigMigrate(p *Program) *cobra.Command {
-	o := migrateOptions{source: source.Source{Registries: p.registries()}}
+	var o migrateOptions
 	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it", Args: noArgs, RunE: run("", o.run)}
-	addSource(cmd, cmd.Flags(), &o.source)
+	addSource(cmd, p, &o.source, false)
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
 	return cmd
 }

@@ -28,7 +28,7 @@ func newDestroy(p *Program) *cobra.Command {
 		Use: "destroy", Short: "Removes the platform and its cluster and looks whether anything is left",
 		Args: noArgs, RunE: run("", o.run),
 	}
-	addDeployment(cmd, p, &o.deployment)
+	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "it is no error that no deployment of that name was ever installed")
 	return cmd

@@ -29,10 +29,9 @@ deployment SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it
 type envOptions struct{ source source.Source }
 
 func newEnv(p *Program) *cobra.Command {
-	o := envOptions{source: source.Source{Registries: p.registries()}}
+	var o envOptions
 	cmd := &cobra.Command{Use: "env", Short: "Prints a configuration as variables for a shell, which evaluates them", Long: envLong, Args: noArgs, RunE: run("", o.run)}
-	addSource(cmd, cmd.Flags(), &o.source)
-	addOverrides(cmd, cmd.Flags(), &o.source)
+	addSource(cmd, p, &o.source, true)
 	return cmd
 }
 

@@ -8,34 +8,24 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 )
 
-// addDeployment declares the flags of a command on a deployment.
-func addDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags) {
-	cmd.Flags().SortFlags = false
-	f.AddFlags(cmd, cmd.Flags(), p.Version, p.registries())
-	completeSource(cmd)
-}
-
-// addPersistentDeployment declares them for the commands below cmd, too.
-func addPersistentDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags) {
-	cmd.PersistentFlags().SortFlags = false
-	f.AddFlags(cmd, cmd.PersistentFlags(), p.Version, p.registries())
-	completeSource(cmd)
-}
-
-// addSource declares the flags of a command that reads a configuration.
-func addSource(cmd *cobra.Command, set *pflag.FlagSet, s *source.Source) {
+// addDeployment declares the flags of a command on a deployment in set, which is one of
+// cmd's.
+func addDeployment(cmd *cobra.Command, set *pflag.FlagSet, p *Program, f *deployment.Flags) {
 	set.SortFlags = false
-	s.AddFlags(set)
+	f.AddFlags(cmd, set, p.Version, p.registries())
 	complete(cmd, "deployment", deploymentNames())
-}
-
-// addOverrides declares those that replace something in it.
-func addOverrides(cmd *cobra.Command, set *pflag.FlagSet, s *source.Source) {
-	s.AddOverrides(set)
 	complete(cmd, "name", deploymentNames())
 }
 
-func completeSource(cmd *cobra.Command) {
+// addSource declares the flags of a command that reads a configuration; with overrides
+// also those that replace something in it.
+func addSource(cmd *cobra.Command, p *Program, s *source.Source, overrides bool) {
+	s.Registries = p.registries()
+	cmd.Flags().SortFlags = false
+	s.AddFlags(cmd.Flags())
 	complete(cmd, "deployment", deploymentNames())
-	complete(cmd, "name", deploymentNames())
+	if overrides {
+		s.AddOverrides(cmd.Flags())
+		complete(cmd, "name", deploymentNames())
+	}
 }

@@ -92,7 +92,7 @@ func TestCommandsForTheSameDeployment(t *testing.T) {
 	} {
 		cmd, f := &cobra.Command{Use: "install"}, &deployment.Flags{}
 		p := program()
-		addDeployment(cmd, &p, f)
+		addDeployment(cmd, cmd.Flags(), &p, f)
 		tree(t).AddCommand(cmd)
 		require.NoError(t, cmd.ParseFlags(c.args))
 		_, err := f.Source.Read(silent(nil))

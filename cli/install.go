@@ -40,7 +40,7 @@ func newInstall(p *Program) *cobra.Command {
 }
 
 func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
-	addDeployment(cmd, p, &o.deployment)
+	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	set := cmd.Flags()
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")

@@ -27,7 +27,7 @@ func newReport(p *Program) *cobra.Command {
 		Use: "report", Short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs",
 		Args: noArgs, RunE: run("", o.write),
 	}
-	addDeployment(cmd, p, &o.deployment)
+	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "report", "directory to write: a new or an empty one, or that of an earlier report, which is replaced")
 	cmd.Flags().StringVar(&o.run, "run", "", "id of the run; the last one if not given")
 	complete(cmd, "run", runIDs(&o.deployment))

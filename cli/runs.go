@@ -30,7 +30,7 @@ func newRuns(p *Program) *cobra.Command {
 		Use: "show ID", Short: "Shows a run with every attempt at its steps",
 		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: run("", o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
 	}
-	addPersistentDeployment(cmd, p, &o.deployment)
+	addDeployment(cmd, cmd.PersistentFlags(), p, &o.deployment)
 	o.format.addFlag(cmd.PersistentFlags())
 	cmd.AddCommand(show)
 	return cmd

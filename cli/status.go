@@ -18,7 +18,7 @@ type statusOptions struct {
 func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: run("", o.run)}
-	addDeployment(cmd, p, &o.deployment)
+	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.live, "live", false, "look at the applications as they are now; starts the cluster where it does not run")
 	return cmd

@@ -23,9 +23,9 @@ type validateOptions struct {
 }
 
 func newValidate(p *Program) *cobra.Command {
-	o := validateOptions{source: source.Source{Registries: p.registries()}}
+	var o validateOptions
 	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration; starts nothing", Args: noArgs, RunE: run("", o.run)}
-	addSource(cmd, cmd.Flags(), &o.source)
+	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	return cmd
 }
