@@ -4,10 +4,12 @@ package conformance
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
 	"regexp"
 	"slices"
 	"testing"
+	"text/template"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,6 +68,23 @@ func Run(t *testing.T, s Suite) {
 			require.Equal(t, root.Vars, again.Vars, "the same deployment has the same variables")
 		})
 	}
+	t.Run("addons", func(t *testing.T) {
+		a, ok := s.Provider.(interface {
+			Addons() (providers.Addons, error)
+		})
+		if !ok {
+			t.Skip("the provider's cluster lacks nothing")
+		}
+		addons, err := a.Addons()
+		require.NoError(t, err)
+		require.NotEmpty(t, addons.Manifests)
+		image := func(name string) string { return "example.org/" + name }
+		for name, text := range addons.Manifests {
+			manifest, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"image": image}).Parse(text)
+			require.NoError(t, err)
+			require.NoError(t, manifest.Execute(io.Discard, addons.Values))
+		}
+	})
 	t.Run("requirements", func(t *testing.T) {
 		r, ok := s.Provider.(interface {
 			Requirements(d providers.Deployment) providers.Requirements

@@ -220,7 +220,7 @@ func TestTwoMachines(t *testing.T) {
 	t.Run("a machine that is killed is taken over", func(t *testing.T) {
 		require.NoError(t, os.Remove(goOn))
 		end := a.hold(t, s, third)
-		other := map[string]any{"common": input["common"], "vars": map[string]any{"wait": goOn, "again": "1"}}
+		other := map[string]any{"vars": map[string]any{"wait": goOn, "again": "1"}}
 		args, _ := a.request(t, third, "infrastructure/terraform", other, true)
 		args[2], args[3] = "--request", withDigest(t, args[3])
 		cmd, errs := a.command(t, args...)
