@@ -1,6 +1,6 @@
-// Package config is the user's file: its types, defaults, JSON schema, migrations
-// and validation. A loaded Config is complete and valid, and holds no secret:
-// where one is needed the file names where it comes from.
+// Package config is the user's configuration file: its types, defaults, JSON schema,
+// migrations and validation. A loaded Config is complete and valid. It contains no
+// secrets, only references to them.
 package config
 
 import (
@@ -19,14 +19,13 @@ import (
 	"github.com/slipway-sh/slipway/config/migrate"
 )
 
-// APIVersion is the version of the schema that this program writes; older ones are
-// migrated.
+// APIVersion is the current version of the schema; older files are migrated.
 const APIVersion = migrate.Current
 
-// Config is what a user asks for. Load makes it; its zero value is not valid.
+// Config is a configuration. Load returns it; its zero value is not valid.
 //
-// The tags of a field are its entry in the JSON schema. The value of one with
-// interpolate:"true" may refer to environment variables: see expand.
+// The tags of a field define its JSON schema. The value of a field with
+// interpolate:"true" may refer to environment variables.
 type Config struct {
 	APIVersion    string        `json:"apiVersion" jsonschema:"required,enum=slipway.sh/v1,example=slipway.sh/v1" jsonschema_description:"Version of this file's schema. Files of older versions are migrated: slipway config migrate."`
 	Provider      string        `json:"provider" jsonschema:"example=local" jsonschema_description:"Where the platform is installed. The section of the same name holds the provider's own settings."`
@@ -42,12 +41,12 @@ type Config struct {
 
 	sections map[string]json.RawMessage
 
-	doc      *document.Document // it was read from
-	flags    map[string]string  // that replaced what the file says, by path
-	expanded []string           // fields with values of environment variables
+	doc      *document.Document // the file
+	flags    map[string]string  // flags that override the file, by path
+	expanded []string           // fields that contain values of environment variables
 }
 
-// Global says what the deployment is.
+// Global describes the deployment.
 type Global struct {
 	Name   string `json:"name" jsonschema:"pattern=^[a-z]([a-z0-9-]{0\\,13}[a-z0-9])?$,example=staging" jsonschema_description:"Name of the deployment: 1 to 15 lower-case letters, digits and hyphens, starting with a letter."`
 	Domain string `json:"domain" interpolate:"true" jsonschema:"example=platform.example.com" jsonschema_description:"Parent domain: the platform's hosts are <app>.<domain>."`
@@ -81,20 +80,20 @@ type Proxy struct {
 	NoProxy string `json:"noProxy,omitempty" interpolate:"true" suggested:"NO_PROXY,no_proxy" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks that are reached directly, separated by commas."`
 }
 
-// Platform chooses a platform release and what of it is installed.
+// Platform selects a platform release and its components.
 type Platform struct {
 	Release    string               `json:"release" interpolate:"true" jsonschema:"example=./my-platform" jsonschema_description:"Version of the reference platform, or path of a platform release (with a slash in it)."`
 	Components map[string]Component `json:"components,omitempty" jsonschema_description:"Components to switch on or off or to configure, by name."`
 	Settings   json.RawMessage      `json:"settings,omitempty" example:"{\"theme\": \"dark\"}" jsonschema_description:"The platform release's own settings, which it describes itself."`
 }
 
-// Component is what the user says of a component of the platform.
+// Component configures a component of the platform.
 type Component struct {
 	Enabled *bool           `json:"enabled,omitempty" example:"false" jsonschema_description:"Whether the component is installed; as the release says when left out."`
 	Values  json.RawMessage `json:"values,omitempty" example:"{\"replicas\": 2}" jsonschema_description:"Values of the component's chart that replace those of the platform."`
 }
 
-// Advanced is what seldom needs another value.
+// Advanced contains settings that rarely need to be changed.
 type Advanced struct {
 	Timeouts Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
 	Registry string   `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
@@ -106,7 +105,7 @@ type Timeouts struct {
 	Step Duration `json:"step" jsonschema:"example=1h" jsonschema_description:"How long a step may take, 1s to 24h."`
 }
 
-// Choices are the components that the user switched on (true) or off (false).
+// Choices returns the components that the user switched on (true) or off (false).
 func (c *Config) Choices() map[string]bool {
 	out := make(map[string]bool, len(c.Platform.Components))
 	for name, choice := range c.Platform.Components {
@@ -117,7 +116,7 @@ func (c *Config) Choices() map[string]bool {
 	return out
 }
 
-// Overrides are the values that the user gives to the charts of components.
+// Overrides returns the user's values for the charts of components.
 func (c *Config) Overrides() map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for name, component := range c.Platform.Components {
@@ -128,12 +127,12 @@ func (c *Config) Overrides() map[string]json.RawMessage {
 	return out
 }
 
-// ReleaseIsPath tells whether the platform release is a path instead of a
-// version of the reference platform.
+// ReleaseIsPath reports whether the platform release is a path and not a version of the
+// reference platform.
 func (c *Config) ReleaseIsPath() bool { return strings.Contains(c.Platform.Release, "/") }
 
-// Section is what the file says under a provider's name, a JSON object that the
-// provider decodes itself (see Decode); {} when it says nothing.
+// Section returns the section of a provider, a JSON object that the provider decodes
+// itself (see Decode); {} if there is none.
 func (c *Config) Section(provider string) json.RawMessage {
 	if raw, ok := c.sections[provider]; ok {
 		return slices.Clone(raw)
@@ -141,11 +140,11 @@ func (c *Config) Section(provider string) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// Canonical is the config as JSON with every default written out, keys in fixed
+// Canonical returns the config as JSON with every default written out, keys in fixed
 // order and no insignificant space: equal configs have equal bytes. Load reads
 // it back to the same config.
 func (c *Config) Canonical() []byte {
-	type plain Config // without MarshalJSON
+	type plain Config // has no MarshalJSON
 	var out bytes.Buffer
 	write := func(v any) []byte {
 		b, err := json.Marshal(v)
@@ -162,17 +161,17 @@ func (c *Config) Canonical() []byte {
 	return escape(out.Bytes())
 }
 
-// MarshalJSON is Canonical. There is no UnmarshalJSON: Load reads configs.
+// MarshalJSON returns Canonical. There is no UnmarshalJSON: Load reads configs.
 func (c *Config) MarshalJSON() ([]byte, error) { return c.Canonical(), nil }
 
-// Digest is the sha256 of the canonical encoding, "sha256:<hex>".
+// Digest returns the sha256 of the canonical encoding, "sha256:<hex>".
 func (c *Config) Digest() string {
 	sum := sha256.Sum256(c.Canonical())
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// escape writes what YAML does not take literally, though JSON does, as \u
-// escapes. Such characters occur in JSON strings only.
+// escape replaces characters that JSON permits but YAML does not with \u escapes. They
+// only occur in JSON strings.
 func escape(b []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(b) {
@@ -192,7 +191,7 @@ func escape(b []byte) []byte {
 // Duration is a time.Duration that is written as "1m30s".
 type Duration time.Duration
 
-// String is d as time.Duration writes it, without zeros at its end: "5m", not
+// String returns d as time.Duration writes it, without zeros at its end: "5m", not
 // "5m0s".
 func (d Duration) String() string {
 	s := time.Duration(d).String()

@@ -11,10 +11,10 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// Origin tells where a value came from.
+// Origin is where a value came from.
 type Origin string
 
-// The origins besides "line N", of the file.
+// The origins besides "line N" of the file.
 const (
 	FromDefault = "default"
 	FromFlag    = "flag"
@@ -27,8 +27,8 @@ type Setting struct {
 	Origin Origin `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name", "profile 50", …
 }
 
-// Explain are all effective values of a config that Load made, sorted by path, each
-// with where it came from.
+// Explain returns all effective values of a loaded config with their origins, sorted by
+// path.
 func (c *Config) Explain() ([]Setting, error) {
 	dec := json.NewDecoder(bytes.NewReader(c.Canonical()))
 	dec.UseNumber()
@@ -54,7 +54,7 @@ func (c *Config) Explain() ([]Setting, error) {
 	return out, nil
 }
 
-// origin is where the value at path came from.
+// origin returns where the value at path came from.
 func (c *Config) origin(path string) Origin {
 	if flag, ok := c.flags[path]; ok {
 		return Origin(FromFlag + " " + flag)
@@ -69,7 +69,7 @@ func (c *Config) origin(path string) Origin {
 	return FromDefault
 }
 
-// lines is the line of the file in which the value at path stands.
+// lines returns the line of the value at path in the file.
 func (c *Config) lines(path string) (int, bool) {
 	if c.doc == nil || !c.doc.Has(path) {
 		return 0, false
@@ -77,7 +77,7 @@ func (c *Config) lines(path string) (int, bool) {
 	return c.doc.Line(path), true
 }
 
-// walk calls leaf with every value that is not a mapping with something in it.
+// walk calls leaf for every value that is not a non-empty mapping.
 func walk(path string, v any, leaf func(path string, value any)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -106,7 +106,7 @@ func isMapping(v any) bool {
 	return ok
 }
 
-// shown is a value on one line.
+// shown formats a value on one line.
 func shown(v any) string {
 	text, ok := v.(string)
 	if !ok {

@@ -21,10 +21,10 @@ const (
 	Configure = "configure" // has no steps, and only the hooks that name it
 )
 
-// Workflows are the names of the workflows that run hooks.
+// Workflows returns the names of the workflows that run hooks.
 func Workflows() []string { return append(stepped(), Configure) }
 
-// stepped are the workflows that have steps: those of a hook that names none.
+// stepped returns the workflows that have steps: those of a hook that names none.
 func stepped() []string { return []string{Install, Destroy} }
 
 // Places of a hook besides "stage/name", one step.
@@ -33,7 +33,7 @@ const (
 	WholeWorkflow = "workflow"
 )
 
-// reservedEnv begins the names of the variables that hooks get from Slipway.
+// reservedEnv is the prefix of the variables that Slipway sets for hooks.
 const reservedEnv = "SLIPWAY_"
 
 // Hook is a command of the user's that runs before or after a step, each step or
@@ -53,10 +53,10 @@ type Hook struct {
 	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS tells."`
 }
 
-// SetDefaults gives the hook the defaults of a file that leaves everything out.
+// SetDefaults sets the defaults of the hook.
 func (h *Hook) SetDefaults() { h.Timeout = Duration(5 * time.Minute) }
 
-// Place is what the hook is bound to, "stage/name", EveryStep or WholeWorkflow,
+// Place returns what the hook is bound to, "stage/name", EveryStep or WholeWorkflow,
 // and whether it runs before that.
 func (h *Hook) Place() (at string, before bool) {
 	if h.Before != "" {
@@ -65,7 +65,7 @@ func (h *Hook) Place() (at string, before bool) {
 	return h.After, false
 }
 
-// Command is what the hook runs: command and arguments.
+// Command returns what the hook runs: command and arguments.
 func (h *Hook) Command() []string {
 	if h.Script != "" {
 		return []string{"sh", "-eu", "-c", h.Script}
@@ -73,7 +73,7 @@ func (h *Hook) Command() []string {
 	return slices.Clone(h.Run)
 }
 
-// HooksOf are the hooks of a workflow in the order of the file. Those on a step
+// HooksOf returns the hooks of a workflow in the order of the file. Those on a step
 // that the workflow does not have are among them.
 func (c *Config) HooksOf(workflow string) []Hook {
 	var out []Hook
@@ -85,7 +85,7 @@ func (c *Config) HooksOf(workflow string) []Hook {
 	return out
 }
 
-// workflows are those that run the hook.
+// workflows returns those that run the hook.
 func (h *Hook) workflows() []string {
 	if len(h.Workflows) == 0 {
 		return stepped()
@@ -93,10 +93,10 @@ func (h *Hook) workflows() []string {
 	return h.Workflows
 }
 
-// placeWant says what a hook can be bound to where the steps are not known.
+// placeWant describes what a hook can be bound to if the steps are not known.
 const placeWant = `a step (stage/name), "*" for each step, or workflow`
 
-// imageName is an image without its digest.
+// imageName matches an image without its digest.
 const imageName = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?`
 
 var (
@@ -115,7 +115,7 @@ func (c *Config) hookProblems(steps map[string][]string) []Problem {
 	for i := range c.Hooks {
 		h := &c.Hooks[i]
 		if reflect.ValueOf(h).Elem().IsZero() {
-			continue // the item could not be decoded, which is reported
+			continue // the item could not be decoded, which has been reported
 		}
 		field := fmt.Sprintf("hooks[%d]", i)
 		match(l, field+".name", h.Name, hookRE, "1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
@@ -189,7 +189,7 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 	}
 }
 
-// allowedPlaces names all that a hook of these workflows can be bound to.
+// allowedPlaces lists what a hook of these workflows can be bound to.
 func allowedPlaces(workflows []string, steps map[string][]string) string {
 	text := `workflow, "*" for each step, or a step`
 	for i, w := range workflows {
@@ -228,8 +228,8 @@ func (h *Hook) commandProblems(l *document.List, field string) {
 	}
 }
 
-// envProblems checks the variables. It shows no value: people mistake secrets
-// for references.
+// envProblems checks the variables. It shows no values, as users may have put a secret in
+// place of a reference.
 func (h *Hook) envProblems(l *document.List, field string) {
 	name := func(field, key string) {
 		switch {

@@ -33,8 +33,7 @@ type Problem = document.Problem
 // Invalid is every problem of a config, in the order of its lines.
 type Invalid = document.Invalid
 
-// Newer says that a config was written for a schema that this program does not
-// know.
+// Newer reports that a config was written for a schema that this program does not know.
 type Newer struct {
 	Version string   // of the file
 	Known   []string // versions that are known, oldest first
@@ -57,28 +56,28 @@ type Options struct {
 	// Env looks up an environment variable that a value refers to. Nil: values are
 	// taken as they are.
 	Env func(name string) (string, bool)
-	// Migrated is told what a migration changed; it may be nil.
+	// Migrated is called with what a migration changed; it may be nil.
 	Migrated func([]migrate.Change)
-	// Stores are the kinds of buckets that can keep state, by the scheme of their
-	// URLs, each with the variables that may hold credentials for it; Store says
-	// what is wrong with such a URL. Nil: anything goes.
+	// Stores are the kinds of buckets that can store state, by the scheme of their
+	// URLs, each with the variables that may hold credentials for it. Store validates
+	// such a URL. Nil: everything is valid.
 	Stores map[string][]string
 	Store  func(url string) error
 	// Providers are the names of the providers that can be chosen; any when empty.
 	Providers []string
-	// DefaultProvider is the one of a file that names none.
+	// DefaultProvider is the provider of a file that names none.
 	DefaultProvider string
 	// Section validates the section of the chosen provider. The fields of the
 	// problems that it returns are relative to the section; Load completes them
 	// with lines. Nil: every section is valid.
 	Section func(provider string, section json.RawMessage) []Problem
-	// Steps are the names, "stage/name", of the steps of each workflow with the
-	// chosen provider, whose section is valid. It is asked when there are hooks.
+	// Steps returns the steps, "stage/name", of each workflow with the chosen
+	// provider, whose section is valid. It is only called if there are hooks.
 	// Nil: hooks may name any step.
 	Steps func(provider string, section json.RawMessage) (map[string][]string, error)
 }
 
-// Default is the config of an empty file, without a provider.
+// Default returns the config of an empty file, without a provider.
 func Default() *Config {
 	return &Config{
 		APIVersion: APIVersion,
@@ -89,7 +88,7 @@ func Default() *Config {
 	}
 }
 
-// complete fills in what follows from the rest.
+// complete fills in defaults that depend on other fields.
 func (c *Config) complete() {
 	if c.Global.Admin.Email == "" {
 		c.Global.Admin.Email = "admin@" + c.Global.Domain
@@ -150,12 +149,12 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if len(problems) == 0 {
 		return c, nil
 	}
-	return nil, invalid(file, doc.Merge(c.told(problems, opts.Env != nil)...))
+	return nil, invalid(file, doc.Merge(c.clarify(problems, opts.Env != nil)...))
 }
 
-// told are the problems as a user is told them who has an older file in mind, or
-// variables. The value of a variable is not shown: it may be a secret.
-func (c *Config) told(problems []Problem, variables bool) []Problem {
+// clarify adds hints about renamed fields and variables to the problems. It removes
+// values of variables, which may be secrets.
+func (c *Config) clarify(problems []Problem, variables bool) []Problem {
 	for i := range problems {
 		p := &problems[i]
 		if to := migrate.Now(p.Field); to != "" && p.Got == document.Unknown {
@@ -176,8 +175,8 @@ func (c *Config) told(problems []Problem, variables bool) []Problem {
 	return problems
 }
 
-// migrated brings a document to the current version. problems are those that it
-// has as it is; they are returned as they are after that.
+// migrated migrates a document to the current version. problems are those of the document
+// before; the returned ones are those after the migration.
 func migrated(doc *document.Document, problems []Problem, file string) ([]migrate.Change, []Problem, error) {
 	if doc.Root() == nil || len(doc.Root().Content) == 0 {
 		return nil, problems, nil
@@ -199,11 +198,11 @@ func migrated(doc *document.Document, problems []Problem, file string) ([]migrat
 	return changes, problems, nil
 }
 
-// versionNameRE is the name of a version of the schema, which need not be known.
+// versionNameRE matches the name of any version of the schema, known or not.
 var versionNameRE = regexp.MustCompile(`^slipway\.sh/v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// version is what a document says that it was written for, a version that need not
-// be known, or what is wrong with what it says.
+// version returns the version of the schema that a document was written for, known or
+// not, or the problem with it.
 func version(doc *document.Document) (string, *Problem) {
 	text := doc.Text("apiVersion")
 	switch {
@@ -225,9 +224,9 @@ func version(doc *document.Document) (string, *Problem) {
 	return text, nil
 }
 
-// Migrate brings a file to the current version and returns it as it is then, with
-// what was changed: nothing for one that is current. Comments stay. A file that is
-// no YAML, or of a version that this program does not know, or of none, is a fault.
+// Migrate migrates a file to the current version, preserving comments, and returns it
+// together with the changes: none if it is current. It returns a fault if the file is not
+// YAML, or has no version or one that this program does not know.
 func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
 	doc, problems := document.Parse(data)
 	if doc == nil {
@@ -246,7 +245,7 @@ func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
 	return out, changes, err
 }
 
-// sectionProblems has the chosen provider validate its section.
+// sectionProblems lets the chosen provider validate its section.
 func (c *Config) sectionProblems(opts Options, providers []string) []Problem {
 	_, decoded := c.sections[c.Provider]
 	if opts.Section == nil || !slices.Contains(providers, c.Provider) || !decoded && !c.doc.Empty(c.Provider) {
@@ -290,7 +289,7 @@ func invalid(file string, problems []Problem) error {
 	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read " + file, Fix: fix, Err: &Invalid{Problems: problems}}
 }
 
-// Problems are the problems that err reports; nil when it reports none.
+// Problems returns the problems that err reports; nil when it reports none.
 func Problems(err error) []Problem {
 	if e, ok := errors.AsType[*Invalid](err); ok {
 		return e.Problems

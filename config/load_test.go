@@ -367,7 +367,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// certificate is a self-signed certificate in PEM.
+// certificate returns a self-signed certificate in PEM.
 func certificate(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

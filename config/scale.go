@@ -2,8 +2,8 @@ package config
 
 import "strconv"
 
-// Profile is what a scale means: what a provider has to offer, and what the charts
-// of the reference platform make of it, which are tested against it.
+// Profile is what a scale stands for: the resources that a provider must offer, and the
+// sizes that the charts of the reference platform use.
 type Profile struct {
 	Scale int // 50, 100, …
 
@@ -18,9 +18,9 @@ type Profile struct {
 	GitGiB      int // volume of the git server
 }
 
-// Profiles are the scale profiles, smallest first. The reference platform at scale
-// 50 takes 3 GiB of memory and 6 GiB of disk, images included; the others are that
-// and what their charts request and their volumes hold.
+// Profiles returns the scale profiles, smallest first. At scale 50 the reference platform
+// uses 3 GiB of memory and 6 GiB of disk, including images. The others add what their
+// charts request and the sizes of their volumes.
 func Profiles() []Profile {
 	return []Profile{
 		{Scale: 50, CPUs: 2, MemoryGiB: 4, DiskGiB: 10, Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
@@ -30,7 +30,7 @@ func Profiles() []Profile {
 	}
 }
 
-// ProfileOf is the profile of a scale; the zero one if there is none.
+// ProfileOf returns the profile of a scale, or the zero Profile if there is none.
 func ProfileOf(scale int) Profile {
 	for _, p := range Profiles() {
 		if p.Scale == scale {
@@ -40,8 +40,8 @@ func ProfileOf(scale int) Profile {
 	return Profile{}
 }
 
-// Profile is what the config's scale means.
+// Profile returns the profile of the config's scale.
 func (c *Config) Profile() Profile { return ProfileOf(c.Global.Scale) }
 
-// Name is the profile's name in charts: its scale as text.
+// Name returns the profile's name in charts: its scale as text.
 func (p Profile) Name() string { return strconv.Itoa(p.Scale) }

@@ -10,17 +10,17 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// SchemaID is the address that names the schema of this version.
+// SchemaID identifies the schema of this version.
 const SchemaID = "https://slipway.sh/schema/config-v1.json"
 
 // Section describes the section of a provider.
 type Section struct {
 	Name     string
 	Settings any // a struct with the defaults in it and the JSON schema in its tags
-	// Summary says in a few words what the provider is, for who chooses one.
+	// Summary describes the provider in a few words, for choosing one.
 	Summary string
-	// Private says that nobody else reaches the platform, so that the default domain
-	// will do.
+	// Private means that only the user reaches the platform, so that the default
+	// domain will do.
 	Private bool
 }
 
@@ -30,7 +30,7 @@ const (
 	PrivateExtension = "x-private" // Section.Private
 )
 
-// Schema is the JSON schema of the user's file, for editors. The first of sections is
+// Schema returns the JSON schema of the user's file, for editors. The first of sections is
 // the default provider's. Load checks more than a schema can say.
 func Schema(sections []Section) ([]byte, error) {
 	b, err := json.MarshalIndent(Describe(sections), "", "  ")
@@ -40,7 +40,7 @@ func Schema(sections []Section) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Describe is what Schema encodes.
+// Describe returns the schema that Schema encodes.
 func Describe(sections []Section) *jsonschema.Schema {
 	c := Default()
 	if len(sections) > 0 {
@@ -67,8 +67,8 @@ func Describe(sections []Section) *jsonschema.Schema {
 	return s
 }
 
-// reflected is the schema of a struct, in which every field that is not required has
-// the default that the struct holds.
+// reflected returns the schema of a struct. The default of every optional field is its
+// value in v.
 func reflected(v any, complete func(*jsonschema.Schema)) *jsonschema.Schema {
 	r := jsonschema.Reflector{
 		DoNotReference:             true,
@@ -87,7 +87,7 @@ func reflected(v any, complete func(*jsonschema.Schema)) *jsonschema.Schema {
 	return s
 }
 
-// mapped is the schema of the types that have one of their own.
+// mapped returns the schema of types that the reflector does not handle.
 func mapped(t reflect.Type) *jsonschema.Schema {
 	if t == reflect.TypeFor[json.RawMessage]() {
 		return &jsonschema.Schema{Type: "object"}
@@ -95,8 +95,8 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// defaults enters the values of a struct into its schema. What a mapping or a list
-// holds has no default of its own.
+// defaults adds the values of a struct to its schema as defaults. Items of mappings and
+// lists have no defaults.
 func defaults(s *jsonschema.Schema, v reflect.Value) {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -145,19 +145,20 @@ func extra(s *jsonschema.Schema, name string, value any) {
 	s.Extras[name] = value
 }
 
-// examples are those of a tag, JSON, for what the reflector has no examples of.
+// examples returns the example in a tag, which is JSON, for types that the reflector does
+// not support examples of.
 func examples(tag string) []any {
 	var v any
 	if tag == "" {
 		return nil
 	}
-	if err := json.Unmarshal([]byte(tag), &v); err != nil { // a mistake in a type of ours
+	if err := json.Unmarshal([]byte(tag), &v); err != nil { // a mistake in one of our types
 		panic(fmt.Sprintf("config: example %s: %v", tag, err))
 	}
 	return []any{v}
 }
 
-// zero is an element of a list or a mapping that says nothing.
+// zero returns an element of a list or mapping in which nothing is set.
 func zero(t reflect.Type) reflect.Value {
 	v := reflect.New(t)
 	if s, ok := v.Interface().(interface{ SetDefaults() }); ok {
@@ -166,8 +167,7 @@ func zero(t reflect.Type) reflect.Value {
 	return v.Elem()
 }
 
-// value is a default as JSON has it: of a field that may be left out, what it is
-// then.
+// value returns a default for JSON: the value that a field has if it is left out.
 func value(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer:

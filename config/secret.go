@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// SecretRef tells where a secret is, and is not one itself: "kind:rest". The empty
-// SecretRef names none. Its kinds are those of Dagger's secret providers.
+// SecretRef is a reference to a secret, "kind:rest", never the secret itself. The empty
+// SecretRef refers to none. Its kinds are those of Dagger's secret providers.
 type SecretRef string
 
 // The kinds of references.
@@ -15,16 +15,16 @@ const (
 	SecretOp    = "op"    // op:VAULT/ITEM/FIELD, of 1Password
 )
 
-// RefForms is how a reference is written, for messages.
+// RefForms lists the forms of references, for messages.
 const RefForms = "env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD"
 
-// Split is the kind of place and the name, path or command there.
+// Split returns the kind of place and the name, path or command there.
 func (r SecretRef) Split() (kind, name string) {
 	kind, name, _ = strings.Cut(string(r), ":")
 	return kind, name
 }
 
-// URI is the reference as Dagger writes it, such as "env://NAME"; empty for the
+// URI returns the reference as Dagger writes it, such as "env://NAME"; empty for the
 // empty reference.
 func (r SecretRef) URI() string {
 	if r == "" {
@@ -34,10 +34,10 @@ func (r SecretRef) URI() string {
 	return kind + "://" + name
 }
 
-// Wanted is what is expected where something else than text is.
+// Wanted describes the expected value if something other than text was given.
 func (r SecretRef) Wanted() string {
 	return "where the secret is: " + RefForms + "; the secret itself does not belong in this file"
 }
 
-// Valid tells whether r is written as a reference is.
+// Valid reports whether r is a well-formed reference.
 func (r SecretRef) Valid() bool { return refRE.MatchString(string(r)) }

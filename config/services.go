@@ -8,11 +8,11 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// The ways in which mail is sent.
+// How the connection to a mail server is encrypted.
 const (
-	StartTLS = "starttls" // the connection is encrypted once it is there
-	Implicit = "implicit" // it is from its beginning
-	Plain    = "none"     // it is not
+	StartTLS = "starttls" // after it has been established
+	Implicit = "implicit" // from the beginning
+	Plain    = "none"     // not at all
 )
 
 // SMTP is a mail server.
@@ -33,10 +33,10 @@ type Observability struct {
 	CA       string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates to trust for the endpoint, PEM; those of public CAs when left out."`
 }
 
-// SetDefaults gives a mail server its port. That of none is taken away again.
+// SetDefaults sets the default port. If there is no mail server, complete removes it.
 func (s *SMTP) SetDefaults() { s.Port = 587 }
 
-// complete fills in what a mail server has by default.
+// complete fills in defaults that depend on whether there is a mail server.
 func (s *SMTP) complete() {
 	if s.Host == "" {
 		if s.Port == 587 {
@@ -100,13 +100,13 @@ func (o *Observability) problems(l *document.List) {
 	login(l, "observability", o.Username, o.Password)
 }
 
-// isPort tells whether the port of a URL, if it has one, is one.
+// isPort reports whether the port of a URL is empty or in range.
 func isPort(text string) bool {
 	n, err := strconv.Atoi(text)
 	return text == "" || err == nil && n > 0 && n < 1<<16
 }
 
-// shownOr is a value that is shown, or that there is none.
+// shownOr quotes a value, or returns "nothing" if it is empty.
 func shownOr(value string) string {
 	if value == "" {
 		return "nothing"
@@ -126,7 +126,7 @@ func login(l *document.List, section, user string, password SecretRef) {
 	}
 }
 
-// refWant is what to give in place of a secret that is no reference.
+// refWant describes what is expected in place of a value that is not a reference.
 func refWant(what string) string {
 	return fmt.Sprintf("where the %s is: %s; the %s itself does not belong in this file", what, RefForms, what)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// State says where the deployment's state is: on the engine, in a volume of its
-// own, which is the zero value, or in a bucket.
+// State is where the deployment's state is stored: in a volume of its own on the engine,
+// which is the zero value, or in a bucket.
 type State struct {
 	URL         string               `json:"url,omitempty" interpolate:"true" jsonschema:"example=s3://bucket?region=eu-central-1" jsonschema_description:"Bucket that keeps journal, lock, records of the runs and Terraform state, below the deployment's name: s3://bucket?region=…, azblob://container?storage_account=… or gs://bucket. The engine's volume when left out."`
 	Key         SecretRef            `json:"key,omitempty" jsonschema:"example=file:~/slipway.age" jsonschema_description:"Where the age identity is that encrypts the deployment's secrets in the bucket. Never the key itself. One is made, and stays on the engine, for a local deployment without."`
@@ -30,7 +30,7 @@ func (s *State) problems(l *document.List, opts Options) {
 			if f, ok := errors.AsType[*fault.Fault](err); ok && f.Err != nil {
 				why = f.Err.Error()
 			}
-			// The URL may hold what does not belong into it: it is not shown.
+			// The URL is not shown, as it may contain credentials.
 			l.Add("state.url", "something else", fmt.Sprintf("a bucket's URL, %s://bucket (%s); or none, for the engine's volume",
 				strings.Join(kinds, "://, "), why))
 		}

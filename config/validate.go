@@ -36,7 +36,7 @@ var (
 	registryRE  = regexp.MustCompile(registryPattern)
 )
 
-// IsName tells whether a deployment can be called name.
+// IsName reports whether name is a valid name for a deployment.
 func IsName(name string) bool { return nameRE.MatchString(name) }
 
 // maxDomain leaves room for an app's name before the domain.
@@ -119,8 +119,8 @@ func (t *TLS) problems(l *document.List) {
 	}
 }
 
-// certificates checks that text is PEM certificates, and says what it is if not.
-// It never shows the text.
+// certificates reports whether text consists of PEM certificates, and if not, describes
+// what it is without showing it.
 func certificates(text string) (got string, ok bool) {
 	rest := []byte(text)
 	if strings.TrimSpace(text) == "" {
@@ -192,7 +192,7 @@ func (p *Platform) problems(l *document.List) {
 	}
 }
 
-// isObject tells whether raw is a JSON object.
+// isObject reports whether raw is a JSON object.
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
 // kindOf names what raw is that is no JSON object.

@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// Variable is the name of the environment variable for the field at path: its words
+// Variable returns the name of the environment variable for the field at path: its words
 // in upper case with underscores between them, so that aws.vpcId is
 // SLIPWAY_CONFIG_AWS_VPC_ID.
 func Variable(path string) string {

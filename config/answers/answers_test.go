@@ -29,7 +29,7 @@ func draft(t *testing.T, s *answers.Schema, text string) *answers.Draft {
 	return d
 }
 
-// file is what the draft makes, without the line for editors.
+// file returns what the draft makes, without the line for editors.
 func file(t *testing.T, d *answers.Draft) string {
 	t.Helper()
 	text, err := d.Bytes()

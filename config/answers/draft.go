@@ -94,14 +94,14 @@ func block(n *yaml.Node) {
 	}
 }
 
-// literal is text in which nothing is a reference to a variable.
+// literal returns text in which nothing is a reference to a variable.
 func literal(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "$$", "$$$$"), "${", "$${")
 }
 
 func (d *Draft) root() *yaml.Node { return d.whole.Content[0] }
 
-// comments are those before the first field.
+// comments returns those before the first field.
 func (d *Draft) comments() string {
 	root := d.root()
 	out := d.whole.HeadComment + root.HeadComment
@@ -111,7 +111,7 @@ func (d *Draft) comments() string {
 	return out
 }
 
-// Clone is a draft of its own.
+// Clone returns a draft of its own.
 func (d *Draft) Clone() *Draft {
 	return &Draft{schema: d.schema, whole: clone(d.whole)}
 }
@@ -125,7 +125,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// Only is a draft of its own with these sections only.
+// Only returns a draft of its own with these sections only.
 func (d *Draft) Only(sections ...string) *Draft {
 	c := d.Clone()
 	root := c.root()
@@ -139,7 +139,7 @@ func (d *Draft) Only(sections ...string) *Draft {
 	return c
 }
 
-// Bytes is the file.
+// Bytes returns the file.
 func (d *Draft) Bytes() ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -153,7 +153,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// at is what the draft says in a field; nil if nothing.
+// at returns what the draft says in a field; nil if nothing.
 func (d *Draft) at(path string) *yaml.Node {
 	n := d.root()
 	for name := range strings.SplitSeq(path, ".") {
@@ -167,7 +167,7 @@ func (d *Draft) at(path string) *yaml.Node {
 	return n
 }
 
-// child is the value of a field of a mapping; nil if there is none.
+// child returns the value of a field of a mapping; nil if there is none.
 func child(n *yaml.Node, name string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -180,10 +180,10 @@ func child(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// Has tells whether the draft says something in a field or a section.
+// Has reports whether the draft says something in a field or a section.
 func (d *Draft) Has(path string) bool { return d.at(path) != nil }
 
-// Get is what the draft says in a field, as an answer is written; empty if nothing.
+// Get returns what the draft says in a field, as an answer is written; empty if nothing.
 func (d *Draft) Get(path string) string {
 	n := d.at(path)
 	if n == nil {
@@ -192,7 +192,7 @@ func (d *Draft) Get(path string) string {
 	return written(value(n))
 }
 
-// value is a node as the types of encoding/json.
+// value returns a node as the types of encoding/json.
 func value(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -211,7 +211,7 @@ func value(n *yaml.Node) any {
 	return n.Value
 }
 
-// line tells whether what the draft says in a field can be said in one line, in which
+// line reports whether what the draft says in a field can be said in one line, in which
 // commas separate what a list or a mapping holds.
 func (d *Draft) line(path string) bool {
 	n := d.at(path)

@@ -49,7 +49,7 @@ type Field struct {
 	interpolate bool   // ${NAME} in it is an environment variable
 }
 
-// Variable is the environment variable that answers for the field.
+// Variable returns the environment variable that answers for the field.
 func (f Field) Variable() string { return config.Variable(f.Path) }
 
 // Schema knows the fields of a configuration.
@@ -69,7 +69,7 @@ func NewSchema(s *jsonschema.Schema, settings []byte) *Schema {
 	return &Schema{s}
 }
 
-// order are the fields of a mapping in the order of its schema.
+// order returns the fields of a mapping in the order of its schema.
 func order(s *jsonschema.Schema) []string {
 	var out []string
 	if s != nil && s.Properties != nil {
@@ -80,7 +80,7 @@ func order(s *jsonschema.Schema) []string {
 	return out
 }
 
-// Help is what the schema says about a field or a section; empty for an unknown one.
+// Help returns what the schema says about a field or a section; empty for an unknown one.
 func (s *Schema) Help(path string) string {
 	if at, _, _ := s.find(path); at != nil {
 		return at.Description
@@ -88,7 +88,7 @@ func (s *Schema) Help(path string) string {
 	return ""
 }
 
-// extension is the value of an extension of a section's schema; nil when it has none.
+// extension returns the value of an extension of a section's schema; nil when it has none.
 func (s *Schema) extension(section, name string) any {
 	if at, _, _ := s.find(section); at != nil {
 		return at.Extras[name]
@@ -96,10 +96,10 @@ func (s *Schema) extension(section, name string) any {
 	return nil
 }
 
-// DefaultProvider is the provider of a configuration that names none.
+// DefaultProvider returns the provider of a configuration that names none.
 func (s *Schema) DefaultProvider() string { return s.question("provider").Default }
 
-// find is the schema at a path, and whether its mapping requires it. The problem of
+// find returns the schema at a path, and whether its mapping requires it. The problem of
 // an unknown one names the nearest.
 func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong *config.Problem) {
 	at = s.root
@@ -128,7 +128,7 @@ func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong 
 	return at, required, nil
 }
 
-// anything tells whether a mapping takes names that its schema does not list.
+// anything reports whether a mapping takes names that its schema does not list.
 func anything(additional *jsonschema.Schema) bool {
 	if additional == nil {
 		return false
@@ -137,7 +137,7 @@ func anything(additional *jsonschema.Schema) bool {
 	return err == nil && string(text) != "false"
 }
 
-// Field is the field of that path. One that does not exist, or is a section, is a
+// Field returns the field of that path. One that does not exist, or is a section, is a
 // problem.
 func (s *Schema) Field(path string) (Field, *config.Problem) {
 	at, required, wrong := s.find(path)
@@ -168,7 +168,7 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	return f, nil
 }
 
-// optional is the outermost mapping of the platform's settings around a field that may
+// optional returns the outermost mapping of the platform's settings around a field that may
 // be left out; empty if there is none.
 func (s *Schema) optional(path string) string {
 	const settings = "platform.settings."
@@ -207,7 +207,7 @@ func typeOf(s *jsonschema.Schema) Type {
 	return Other
 }
 
-// written is a value of the schema as an answer is written.
+// written returns a value of the schema as an answer is written.
 func written(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -231,7 +231,7 @@ func written(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Fields are all fields below a section, or all there are for "", in the order of the
+// Fields returns all fields below a section, or all there are for "", in the order of the
 // schema. Those of mappings with names of the user's are not among them.
 func (s *Schema) Fields(section string) []Field {
 	at, _, wrong := s.root, false, (*config.Problem)(nil)
@@ -254,7 +254,7 @@ func (s *Schema) Fields(section string) []Field {
 	return out
 }
 
-// paths are those of all fields and sections below one.
+// paths returns those of all fields and sections below one.
 func (s *Schema) paths(section string, at *jsonschema.Schema) []string {
 	var out []string
 	for _, name := range order(at) {

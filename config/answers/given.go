@@ -57,7 +57,7 @@ func (f Field) content(answer string) (string, *config.Problem) {
 // maxFile is the largest file that is an answer, in bytes: what a configuration holds.
 const maxFile = 1 << 20
 
-// read is what a file holds.
+// read returns what a file holds.
 func (f Field) read(file string) (string, *config.Problem) {
 	text, err := os.ReadFile(file)
 	if err == nil && len(text) > maxFile {
@@ -69,7 +69,7 @@ func (f Field) read(file string) (string, *config.Problem) {
 	return string(text), nil
 }
 
-// Environment is what variables answer for fields, and the names of variables that
+// Environment returns what variables answer for fields, and the names of variables that
 // look as if they did. components are those of the platform.
 func (s *Schema) Environment(environ, components []string) (out []Given, unknown []string) {
 	fields := map[string]Field{}
@@ -102,7 +102,7 @@ func (s *Schema) Environment(environ, components []string) (out []Given, unknown
 	return out, unknown
 }
 
-// Usual is what variables of other programs, such as AWS_REGION, suggest for the
+// Usual returns what variables of other programs, such as AWS_REGION, suggest for the
 // fields of a section that name them.
 func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Given {
 	var out []Given
@@ -122,14 +122,14 @@ func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Giv
 	return out
 }
 
-// Secret tells whether the field says where a secret is, or may hold one that does not
+// Secret reports whether the field says where a secret is, or may hold one that does not
 // belong there: it is not shown when it is refused.
 func (f Field) Secret(answer string) bool { return f.secret || strings.Contains(answer, "@") }
 
-// Enabled is the field that switches a component on or off.
+// Enabled returns the field that switches a component on or off.
 func Enabled(component string) string { return "platform.components." + component + ".enabled" }
 
-// Missing are the fields that must be answered and are not, as problems that say how.
+// Missing returns the fields that must be answered and are not, as problems that say how.
 func Missing(d *Draft, must []Field) []config.Problem {
 	var out []config.Problem
 	for _, f := range must {

@@ -30,12 +30,12 @@ func (v *Interview) Ask(pages []Page) []Page {
 	return v.without(pages, func(q Question) bool { return v.Given[q.Path] || v.passed(q) })
 }
 
-// Changed are the questions whose answers are not what they were before.
+// Changed returns the questions whose answers are not what they were before.
 func (v *Interview) Changed(pages []Page, before, after map[string]string) []Page {
 	return v.without(pages, func(q Question) bool { return before[q.Path] == after[q.Path] })
 }
 
-// passed tells whether a question is none for a form: what the draft says there stays.
+// passed reports whether a question is none for a form: what the draft says there stays.
 func (v *Interview) passed(q Question) bool {
 	return q.Path != Components && q.Path != Extras &&
 		(q.Type == Other || q.Kind != File && !v.Draft.line(q.Path) || q.within != "" && !v.Draft.Has(q.within))
@@ -52,7 +52,7 @@ func (v *Interview) without(pages []Page, leave func(Question) bool) []Page {
 	return out
 }
 
-// Before are the answers that the draft has already for the questions of pages, or
+// Before returns the answers that the draft has already for the questions of pages, or
 // the defaults where it has none.
 func (v *Interview) Before(pages []Page) map[string]string {
 	out := map[string]string{}
@@ -78,7 +78,7 @@ func (v *Interview) Before(pages []Page) map[string]string {
 	return out
 }
 
-// chosen tells whether the draft says something in a section that may be left out.
+// chosen reports whether the draft says something in a section that may be left out.
 func (v *Interview) chosen(section string) bool {
 	if section == "tls" { // whose mode alone may say that there is none
 		return v.Draft.Get("tls.mode") == config.Given || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key") || v.Draft.Has("tls.ca")
@@ -86,7 +86,7 @@ func (v *Interview) chosen(section string) bool {
 	return v.Draft.Has(section)
 }
 
-// on are the components that are installed, as the draft has it.
+// on returns the components that are installed, as the draft has it.
 func (v *Interview) on() []string {
 	var out []string
 	for _, c := range v.Components {
@@ -97,12 +97,12 @@ func (v *Interview) on() []string {
 	return out
 }
 
-// Asked tells whether a page is asked: unless it is for a section that was not chosen.
+// Asked reports whether a page is asked: unless it is for a section that was not chosen.
 func (p Page) Asked(answers map[string]string) bool {
 	return p.Extra == "" || slices.Contains(items(answers[Extras]), p.Extra)
 }
 
-// items are those of a list as an answer is written.
+// items returns those of a list as an answer is written.
 func items(answer string) []string {
 	if answer == "" {
 		return nil
@@ -110,7 +110,7 @@ func items(answer string) []string {
 	return strings.Split(answer, ",")
 }
 
-// With is the draft with the answers to the questions of pages, and what is wrong with
+// With returns the draft with the answers to the questions of pages, and what is wrong with
 // them as far as it cannot be said in a file.
 func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []config.Problem) {
 	d := v.Draft.Clone()
@@ -160,14 +160,14 @@ func (v *Interview) take(d *Draft, q Question, answer string) *config.Problem {
 	return nil
 }
 
-// Complete is the draft with the defaults of all questions that nobody has answered:
+// Complete returns the draft with the defaults of all questions that nobody has answered:
 // what a form makes in which everything is left as it stands.
 func (v *Interview) Complete(provider string) (*Draft, []config.Problem) {
 	pages := v.without(append(v.Schema.First(), v.Schema.Rest(provider, v.Components)...), v.passed)
 	return v.With(pages, v.Before(pages))
 }
 
-// Try is what is wrong with the answer to one question, the others being as they are;
+// Try returns what is wrong with the answer to one question, the others being as they are;
 // nil if nothing.
 func (v *Interview) Try(pages []Page, answers map[string]string, q Question) *config.Problem {
 	d, problems := v.With(pages, answers)
@@ -184,7 +184,7 @@ func (v *Interview) Try(pages []Page, answers map[string]string, q Question) *co
 	return about(v.Check(text), q.Path)
 }
 
-// must tells whether somebody has to say what is in a field.
+// must reports whether somebody has to say what is in a field.
 func (v *Interview) must(d *Draft, path string) bool {
 	provider := d.Get("provider")
 	if provider == "" {
@@ -193,7 +193,7 @@ func (v *Interview) must(d *Draft, path string) bool {
 	return slices.ContainsFunc(v.Schema.Must(provider), func(f Field) bool { return f.Path == path })
 }
 
-// key tells whether a section says nothing without this field.
+// key reports whether a section says nothing without this field.
 func (f Field) key() bool {
 	return slices.Contains([]string{"smtp.host", "observability.endpoint", "state.url", "tls.certificate"}, f.Path)
 }
@@ -207,7 +207,7 @@ func (f Field) leave() string {
 	return "; go back to leave " + section + " out"
 }
 
-// about is the first problem of a field.
+// about returns the first problem of a field.
 func about(problems []config.Problem, path string) *config.Problem {
 	for _, p := range problems {
 		rest, ok := strings.CutPrefix(p.Field, path)

@@ -33,7 +33,7 @@ type Question struct {
 	Choices []Option
 }
 
-// Title is what the question is called: its field.
+// Title returns what the question is called: its field.
 func (q Question) Title() string {
 	if q.Path == Extras {
 		return "more sections"
@@ -92,7 +92,7 @@ func (f Field) question() Question {
 	return q
 }
 
-// First are the questions on which the others depend: the provider, and the platform
+// First returns the questions on which the others depend: the provider, and the platform
 // that is installed.
 func (s *Schema) First() []Page {
 	provider := s.question("provider")
@@ -106,7 +106,7 @@ func (s *Schema) First() []Page {
 	return []Page{{Title: "What is installed, and where", Questions: []Question{provider, s.question("platform.release")}}}
 }
 
-// Rest are the questions for a provider and the components of a platform.
+// Rest returns the questions for a provider and the components of a platform.
 func (s *Schema) Rest(provider string, components []Component) []Page {
 	scale := s.question("global.scale")
 	for i, o := range scale.Choices {
@@ -146,7 +146,7 @@ func (s *Schema) Rest(provider string, components []Component) []Page {
 	return slices.DeleteFunc(pages, func(p Page) bool { return len(p.Questions) == 0 })
 }
 
-// extras are the sections that most deployments leave out.
+// extras returns the sections that most deployments leave out.
 func extras() []string {
 	return []string{"tls", "proxy", "smtp", "observability", "state", "advanced"}
 }
@@ -160,7 +160,7 @@ func (s *Schema) page(title, section string) Page {
 	return p
 }
 
-// Must are the fields that a deployment on a provider has no sensible default for:
+// Must returns the fields that a deployment on a provider has no sensible default for:
 // somebody has to say them.
 func (s *Schema) Must(provider string) []Field {
 	var out []Field

@@ -1,6 +1,5 @@
-// Package deployments keeps a user's configurations by the names of their
-// deployments, and which of them is the current one, in the user's configuration
-// folder.
+// Package deployments stores a user's configurations by the names of their deployments,
+// and which of them is the current one, in the user's configuration folder.
 package deployments
 
 import (
@@ -21,30 +20,30 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNone: no deployment is kept under that name; those that are kept are
-	// listed.
+	// CodeNone: no configuration is stored under that name; the error lists those
+	// that are.
 	CodeNone fault.Code = "CFG-008"
-	// CodeGone: the configuration of the current deployment is not kept any more,
-	// or what says which one is current is no name.
+	// CodeGone: the configuration of the current deployment no longer exists, or
+	// the file that names the current deployment holds no valid name.
 	CodeGone fault.Code = "CFG-009"
-	// CodeFolder: the folder with the configurations that are kept cannot be read
-	// or written.
+	// CodeFolder: the folder with the stored configurations cannot be read or
+	// written.
 	CodeFolder fault.Code = "CFG-010"
 )
 
-// EnvFolder is the environment variable that names a folder in place of the one
-// that the system has for configurations.
+// EnvFolder is the environment variable that overrides the system's folder for
+// configurations.
 const EnvFolder = "SLIPWAY_CONFIG_DIR"
 
-// Folder is the directory with the user's configurations by name; it need not
-// exist. The zero Folder is that of a user who has no home: it holds nothing, and
-// takes nothing.
+// Folder is the directory with the user's configurations; it need not exist. The zero
+// Folder is that of a user without a home directory: it is empty and cannot be written
+// to.
 //
-// Its methods may be called by any number of processes at the same time.
+// Its methods may be called by several processes at the same time.
 type Folder string
 
-// Default is the folder that the environment names, else slipway in the user's
-// configuration directory (XDG_CONFIG_HOME, ~/.config).
+// Default returns the folder in EnvFolder, or else slipway in the user's configuration
+// directory (XDG_CONFIG_HOME, ~/.config).
 func Default() (Folder, error) {
 	if dir := os.Getenv(EnvFolder); dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -63,11 +62,11 @@ func Default() (Folder, error) {
 	return Folder(filepath.Join(dir, "slipway")), nil
 }
 
-// suffix ends the names of the files.
+// suffix is the suffix of the files.
 const suffix = ".yaml"
 
-// File is the path of the configuration that is kept under name, or would be; empty
-// when no deployment can have that name.
+// File returns the path for the configuration named name, whether it exists or not; empty
+// if that is not a valid name.
 func (f Folder) File(name string) string {
 	if f == "" || !config.IsName(name) {
 		return ""
@@ -79,8 +78,8 @@ func (f Folder) dir() string { return filepath.Join(string(f), "deployments") }
 
 func (f Folder) current() string { return filepath.Join(string(f), "current") }
 
-// Names are the deployments that are kept, sorted; none when the folder does not
-// exist.
+// Names returns the names of the stored configurations, sorted; none if the folder does
+// not exist.
 func (f Folder) Names() ([]string, error) {
 	if f == "" {
 		return nil, nil
@@ -102,12 +101,12 @@ func (f Folder) Names() ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names) // a-b.yaml is before a.yaml
+	slices.Sort(names) // ReadDir returns a-b.yaml before a.yaml
 	return names, nil
 }
 
-// Has tells whether a configuration is kept under name. Under what is no name of a
-// deployment there is none.
+// Has reports whether a configuration is stored under name. For an invalid name there is
+// none.
 func (f Folder) Has(name string) (bool, error) {
 	file := f.File(name)
 	if file == "" {
@@ -123,8 +122,8 @@ func (f Folder) Has(name string) (bool, error) {
 	return info.Mode().IsRegular(), nil
 }
 
-// Find is the path of the configuration that is kept under name. None is a fault
-// CodeNone.
+// Find returns the path of the configuration stored under name. If there is none, the
+// error is a fault CodeNone.
 func (f Folder) Find(name string) (string, error) {
 	there, err := f.Has(name)
 	if err != nil {
@@ -142,34 +141,34 @@ func (f Folder) Find(name string) (string, error) {
 	case f == "":
 		return "", unusable("find deployment "+document.Quote(name), errNoHome)
 	case len(names) == 0:
-		none.Err, none.Fix = fmt.Errorf("none is kept in %s", f.dir()), "make it: slipway configure"
+		none.Err, none.Fix = fmt.Errorf("there are none in %s", f.dir()), "create it: slipway configure"
 	default:
 		meant := ""
 		if near := document.Nearest(name, names); near != "" {
 			meant = fmt.Sprintf("; did you mean %q?", near)
 		}
-		none.Err = fmt.Errorf("it is not kept; there are %s%s", strings.Join(names, ", "), meant)
-		none.Fix = "choose one of those, or make it: slipway configure"
+		none.Err = fmt.Errorf("it does not exist; there are %s%s", strings.Join(names, ", "), meant)
+		none.Fix = "choose one of those, or create it: slipway configure"
 	}
 	return "", none
 }
 
-// Write keeps a configuration under name, in place of the one that is there: the
-// old one or the new one is, whatever happens meanwhile. Only the user can read it.
+// Write atomically creates or replaces the configuration named name. Only the user can
+// read it.
 func (f Folder) Write(name string, text []byte) error {
-	op := "keep the configuration of deployment " + name
+	op := "save the configuration of deployment " + name
 	if f == "" {
 		return unusable(op, errNoHome)
 	}
 	file := f.File(name)
 	if file == "" {
-		return fmt.Errorf("keep a configuration: %s is no name of a deployment", document.Quote(name))
+		return fmt.Errorf("save a configuration: %s is not a valid name for a deployment", document.Quote(name))
 	}
 	if err := os.MkdirAll(f.dir(), 0o700); err != nil {
 		return unusable(op, err)
 	}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target // a link stays one
+		file = target // replace the target, not the link
 	}
 	if err := atomicfile.Write(file, text, 0o600); err != nil {
 		return unusable(op, err)
@@ -177,8 +176,8 @@ func (f Folder) Write(name string, text []byte) error {
 	return nil
 }
 
-// Current is the name of the deployment that Use chose; empty when none is chosen.
-// It is a fault CodeGone when that is not kept any more.
+// Current returns the name of the deployment chosen with Use; empty if there is none. If
+// its configuration no longer exists, the error is a fault CodeGone.
 func (f Folder) Current() (string, error) {
 	if f == "" {
 		return "", nil
@@ -198,12 +197,12 @@ func (f Folder) Current() (string, error) {
 	if !there {
 		return "", &fault.Fault{Code: CodeGone, Class: fault.Usage, Op: "find the current deployment",
 			Fix: "choose another one: slipway use NAME; or none: slipway use --none",
-			Err: fmt.Errorf("%s names %s, which is not kept any more", f.current(), document.Quote(name))}
+			Err: fmt.Errorf("%s names %s, which no longer exists", f.current(), document.Quote(name))}
 	}
 	return name, nil
 }
 
-// Use makes a deployment that is kept the current one; none when name is empty.
+// Use makes a stored configuration the current one; none if name is empty.
 func (f Folder) Use(name string) error {
 	const op = "choose the current deployment"
 	if name == "" {
@@ -224,8 +223,8 @@ func (f Folder) Use(name string) error {
 	return nil
 }
 
-// Remove removes the configuration stored under name; what is installed stays. If it
-// was the current one, none is.
+// Remove removes the configuration stored under name, but not what is installed. If it is
+// the current one, there is none afterwards.
 func (f Folder) Remove(name string) error {
 	file, err := f.Find(name)
 	if err != nil {
@@ -246,8 +245,8 @@ func (f Folder) Remove(name string) error {
 	return nil
 }
 
-// absent tells whether err says that there is no such file, or none that its folder
-// could be in: HOME is /dev/null where there is none.
+// absent reports whether err means that the file or its folder does not exist, also where
+// HOME is /dev/null.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// folder is one with deployments of these names.
+// folder returns one with deployments of these names.
 func folder(t *testing.T, names ...string) deployments.Folder {
 	t.Helper()
 	f := deployments.Folder(filepath.Join(t.TempDir(), "new", "slipway"))
@@ -90,7 +90,7 @@ func TestTheCurrentOneIsSwitched(t *testing.T) {
 	require.NoError(t, os.Remove(f.File("a")))
 	_, err = f.Current()
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-009"})
-	require.ErrorContains(t, err, `names "a", which is not kept any more`)
+	require.ErrorContains(t, err, `names "a", which no longer exists`)
 	require.NoError(t, os.WriteFile(filepath.Join(string(f), "current"), []byte("../b\n"), 0o600))
 	_, err = f.Current()
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-009"})
@@ -101,11 +101,11 @@ func TestADeploymentThatIsNotKeptIsToldOf(t *testing.T) {
 	_, err := folder(t, "prod", "staging").Find("stagin")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-008"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
-	require.EqualError(t, err, `find deployment "stagin": it is not kept; there are prod, staging; did you mean "staging"?`)
+	require.EqualError(t, err, `find deployment "stagin": it does not exist; there are prod, staging; did you mean "staging"?`)
 	_, err = folder(t, "prod").Find("x")
-	require.EqualError(t, err, `find deployment "x": it is not kept; there are prod`)
+	require.EqualError(t, err, `find deployment "x": it does not exist; there are prod`)
 	_, err = folder(t).Find("x")
-	require.ErrorContains(t, err, "none is kept in ")
+	require.ErrorContains(t, err, "there are none in ")
 }
 
 // A name becomes a path only when it is one.
@@ -120,7 +120,7 @@ func TestNamesThatAreNone(t *testing.T) {
 		require.False(t, there, name)
 		_, err = f.Find(name)
 		require.ErrorIs(t, err, &fault.Fault{Code: "CFG-008"}, name)
-		require.ErrorContains(t, f.Write(name, nil), "is no name of a deployment", name)
+		require.ErrorContains(t, f.Write(name, nil), "is not a valid name for a deployment", name)
 	}
 	names, err := f.Names()
 	require.NoError(t, err)

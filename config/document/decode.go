@@ -15,15 +15,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Decode reads the document into the struct that into points to, by its json
-// tags; a field that the document leaves out or leaves empty keeps its value.
-// The root fields named by sections are not decoded but returned as JSON.
+// Decode reads the document into the struct that into points to, by its json tags.
+// Fields that the document leaves out or leaves empty retain their values. The root
+// fields named by sections are not decoded but returned as JSON.
 //
-// A struct with a method SetDefaults gets that called before it is decoded. A type of
-// text may say with a method Wanted what is expected of it.
-// It knows structs, slices, maps with text keys, pointers, text, booleans,
-// whole numbers, json.RawMessage and encoding.TextUnmarshaler, and panics on a
-// type with anything else.
+// If a struct has a method SetDefaults, that is called before it is decoded. If a string
+// type has a method Wanted, that describes the expected value in problems.
+// Decode supports structs, slices, maps with string keys, pointers, strings, booleans,
+// integers, json.RawMessage and encoding.TextUnmarshaler, and panics on any other type.
 func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMessage, []Problem) {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -40,7 +39,7 @@ func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMess
 
 type decoder struct {
 	doc      *Document
-	paths    []string // of all fields but those in lists and mappings of any name
+	paths    []string // of all fields except those in lists and in mappings with arbitrary keys
 	problems []Problem
 	sections map[string]json.RawMessage
 	env      func(string) (string, bool)
@@ -103,7 +102,7 @@ func (d *decoder) section(field, name string, n *yaml.Node) {
 // value decodes n into v.
 func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	if isNull(n) || n.Kind == yaml.AliasNode {
-		return // an alias was reported by Parse
+		return // Parse has reported the alias
 	}
 	if v.Type() == reflect.TypeFor[json.RawMessage]() {
 		if raw, ok := d.raw(field, n); ok {
@@ -172,7 +171,7 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// decimal is how a whole number is written. In YAML 0100 is 64, which nobody means.
+// decimal matches whole numbers. It excludes 0100, which YAML reads as octal.
 var decimal = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
 
 func (d *decoder) number(field string, n *yaml.Node, v reflect.Value) {
@@ -190,7 +189,7 @@ func (d *decoder) number(field string, n *yaml.Node, v reflect.Value) {
 	v.SetInt(i)
 }
 
-// unquoted adds to what is wanted that it is wanted without the quotes that are there.
+// unquoted returns the hint to leave out the quotes, if they are what is wrong with n.
 func unquoted(n *yaml.Node, kind reflect.Kind) string {
 	if n.Kind != yaml.ScalarNode || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
 		return ""
@@ -221,7 +220,7 @@ func (d *decoder) is(field string, n *yaml.Node, ok bool, want string) bool {
 	return ok
 }
 
-// raw is n as JSON.
+// raw returns n as JSON.
 func (d *decoder) raw(field string, n *yaml.Node) (json.RawMessage, bool) {
 	if !d.doc.Usable(field) {
 		return nil, false
@@ -239,7 +238,7 @@ func (d *decoder) raw(field string, n *yaml.Node) (json.RawMessage, bool) {
 	return b, true
 }
 
-// plain is n as the types of encoding/json.
+// plain returns n as the types of encoding/json.
 func (d *decoder) plain(field string, n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -274,7 +273,7 @@ func (d *decoder) plain(field string, n *yaml.Node) any {
 			return nil
 		}
 		if f == 0 {
-			return 0 // not -0, which is no number of its own here
+			return 0 // not -0
 		}
 	}
 	return v

@@ -1,6 +1,6 @@
-// Package document reads small YAML documents written by people into Go types,
-// strictly: it names every problem by field and line instead of stopping at the
-// first, and never shows a value that it could not place.
+// Package document strictly decodes small hand-written YAML documents into Go types. It
+// reports all problems at once, each with its field and line, and never shows the value
+// of an unknown field.
 package document
 
 import (
@@ -25,18 +25,17 @@ const (
 // Problem is one thing that is wrong with a document.
 type Problem struct {
 	Field string // path of the field: "tls.key", "components[2].name"; empty for the document itself
-	Line  int    // counted from 1; 0 when it is not known
+	Line  int    // counted from 1; 0 if unknown
 	Got   string // what is there; may be empty
 	Want  string // what should be there
 
-	// Of a field that is not known: the one that it was probably meant to be.
+	// Meant is the field that an unknown field was probably meant to be.
 	Meant string
-	// A field that this problem follows from: where that one has a problem of its own,
-	// this one is none.
+	// Cause is a field whose own problem, if it has one, makes this one redundant.
 	Cause string
 }
 
-// String is the problem on one line.
+// String returns the problem on one line.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Line > 0 {
@@ -51,7 +50,7 @@ func (p Problem) String() string {
 	return b.String() + p.Reason()
 }
 
-// Reason is what is there and what should be there.
+// Reason returns what is there and what should be there.
 func (p Problem) Reason() string {
 	switch {
 	case p.Want == "":
@@ -65,17 +64,17 @@ func (p Problem) Reason() string {
 // Document is a parsed document whose root is a mapping or nothing at all.
 type Document struct {
 	root  *yaml.Node // nil when the document is empty
-	whole *yaml.Node // around root, with the comments before and after it
+	whole *yaml.Node // the document node around root, with the comments before and after it
 	lines map[string]int
-	nodes map[string]*yaml.Node // the values, by field
+	nodes map[string]*yaml.Node // values by field
 	env   func(name string) (string, bool)
 
-	unusable []string // fields of which something was not taken in
+	unusable []string // fields that contain something that could not be read
 	expanded []string // fields in which Decode replaced references
 }
 
-// Parse reads data as one YAML document. When it returns problems the document
-// is still usable for whatever was understood, and nil when nothing was.
+// Parse reads data as one YAML document. If it returns problems, the document holds
+// what could be read, or is nil if nothing could.
 func Parse(data []byte) (*Document, []Problem) {
 	if p, ok := notText(data); !ok {
 		return nil, []Problem{p}
@@ -105,11 +104,11 @@ func Parse(data []byte) (*Document, []Problem) {
 	return d, d.check("", root, 1)
 }
 
-// Root is the document's mapping; nil when it is empty.
+// Root returns the document's mapping; nil if the document is empty.
 func (d *Document) Root() *yaml.Node { return d.root }
 
-// Edit has edit change the document's mapping, and returns the problems that it has
-// after that, in place of those of Parse.
+// Edit lets edit change the document's mapping, and returns the problems that the
+// document has afterwards, which replace those of Parse.
 func (d *Document) Edit(edit func(root *yaml.Node)) []Problem {
 	if d.root == nil {
 		return nil
@@ -121,7 +120,7 @@ func (d *Document) Edit(edit func(root *yaml.Node)) []Problem {
 	return d.check("", d.root, 1)
 }
 
-// Encode is the document as YAML text.
+// Encode returns the document as YAML text.
 func (d *Document) Encode() ([]byte, error) {
 	if d.whole == nil {
 		return nil, nil
@@ -139,17 +138,16 @@ func (d *Document) Encode() ([]byte, error) {
 // fields with the tag interpolate:"true"; $$ is a dollar sign.
 func (d *Document) Interpolate(env func(name string) (string, bool)) { d.env = env }
 
-// Expanded are the fields in which Decode replaced references to variables.
+// Expanded returns the fields in which Decode replaced references to variables.
 func (d *Document) Expanded() []string { return d.expanded }
 
-// Has tells whether the field is in the document.
+// Has reports whether the field is in the document.
 func (d *Document) Has(field string) bool {
 	_, ok := d.lines[field]
 	return ok
 }
 
-// Text is what the document says in the field, as it stands there; empty if that is
-// no text.
+// Text returns the field's text as written in the document; empty if it is not text.
 func (d *Document) Text(field string) string {
 	if n := d.nodes[field]; n != nil && isText(n) {
 		return n.Value
@@ -157,7 +155,7 @@ func (d *Document) Text(field string) string {
 	return ""
 }
 
-// Kind names what the document says in the field: "a list", "text", "nothing".
+// Kind describes the field's value: "a list", "text", "nothing".
 func (d *Document) Kind(field string) string {
 	n := d.nodes[field]
 	if n == nil || isText(n) && n.Value == "" {
@@ -166,25 +164,25 @@ func (d *Document) Kind(field string) string {
 	return kindOf(n)
 }
 
-// Empty tells whether the document says nothing in the field.
+// Empty reports whether the field is absent or null.
 func (d *Document) Empty(field string) bool {
 	n := d.nodes[field]
 	return n == nil || isNull(n)
 }
 
-// Usable tells whether all of the field was taken in.
+// Usable reports whether all of the field could be read.
 func (d *Document) Usable(field string) bool {
 	return !slices.ContainsFunc(d.unusable, func(path string) bool { return within(path, field) })
 }
 
-// within tells whether path is the field, or is in it.
+// within reports whether path is the field or a part of it.
 func within(path, field string) bool {
 	rest, ok := strings.CutPrefix(path, field)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Line is where the field stands, or where the nearest field around it does; 0
-// when neither is in the document.
+// Line returns the line of the field or, if it is not in the document, of the nearest
+// field around it; 0 if there is none.
 func (d *Document) Line(field string) int {
 	for {
 		if l, ok := d.lines[field]; ok {
@@ -198,7 +196,7 @@ func (d *Document) Line(field string) int {
 	}
 }
 
-// check finds what no document may hold, and remembers where each field stands.
+// check finds what no document may contain, and records the line of each field.
 func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
 	d.nodes[path] = n
 	if depth > MaxDepth {
@@ -256,7 +254,7 @@ func pairs(n *yaml.Node) func(func(*yaml.Node, *yaml.Node) bool) {
 	}
 }
 
-// kindOf names what n is; empty for a scalar whose tag is none of YAML's own.
+// kindOf describes n's kind; empty for a scalar with a custom tag.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

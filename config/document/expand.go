@@ -10,16 +10,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reference is a reference to an environment variable, or $$, or what only begins
-// like a reference.
+// reference matches a reference to an environment variable, $$, and the beginning of a
+// malformed reference.
 var reference = regexp.MustCompile(`\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}|\$\{`)
 
-// Refers tells whether text has a reference to an environment variable in it.
+// Refers reports whether text contains a reference to an environment variable.
 func Refers(text string) bool { return strings.Contains(text, "${") }
 
-// expand replaces the references to environment variables in the text v. A variable
-// that is not set, or is empty, and has no default is a problem; its value is never
-// shown.
+// expand replaces the references to environment variables in the string v. A variable
+// that is unset or empty and has no default is a problem. Values are never shown.
 func (d *decoder) expand(field string, n *yaml.Node, v reflect.Value) {
 	var unset []string
 	malformed := false

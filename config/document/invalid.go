@@ -11,8 +11,8 @@ type Invalid struct {
 	Problems []Problem
 }
 
-// most is how many problems a message lists.
-const most = 100
+// maxListed is how many problems a message lists.
+const maxListed = 100
 
 // Error lists the problems, one per line after the first.
 func (e *Invalid) Error() string {
@@ -23,8 +23,8 @@ func (e *Invalid) Error() string {
 		fmt.Fprintf(&b, "%d problems:", len(e.Problems))
 	}
 	for i, p := range e.Problems {
-		if i == most {
-			fmt.Fprintf(&b, "\n  … and %d more", len(e.Problems)-most)
+		if i == maxListed {
+			fmt.Fprintf(&b, "\n  … and %d more", len(e.Problems)-maxListed)
 			break
 		}
 		b.WriteString("\n  " + p.String())
@@ -32,10 +32,10 @@ func (e *Invalid) Error() string {
 	return b.String()
 }
 
-// Merge makes one list of problems found in several ways: it completes them
-// with lines, keeps the first of each field (a field that could not be decoded
-// is not worth validating), leaves out what follows from another one (a field whose
-// name is misspelt is not missing besides) and sorts them by line.
+// Merge combines problems from several checks into one list: it adds their lines,
+// retains only the first of each field (a field that could not be decoded need not be
+// validated), drops those that follow from another one (a misspelt field is not reported
+// as missing, too), and sorts them by line.
 func (d *Document) Merge(problems ...Problem) []Problem {
 	var out []Problem
 	seen, meant := map[string]bool{}, map[string]bool{}
@@ -71,12 +71,12 @@ func (l *List) Add(field, got, want string) {
 	*l = append(*l, Problem{Field: field, Got: got, Want: want})
 }
 
-// Follow adds a problem that is none where the field cause has one.
+// Follow adds a problem that is dropped if the field cause has one.
 func (l *List) Follow(cause, field, got, want string) {
 	*l = append(*l, Problem{Field: field, Got: got, Want: want, Cause: cause})
 }
 
-// OneOf is "a", "a or b", "a, b or c".
+// OneOf returns "a", "a or b", "a, b or c".
 func OneOf(names ...string) string {
 	last := len(names) - 1
 	if last < 1 {

@@ -10,19 +10,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Unknown is what a Problem has got of a field that there is not.
+// Unknown is the Got of a Problem with a field that does not exist.
 const Unknown = "an unknown field"
 
-// NoField is the problem of a field that the mapping at path does not have, without a
-// line. names are the fields of that mapping, all those of the document.
+// NoField returns the problem of a field that the mapping at path does not have, without
+// a line. names are the fields of that mapping, all are those of the document.
 func NoField(path, name string, names, all []string) Problem {
 	d := decoder{paths: all}
 	d.unknown(path, name, &yaml.Node{}, slices.Clone(names))
 	return d.problems[0]
 }
 
-// unknown reports a field that the mapping at path does not have; names are those
-// that it has.
+// unknown reports a field that the mapping at path does not have; names are its fields.
 func (d *decoder) unknown(path, name string, key *yaml.Node, names []string) {
 	field := join(path, name)
 	p := Problem{Field: field, Line: key.Line, Got: Unknown}
@@ -41,7 +40,7 @@ func (d *decoder) unknown(path, name string, key *yaml.Node, names []string) {
 	d.problems = append(d.problems, p)
 }
 
-// In says where a field belongs.
+// In describes where a field belongs.
 func In(field string) string {
 	at := strings.LastIndexByte(field, '.')
 	if at < 0 {
@@ -50,13 +49,14 @@ func In(field string) string {
 	return Quote(field[at+1:]) + " in the mapping " + field[:at]
 }
 
-// elsewhere is the only field of this name, or nearly, in a mapping further in.
+// elsewhere returns the only field of this or nearly this name in a nested mapping; empty
+// if there is none or several.
 func (d *decoder) elsewhere(path, name string) string {
 	if path != "" && !slices.Contains(d.paths, path) {
-		return "" // in a list, or in a mapping of any name
+		return "" // in a list, or in a mapping with arbitrary keys
 	}
 	if slices.Contains(d.paths, name) {
-		return name // with dots
+		return name // a dotted path
 	}
 	for _, most := range []int{0, 1} {
 		var found []string
@@ -76,7 +76,7 @@ func (d *decoder) elsewhere(path, name string) string {
 	return ""
 }
 
-// pathsOf are the fields of a struct and of those in it.
+// pathsOf returns the paths of the fields of a struct, including those of nested structs.
 func pathsOf(path string, t reflect.Type) []string {
 	var out []string
 	fields := fieldsOf(t)
@@ -90,8 +90,8 @@ func pathsOf(path string, t reflect.Type) []string {
 	return out
 }
 
-// enumOf are the values that a field can have, by its entry in the JSON schema; none
-// if it can have any.
+// enumOf returns the values that the JSON schema permits for a field; none if it permits
+// any.
 func enumOf(f reflect.StructField) []string {
 	var out []string
 	for entry := range strings.SplitSeq(f.Tag.Get("jsonschema"), ",") {
@@ -102,7 +102,7 @@ func enumOf(f reflect.StructField) []string {
 	return out
 }
 
-// Nearest is the name that was probably meant; empty if none was.
+// Nearest returns the name that was probably meant; empty if none is close enough.
 func Nearest(name string, names []string) string {
 	best, far := "", 1+max(1, len(name)/3)
 	for _, n := range names {
@@ -113,8 +113,8 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// distance is how many characters must be changed, added, removed or swapped
-// with their neighbour to make a into b.
+// distance returns how many characters must be changed, added, removed or swapped with
+// their neighbour to turn a into b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > 64 || len(y) > 64 {

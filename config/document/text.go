@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// notText reports data that no YAML parser should see.
+// notText rejects data that should not be passed to a YAML parser.
 func notText(data []byte) (Problem, bool) {
 	if len(data) > MaxSize {
 		return Problem{Got: fmt.Sprintf("%d bytes", len(data)), Want: "at most 1 MiB"}, false
@@ -35,8 +35,7 @@ func notText(data []byte) (Problem, bool) {
 	return Problem{}, true
 }
 
-// remedies say what to do about an error of the YAML parser, by what is in its text.
-// It names no place better than by its line.
+// remedies maps parts of the YAML parser's messages to what is wanted instead.
 func remedies() [][2]string {
 	return [][2]string{
 		{"unknown anchor", "the value itself, in quotes if it starts with *"},
@@ -55,9 +54,9 @@ func remedies() [][2]string {
 	}
 }
 
-// syntax turns an error of the YAML parser into a problem. The parser's text may
-// quote the document: of an anchor, which may be a secret that starts with *, only
-// that it is unknown is shown.
+// syntax converts an error of the YAML parser. The parser's message may quote the
+// document, so the name of an unknown anchor, which may be a secret that starts with *,
+// is not shown.
 func syntax(data []byte, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	p := Problem{Got: text, Want: "valid YAML"}
@@ -69,7 +68,7 @@ func syntax(data []byte, err error) Problem {
 	switch at := brokenAt(lines); {
 	case at == 0:
 	case strings.Contains(p.Got, "expected ','") && p.Line >= at:
-		p.Line++ // the parser counts from 0 here, and knows better in what spans the file
+		p.Line++ // here the parser counts from 0 and is more accurate
 	default:
 		p.Line = at
 	}
@@ -92,15 +91,15 @@ func syntax(data []byte, err error) Problem {
 	return p
 }
 
-// A document up to this size is looked through for the line of a syntax error.
+// Documents up to this size are searched for the line of a syntax error.
 const (
 	fewLines = 400
 	fewBytes = 16 << 10
 )
 
-// brokenAt is the line with which a document stops being YAML, up to which it is:
-// where something that is not closed begins, for instance. The parser's own line is
-// that of the mapping around the error, if it has one. 0: not known.
+// brokenAt returns the first line up to which the document is not valid YAML, for
+// instance because something opened there is never closed. The parser itself only knows
+// the line of the mapping around the error. 0: unknown.
 func brokenAt(lines [][]byte) int {
 	size := 0
 	for _, line := range lines {
@@ -129,8 +128,8 @@ func isYAML(data []byte) bool {
 	}
 }
 
-// Quote shows a value in a message: quoted, without what follows a user's name or a
-// question mark in a URL, and cut when it is long.
+// Quote quotes a value for a message. It hides credentials and the query of a URL, and
+// truncates long values.
 func Quote(s string) string {
 	const most = 40
 	s = inURL.ReplaceAllString(s, "…@")
@@ -143,14 +142,14 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// inURL is a password before a host, with the user's name if there is one.
+// inURL matches a password before a host, with the user name if there is one.
 var inURL = regexp.MustCompile(`(?s)[^\s@:/,]*:.*@`)
 
-// QuoteKey shows a key in a message: quoted, without what follows a colon or an
-// equals sign in it, which belongs into the value.
+// QuoteKey quotes a key for a message, without what follows a colon or an equals sign in
+// it, as that is probably a value.
 func QuoteKey(s string) string { return Quote(key(s)) }
 
-// key is what a key shows of itself.
+// key returns the part of a key that may be shown.
 func key(s string) string {
 	if i := strings.IndexAny(s, ":="); i >= 0 {
 		return s[:i+1] + "…"

@@ -118,7 +118,7 @@ func (s sheet) answers() map[string]string {
 	return out
 }
 
-// field is the field of the form for a question.
+// field returns the field of the form for a question.
 func (s sheet) field(q answers.Question, before string, try func() error) huh.Field {
 	switch q.Kind {
 	case answers.Choice:
@@ -154,7 +154,7 @@ type line struct {
 	back func() tea.Cmd // leaves the form, for what was asked before; nil: the form itself goes back
 }
 
-// KeyBinds are the keys that the form tells of.
+// KeyBinds returns the keys that the form tells of.
 func (l *line) KeyBinds() []key.Binding {
 	keys := l.Input.KeyBinds()
 	if l.back != nil {
@@ -178,7 +178,7 @@ func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return l, cmd
 }
 
-// Error is what is wrong with the text.
+// Error returns what is wrong with the text.
 func (l *line) Error() error { return l.err }
 
 // compact takes the empty lines away with which huh makes all pages equally high, and
@@ -188,7 +188,7 @@ type compact struct {
 	left *bool
 }
 
-// View is the page.
+// View returns the page.
 func (c compact) View(f *huh.Form) string {
 	if *c.left {
 		return ""
@@ -213,7 +213,7 @@ func offered(options []answers.Option) []huh.Option[string] {
 	return out
 }
 
-// describe is the help for a question that is answered with a line.
+// describe returns the help for a question that is answered with a line.
 func describe(q answers.Question) string {
 	switch {
 	case q.Kind == answers.File:
@@ -226,7 +226,7 @@ func describe(q answers.Question) string {
 	return q.Help
 }
 
-// placeholder is what an empty line shows.
+// placeholder returns what an empty line shows.
 func placeholder(q answers.Question) string {
 	switch {
 	case q.Kind == answers.File:

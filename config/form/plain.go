@@ -127,7 +127,7 @@ func (p *Plain) Choose(ctx context.Context, title string, options []answers.Opti
 	}
 }
 
-// chosen are the answers for names or numbers of options.
+// chosen returns the answers for names or numbers of options.
 func chosen(q answers.Question, text string) (string, error) {
 	var out []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -154,7 +154,7 @@ func chosen(q answers.Question, text string) (string, error) {
 	return strings.Join(out, ","), nil
 }
 
-// read is the next line, without space around it.
+// read returns the next line, without space around it.
 func (p *Plain) read(ctx context.Context) (string, error) {
 	select {
 	case p.want <- struct{}{}:

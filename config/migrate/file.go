@@ -6,14 +6,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// file is the root of a configuration that is migrated.
+// file is a configuration that is being migrated.
 type file struct {
 	root    *yaml.Node
 	changes []Change
 }
 
-// find returns key and value of a field of a mapping, by its path; nil when it is
-// not there.
+// find returns the key and value of the field at path in a mapping; nil if there is none.
 func find(n *yaml.Node, path string) (key, value *yaml.Node) {
 	name, rest, deeper := strings.Cut(path, ".")
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -31,7 +30,7 @@ func find(n *yaml.Node, path string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// parent is the mapping that holds the field at path, and the field's name there.
+// parent returns the mapping that holds the field at path, and the field's name there.
 func (f *file) parent(path string) (n *yaml.Node, name string) {
 	at := strings.LastIndexByte(path, '.')
 	if at < 0 {
@@ -41,7 +40,7 @@ func (f *file) parent(path string) (n *yaml.Node, name string) {
 	return n, path[at+1:]
 }
 
-// version writes the version that the file is now.
+// version sets the version of the file.
 func (f *file) version(to string) {
 	key, value := find(f.root, "apiVersion")
 	if key == nil {
@@ -59,8 +58,8 @@ func (f *file) version(to string) {
 	f.changes = append(f.changes, change)
 }
 
-// move gives a field another path. What is not there is not moved, and neither is
-// what would meet another field: that one is reported as unknown then.
+// move changes the path of a field, unless the field is absent or there is one at the new
+// path already; it is then reported as unknown.
 func (f *file) move(from, to string) {
 	in, name := f.parent(from)
 	key, value := find(in, name)
@@ -85,7 +84,7 @@ func (f *file) move(from, to string) {
 		into.Content = append(into.Content, key, value)
 	}
 	f.changes = append(f.changes, Change{From: from, To: to, Line: key.Line})
-	// The same field again goes with it, to be reported as that.
+	// A duplicate of the field moves along, to be reported as one.
 	for in != into || name != key.Value {
 		again, value := find(in, name)
 		if again == nil {
@@ -97,7 +96,7 @@ func (f *file) move(from, to string) {
 	}
 }
 
-// mapping is the one at path, which is made where key stands, in the mapping in, if
+// mapping returns the one at path, which is made where key stands, in the mapping in, if
 // it is not there; nil when something else is there.
 func (f *file) mapping(path string, in, key *yaml.Node) *yaml.Node {
 	at := f.root
@@ -118,7 +117,7 @@ func (f *file) mapping(path string, in, key *yaml.Node) *yaml.Node {
 	return at
 }
 
-// insert puts a field into a mapping, before key if that stands in the same one.
+// insert adds a field to a mapping, before key if that is in the same mapping.
 func insert(n, in, before, key, value *yaml.Node) {
 	at := len(n.Content)
 	if n == in {
@@ -131,7 +130,7 @@ func insert(n, in, before, key, value *yaml.Node) {
 	n.Content = append(n.Content[:at:at], append([]*yaml.Node{key, value}, n.Content[at:]...)...)
 }
 
-// cut takes a field out of a mapping.
+// cut removes a field from a mapping.
 func cut(n, key *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i] == key {
@@ -141,7 +140,7 @@ func cut(n, key *yaml.Node) {
 	}
 }
 
-// convert replaces a value by another one with that tag.
+// convert replaces a value according to a table, with the given tag.
 func (f *file) convert(path string, values map[string]string, tag string) {
 	_, v := find(f.root, path)
 	if v == nil || v.Kind != yaml.ScalarNode {

@@ -1,7 +1,7 @@
-// Package migrate brings a configuration that was written for an older version of
-// the schema to the current one, step by step. A step is a pure function on the
-// file's YAML: it moves and converts what is there, keeps comments and line
-// numbers, and adds nothing.
+// Package migrate converts configurations that were written for an older version of the
+// schema to the current one, step by step. A step is a pure function on the file's YAML:
+// it moves and converts existing fields, preserves comments and line numbers, and adds
+// nothing.
 package migrate
 
 import (
@@ -14,25 +14,25 @@ import (
 
 // The versions of the schema, oldest first.
 const (
-	V1Alpha1 = "slipway.sh/v1alpha1" // flat; files of it say version: 1
-	V1Beta1  = "slipway.sh/v1beta1"  // the sections global and, in it, scale as a number
-	V1       = "slipway.sh/v1"       // global.admin and advanced
+	V1Alpha1 = "slipway.sh/v1alpha1" // flat; its files have version: 1
+	V1Beta1  = "slipway.sh/v1beta1"  // added the section global; scale is a number
+	V1       = "slipway.sh/v1"       // added global.admin and advanced
 	Current  = V1
 )
 
-// Versions are all versions of the schema, oldest first.
+// Versions returns all versions of the schema, oldest first.
 func Versions() []string { return []string{V1Alpha1, V1Beta1, V1} }
 
-// Change is one thing that a migration did, for people.
+// Change is one change of a migration.
 type Change struct {
-	From string // path of the field as it was
-	To   string // as it is now; empty: the field is gone
-	Old  string // its value as it was, where that was converted
+	From string // path of the field before
+	To   string // path after; empty: the field was removed
+	Old  string // its value before, if that was converted
 	New  string
 	Line int
 }
 
-// String is the change on one line.
+// String returns the change on one line.
 func (c Change) String() string {
 	var b strings.Builder
 	if c.Line > 0 {
@@ -52,8 +52,8 @@ func (c Change) String() string {
 	return b.String()
 }
 
-// Version is what a file's root says that it was written for: one of Versions, or
-// what it says if that is none of them; empty when it says nothing.
+// Version returns the version that a file declares, which need not be one of Versions;
+// empty if it declares none.
 func Version(root *yaml.Node) string {
 	if root == nil {
 		return ""
@@ -73,8 +73,8 @@ var steps = map[string]func(*file){ //nolint:gochecknoglobals // a constant tabl
 	V1Beta1:  toV1,
 }
 
-// Apply migrates the root of a file of version from, one of Versions, and tells
-// what it changed.
+// Apply migrates the root of a file of version from, one of Versions, and returns the
+// changes.
 func Apply(root *yaml.Node, from string) []Change {
 	f := &file{root: root}
 	for _, version := range Versions()[slices.Index(Versions(), from):] {
@@ -85,7 +85,7 @@ func Apply(root *yaml.Node, from string) []Change {
 	return f.changes
 }
 
-// move is a field that gets another path.
+// move is a field whose path changes.
 type move struct{ from, to string }
 
 func movesToV1Beta1() []move {
@@ -96,8 +96,8 @@ func movesToV1() []move {
 	return []move{{"global.adminEmail", "global.admin.email"}, {"timeouts", "advanced.timeouts"}, {"registry", "advanced.registry"}}
 }
 
-// Now is the path that a field of an older version has in the current one; empty if
-// it has the same there, or is none.
+// Now returns the current path of a field that an older version had at another path;
+// empty if it has not moved or never existed.
 func Now(field string) string {
 	to := ""
 	for _, m := range append(movesToV1Beta1(), movesToV1()...) {
@@ -108,8 +108,8 @@ func Now(field string) string {
 	return to
 }
 
-// toV1Beta1: what the deployment is moves into the section global, and the scale
-// becomes a number.
+// toV1Beta1 moves the fields that describe the deployment into the section global, and
+// converts the scale to a number.
 func toV1Beta1(f *file) {
 	f.version(V1Beta1)
 	for _, m := range movesToV1Beta1() {
@@ -118,7 +118,7 @@ func toV1Beta1(f *file) {
 	f.convert("global.scale", map[string]string{"small": "50", "medium": "100", "large": "1000"}, "!!int")
 }
 
-// toV1: the administrator and what seldom changes get sections of their own.
+// toV1 moves the administrator and rarely changed settings to sections of their own.
 func toV1(f *file) {
 	f.version(V1)
 	for _, m := range movesToV1() {

@@ -8,10 +8,9 @@ import (
 	"io/fs"
 )
 
-// Digest is the sha256 over path, executable bit and content of every file
-// in fsys, "sha256:<hex>": equal trees have equal digests wherever they are.
-// Links and other special files are PLT-005, because a copy of the tree would
-// not hold what they lead to.
+// Digest returns the sha256 over path, executable bit and content of every file in fsys,
+// "sha256:<hex>", independent of where the tree is. Links and other special files are
+// PLT-005, because a copy of the tree would not contain their targets.
 func Digest(fsys fs.FS) (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error { // in lexical order
@@ -20,7 +19,7 @@ func Digest(fsys fs.FS) (string, error) {
 		}
 		switch {
 		case d.IsDir():
-			return nil // it shows in the paths of its files; an empty one holds nothing
+			return nil // it is part of the paths of its files; empty ones do not matter
 		case !d.Type().IsRegular():
 			return fmt.Errorf("%s: a %s instead of a file", path, kind(d.Type()))
 		}
@@ -32,8 +31,8 @@ func Digest(fsys fs.FS) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// addFile writes the file's digest to h, so that no content can look like the
-// entries around it.
+// addFile writes the file's digest to h instead of its content, so that no content can
+// imitate other entries.
 func addFile(h io.Writer, fsys fs.FS, path string) error {
 	f, err := fsys.Open(path)
 	if err != nil {

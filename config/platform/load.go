@@ -30,10 +30,10 @@ const (
 	CodeUnreadable fault.Code = "PLT-005"
 	// CodeNoValues: the configuration gives values to a component that has no chart.
 	CodeNoValues fault.Code = "PLT-008"
-	// CodeSettings: what the configuration says in `platform.settings` is not what
-	// the release's own schema asks for.
+	// CodeSettings: `platform.settings` in the configuration does not match the
+	// release's own schema.
 	CodeSettings fault.Code = "PLT-009"
-	// CodeNeeds: a component is switched off that another one, which stays on, needs.
+	// CodeNeeds: a component is switched off although one that stays on needs it.
 	CodeNeeds fault.Code = "PLT-010"
 )
 
@@ -84,23 +84,23 @@ func Load(fsys fs.FS) (*Release, error) {
 	return nil, invalid(doc.Merge(problems...))
 }
 
-// SetDefaults is called before the release is decoded.
+// SetDefaults sets the defaults of the release.
 func (r *Release) SetDefaults() { r.GitOps = "gitops" }
 
-// SetDefaults is called before the component is decoded.
+// SetDefaults sets the defaults of the component.
 func (c *Component) SetDefaults() { c.Enabled = true }
 
-// SetDefaults is called before the secret is decoded.
+// SetDefaults sets the defaults of the secret.
 func (s *Secret) SetDefaults() { s.Type = "Opaque" }
 
-// SetDefaults is called before the check is decoded.
+// SetDefaults sets the defaults of the check.
 func (c *Check) SetDefaults() { c.Path, c.Status = "/", 200 }
 
-// Off is the complete, sorted list of the components that are not installed:
-// those that are off by default and those that the user switched off, without
-// those that the user switched on. choices holds the user's, by name. A name
-// that does not exist is PLT-003, a required one that is off is PLT-004, one that is
-// off and needed by one that is on is PLT-010.
+// Off returns the complete, sorted list of the components that are not installed: those
+// that are off by default unless the user switched them on, and those that the user
+// switched off. choices are the user's, by name. An unknown name is PLT-003, a required
+// component that is off is PLT-004, and one that is off although another one that is on
+// needs it is PLT-010.
 func (r *Release) Off(choices map[string]bool) ([]string, error) {
 	if err := r.checkNames(slices.Sorted(maps.Keys(choices))); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (r *Release) Off(choices map[string]bool) ([]string, error) {
 	return off, errors.Join(r.checkRequired(off), r.checkNeeds(off))
 }
 
-// checkNeeds finds what is off and needed by what is on.
+// checkNeeds finds components that are off although others that are on need them.
 func (r *Release) checkNeeds(off []string) error {
 	var errs []error
 	for _, c := range r.Components {
@@ -133,8 +133,7 @@ func (r *Release) checkNeeds(off []string) error {
 	return errors.Join(errs...)
 }
 
-// Overrides checks the values that a user gives to the charts of components: each
-// is a component with a chart.
+// Overrides checks that the user's values are for components that have a chart.
 func (r *Release) Overrides(values map[string]json.RawMessage) error {
 	names := slices.Sorted(maps.Keys(values))
 	if err := r.checkNames(names); err != nil {
@@ -150,8 +149,8 @@ func (r *Release) Overrides(values map[string]json.RawMessage) error {
 	return nil
 }
 
-// On is the components that are installed, by wave and then in the order of the
-// file, given the complete list of those that are not (see Off).
+// On returns the components that are installed, sorted by wave and then in the order of
+// the file. off is the complete list of those that are not (see Off).
 func (r *Release) On(off []string) ([]Component, error) {
 	if err := errors.Join(r.checkNames(off), r.checkRequired(off)); err != nil {
 		return nil, err
@@ -166,7 +165,7 @@ func (r *Release) On(off []string) ([]Component, error) {
 	return on, nil
 }
 
-// Apps is the expected set of Applications: the components of kind app among On.
+// Apps returns the expected set of Applications: the components of kind app among On.
 func (r *Release) Apps(off []string) ([]Component, error) {
 	on, err := r.On(off)
 	return slices.DeleteFunc(on, func(c Component) bool { return c.Kind != App }), err

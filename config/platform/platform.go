@@ -1,5 +1,5 @@
-// Package platform reads a platform release: a directory that holds
-// platform.yaml beside the charts, manifests and the GitOps tree it names.
+// Package platform reads platform releases: directories with platform.yaml and the
+// charts, manifests and GitOps tree that it refers to.
 package platform
 
 import (
@@ -15,8 +15,8 @@ const File = "platform.yaml"
 // APIVersion is the version of platform.yaml that this program reads.
 const APIVersion = "slipway/v1"
 
-// Release is a platform release as platform.yaml describes it. Every path is
-// relative to the release's directory, slash-separated and stays inside it.
+// Release is a platform release as described by platform.yaml. Every path is relative to
+// the release's directory, slash-separated and inside of it.
 type Release struct {
 	APIVersion     string      `json:"apiVersion"`               // "slipway/v1"
 	Name           string      `json:"name"`                     // of the platform, [a-z0-9-]
@@ -31,11 +31,11 @@ type Release struct {
 	Checks         []Check     `json:"checks,omitempty"`         // what must answer at the end of a run
 	Settings       string      `json:"settings,omitempty"`       // JSON schema of the release's own section of the configuration, platform.settings
 
-	schema       *jsonschema.Schema // of Settings; nil for a release without
-	settingsText []byte             // the file of it
+	schema       *jsonschema.Schema // of Settings; nil if there is none
+	settingsText []byte             // the content of that file
 }
 
-// Kind tells who installs a component.
+// Kind determines who installs a component.
 type Kind string
 
 // The kinds of components.
@@ -67,8 +67,8 @@ type Namespace struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Secret is a Kubernetes Secret whose values are made on the first run and never
-// changed by a later one.
+// Secret is a Kubernetes Secret whose values are generated on the first run and never
+// changed afterwards.
 type Secret struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace"`      // one of Release.Namespaces
@@ -77,10 +77,10 @@ type Secret struct {
 	Keys      []SecretKey       `json:"keys"`
 }
 
-// Generate tells where the value of a secret's key comes from.
+// Generate determines where the value of a secret's key comes from.
 type Generate string
 
-// The ways to make a value.
+// The sources of values.
 const (
 	Password Generate = "password" // random letters and digits
 	Token    Generate = "token"    // random lower-case hexadecimal digits
@@ -89,7 +89,7 @@ const (
 	Given    Generate = "given"    // a secret of the user's configuration, which From names; no key without one
 )
 
-// DefaultLength is the length of a password or token that gives none.
+// DefaultLength is the default length of a password or token.
 const DefaultLength = 32
 
 // SecretKey is one key of a Secret.
@@ -101,8 +101,8 @@ type SecretKey struct {
 	From     string   `json:"from,omitempty"`   // of a copy: "namespace/secret/key", declared in this file; of a given one: see GivenNames
 }
 
-// GivenNames are the secrets of a configuration that a platform can have in
-// Secrets of its own: the fields that refer to them.
+// GivenNames returns the fields of the configuration whose secrets a platform can have
+// copied into its own Secrets.
 func GivenNames() []string { return []string{"smtp.password", "observability.password"} }
 
 // Link is an address that people use.
@@ -113,7 +113,7 @@ type Link struct {
 	Component   string `json:"component,omitempty"` // the link is left out when this component is off
 }
 
-// Check is an HTTP request that must be answered for a run to have succeeded.
+// Check is an HTTP request that must succeed for a run to succeed.
 type Check struct {
 	Name      string `json:"name"`
 	Component string `json:"component,omitempty"` // the check is left out when this component is off
@@ -124,13 +124,13 @@ type Check struct {
 	Contains  string `json:"contains,omitempty"`  // text that the body must hold
 }
 
-// URL fills in the template.
+// URL returns the link's URL.
 func (l Link) URL(domain, deployment string) string {
 	return Fill(l.URLTemplate, map[string]string{"domain": domain, "deployment": deployment})
 }
 
-// Hosts are the hosts under which users reach the platform by HTTPS: that of the git
-// server, and those of the links, without the components that are switched off.
+// Hosts returns the hosts under which users reach the platform by HTTPS: that of the git
+// server and those of the links, except for components that are switched off.
 func (r *Release) Hosts(domain, deployment string, off []string) []string {
 	hosts := []string{gitServer + "." + domain}
 	for _, l := range r.Links {
@@ -147,7 +147,7 @@ func (r *Release) Hosts(domain, deployment string, off []string) []string {
 	return hosts
 }
 
-// Fill replaces every {name} of s that values holds; others stay.
+// Fill replaces every {name} in s that is in values.
 func Fill(s string, values map[string]string) string {
 	pairs := make([]string, 0, 2*len(values))
 	for k, v := range values {

@@ -18,8 +18,8 @@ import (
 // schemaURL names the schema of a release's settings while it is compiled.
 const schemaURL = "settings.json"
 
-// compile reads the JSON schema of the release's settings. A reference to anything
-// outside of it is an error.
+// compile reads the JSON schema of the release's settings. External references are an
+// error.
 func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
 	text, err := fs.ReadFile(fsys, file)
 	if err != nil {
@@ -39,8 +39,8 @@ func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
 	return compiled, text, err
 }
 
-// CheckSettings checks what a configuration says in platform.settings against the
-// release's own schema. A release without one takes none.
+// CheckSettings checks platform.settings of a configuration against the release's own
+// schema. A release without a schema accepts no settings.
 func (r *Release) CheckSettings(settings json.RawMessage) error {
 	problems, err := r.SettingsProblems(settings)
 	if err == nil && len(problems) == 0 {
@@ -57,8 +57,8 @@ func (r *Release) CheckSettings(settings json.RawMessage) error {
 		Fix: "correct platform.settings in the configuration"}
 }
 
-// SettingsProblems are what is wrong with these settings, by field; what is wanted is
-// in the words of the schema.
+// SettingsProblems returns the problems of the settings by field, as described by the
+// schema library.
 func (r *Release) SettingsProblems(settings json.RawMessage) ([]Problem, error) {
 	if r.schema == nil {
 		if len(settings) > 0 && string(settings) != "{}" {
@@ -94,6 +94,6 @@ func (r *Release) SettingsProblems(settings json.RawMessage) ([]Problem, error) 
 	return problems, nil
 }
 
-// SettingsSchema is the release's own schema of platform.settings, JSON; nil for a
+// SettingsSchema returns the release's own schema of platform.settings, JSON; nil for a
 // release without one.
 func (r *Release) SettingsSchema() []byte { return r.settingsText }

@@ -32,7 +32,7 @@ const (
 	maxLength = 128
 )
 
-// given are the namespaces that every cluster has.
+// given returns the namespaces that every cluster has.
 func given() []string { return []string{"default", "kube-system"} }
 
 func (k SecretKey) random() bool { return k.Generate == Password || k.Generate == Token }
@@ -53,7 +53,7 @@ func (v *validator) match(field, value string, re *regexp.Regexp, want string) {
 	}
 }
 
-// unique reports the names that stand more than once.
+// unique reports duplicate names.
 func (v *validator) unique(field string, n int, name func(int) string) {
 	first := map[string]int{}
 	for i := range n {
@@ -256,7 +256,7 @@ func (v *validator) secretKey(field string, k SecretKey) {
 	}
 }
 
-// copied checks that from names a key that is made and not copied itself.
+// copied checks that from names a generated key, not one that is copied itself.
 func (v *validator) copied(field, from string) {
 	for _, s := range v.r.Secrets {
 		for _, k := range s.Keys {
