@@ -62,7 +62,6 @@ func wireInstall(g *conductor.Graph) error {
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint}
 	}, terraform)
-	conductor.Add(g, contract.HelloStep(), func() contract.Nothing { return contract.Nothing{} }, cluster)
 	ready := []pipeline.Dep{cluster}
 	if g.Site.Addons != nil {
 		ready = append(ready, conductor.Add(g, contract.AddonsStep(), func() contract.AddonsInput {

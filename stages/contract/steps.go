@@ -103,11 +103,6 @@ func InventoryStep() Step[InventoryInput, Inventory] {
 	return Step[InventoryInput, Inventory]{Spec{Key: key(StageInfrastructure, "inventory"), Offline: true}}
 }
 
-// HelloStep greets.
-func HelloStep() Step[Nothing, Nothing] {
-	return Step[Nothing, Nothing]{Spec{Key: key(StageInfrastructure, "hello")}}
-}
-
 // NamespacesStep makes the platform's namespaces.
 func NamespacesStep() Step[Nothing, Namespaces] {
 	return Step[Nothing, Namespaces]{Spec{Key: key(StagePreOrchestrator, "namespaces"), Platform: true}}

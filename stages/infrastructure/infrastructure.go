@@ -52,7 +52,6 @@ func Register(r *step.Registry) {
 	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
 	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)
 	step.RegisterRepeatable(r, contract.ClusterStep(), cluster)
-	step.Register(r, contract.HelloStep(), hello)
 	step.RegisterRepeatable(r, contract.AddonsStep(), addons)
 	step.RegisterVerified(r, contract.StorageStep(), storage, verifyStorage)
 	step.RegisterVerified(r, contract.LoadBalancerStep(), loadBalancer, verifyLoadBalancer)
