@@ -14,7 +14,7 @@ import (
 )
 
 // Workflows are those that run on a deployment.
-func Workflows() []conductor.Workflow { return []conductor.Workflow{Install(), Destroy(), Inspect()} }
+func Workflows() []conductor.Workflow { return []conductor.Workflow{Install(), Destroy()} }
 
 // Named is the workflow with that name.
 func Named(name string) (conductor.Workflow, error) {
