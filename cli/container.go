@@ -38,7 +38,7 @@ func newSession() *cobra.Command {
 }
 
 func newVerify(p *Program) *cobra.Command {
-	v := incontainer.Verify{Providers: p.Providers}
+	var v incontainer.Verify
 	cmd := &cobra.Command{
 		Use: "verify PLAN RESULT", Hidden: true,
 		Args: takes(2, 2, "give: PLAN RESULT, two files"),

@@ -77,11 +77,11 @@ type Requirements struct {
 // NodeSpec describes the cluster that Slipway itself runs for a deployment as a
 // service, from the bundle's image "node".
 type NodeSpec struct {
-	Alias string // name under which steps reach the service
-	Ports []int  // TCP ports published besides the API's
+	Alias string `json:"alias"` // name under which steps reach the service
+	Ports []int  `json:"ports"` // TCP ports published besides the API's
 	// Mirror is the URL at which the node reaches the registry of the images; empty
 	// where that is the registry's own address.
-	Mirror string
+	Mirror string `json:"mirror,omitempty"`
 }
 
 // Addons bring what a fresh cluster lacks, such as name service and storage, once

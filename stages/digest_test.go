@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -76,7 +75,8 @@ func digests(t *testing.T, change func(*config.Config, *contract.Plan)) map[stri
 		{Name: "gitea", Kind: platform.Bootstrap, Enabled: true}, {Name: "web", Kind: platform.App, Enabled: true},
 	}}
 	e := &earlier{}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, local.Provider{}, release, e.run, nil)
+	plan.Site = localSite(t, cfg)
+	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, release, e.run, nil)
 	require.NoError(t, err)
 	out := map[string]journal.Digests{}
 	for id, req := range e.asked {

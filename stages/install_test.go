@@ -19,6 +19,14 @@ import (
 // elsewhere is a provider whose cluster Slipway does not run.
 type elsewhere struct{ providers.Provider }
 
+// localSite is what the provider local contributes to a deployment.
+func localSite(t *testing.T, cfg *config.Config) contract.Site {
+	t.Helper()
+	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
+	require.NoError(t, err)
+	return site
+}
+
 // needs is what each step of a workflow waits for.
 func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[string][]string {
 	t.Helper()

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -43,12 +42,12 @@ func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
 
 func verifyAll(t *testing.T, e *earlier, change func(*contract.Plan)) contract.Verified {
 	t.Helper()
-	plan := contract.Plan{Run: "r2", Refs: map[string]string{"gitea": "x"}, Images: "sha256:1", Release: "sha256:2"}
+	plan := contract.Plan{Run: "r2", Site: localSite(t, config.Default()), Refs: map[string]string{"gitea": "x"}, Images: "sha256:1", Release: "sha256:2"}
 	if change != nil {
 		change(&plan)
 	}
 	release := &platform.Release{Version: "1.0.0"}
-	got, err := conductor.Verify(t.Context(), stages.Install(), plan, config.Default(), local.Provider{}, release, e.run, nil)
+	got, err := conductor.Verify(t.Context(), stages.Install(), plan, config.Default(), release, e.run, nil)
 	require.NoError(t, err)
 	return got
 }
@@ -97,7 +96,7 @@ func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
 		told[id] = append(told[id], e.Status)
 	}
 	release := &platform.Release{Version: "1.0.0"}
-	_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2"}, config.Default(), local.Provider{}, release, (&earlier{}).run, observe)
+	_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2", Site: localSite(t, config.Default())}, config.Default(), release, (&earlier{}).run, observe)
 	require.NoError(t, err)
 	require.Len(t, told, 16)
 	require.NotContains(t, told, "infrastructure/node")
@@ -111,7 +110,7 @@ func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
 		cancel()
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	got, err := conductor.Verify(ctx, stages.Install(), contract.Plan{}, config.Default(), local.Provider{}, &platform.Release{}, run, nil)
+	got, err := conductor.Verify(ctx, stages.Install(), contract.Plan{Site: localSite(t, config.Default())}, config.Default(), &platform.Release{}, run, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, got.Steps)
 }

@@ -135,6 +135,15 @@ func Parse(data []byte) (*Lock, error) {
 	return &l, nil
 }
 
+// Versions are those of the tools, by name.
+func (l *Lock) Versions() map[string]string {
+	versions := map[string]string{}
+	for _, t := range l.Tools {
+		versions[t.Name] = t.Version
+	}
+	return versions
+}
+
 // Tool is the tool of that name.
 func (l *Lock) Tool(name string) (Tool, bool) {
 	at := slices.IndexFunc(l.Tools, func(t Tool) bool { return t.Name == name })

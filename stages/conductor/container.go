@@ -70,7 +70,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 type mounts struct {
 	client    *dagger.Client
 	cluster   *containers.Cluster // nil unless the provider's cluster is a service
-	site      Site
+	site      contract.Site
 	release   *dagger.Directory
 	manifests *dagger.Directory
 	tlsKey    *dagger.Secret // nil: there is none
@@ -90,7 +90,7 @@ func (m mounts) mount(e *containers.Exec, s contract.Spec) (err error) {
 		e.Directories[contract.BundleDir+"/manifests"] = m.manifests
 	}
 	if s.Terraform {
-		if e.Directories[contract.TerraformDir], err = m.site.directory(m.client); err != nil {
+		if e.Directories[contract.TerraformDir], err = directory(m.client, m.site.Root); err != nil {
 			return err
 		}
 	}

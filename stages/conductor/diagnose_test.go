@@ -24,7 +24,7 @@ func failedAt(stage, name string, err error) pipeline.Result {
 func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 	g := sample(t, Inputs{
 		Release: &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}},
-		Site:    Site{Node: &providers.NodeSpec{}},
+		Site:    contract.Site{Node: &providers.NodeSpec{}},
 	})
 	in := diagnosisInput(g, []pipeline.Result{
 		failedAt("infrastructure", "terraform", errors.New("no disk")),

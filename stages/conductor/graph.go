@@ -29,7 +29,7 @@ type Workflow struct {
 type Inputs struct {
 	Config  *config.Config
 	Release *platform.Release
-	Site    Site
+	Site    contract.Site
 	Images  map[string]string // reference by digest, by name
 	Tools   map[string]string // version, by name, without a leading v
 	Given   []string          // names of the secrets that the configuration gives

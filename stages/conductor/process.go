@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -51,18 +50,14 @@ func (p *processRunner) run(ctx context.Context, s contract.Spec, in, out any) (
 // Verify carries out plan, which is for w, in this process, where step runs a step as
 // far as that changes nothing, and returns what holds. observe, which may be nil, is
 // called for every step that is looked at.
-func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Config, provider providers.Provider, release *platform.Release,
+func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Config, release *platform.Release,
 	step func(context.Context, contract.Request) contract.Result, observe func(pipeline.Event)) (contract.Verified, error) {
-	site, err := SiteOf(provider, deploymentOf(cfg))
-	if err != nil {
-		return contract.Verified{}, err
-	}
 	p := &processRunner{
 		requests: requestsOf(cfg, plan.Run, plan.Release, plan.Images),
 		step:     step, hooked: plan.Hooked, verified: map[string]contract.Seen{},
 	}
 	// The container is connected to the cluster, which runs: there is no action to take.
-	g, err := newGraph(w, Inputs{Config: cfg, Release: release, Site: site, Images: plan.Refs, Tools: plan.Tools, Given: plan.Given}, p, nil)
+	g, err := newGraph(w, Inputs{Config: cfg, Release: release, Site: plan.Site, Images: plan.Refs, Tools: plan.Tools, Given: plan.Given}, p, nil)
 	if err != nil {
 		return contract.Verified{}, err
 	}

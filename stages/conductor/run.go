@@ -88,7 +88,7 @@ func (r *run) wipe(ctx context.Context) error {
 // plan is what `slipway verify` wires the same graph from.
 func (r *run) plan() contract.Plan {
 	return contract.Plan{
-		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(),
+		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(), Site: r.inputs.Site,
 		Refs: r.opts.Images.Refs, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
 		Tools: r.opts.Tools, Given: r.inputs.Given, Selection: r.opts.Select, Hooked: r.hooked,
 	}

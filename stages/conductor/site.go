@@ -12,16 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Site is what a provider contributes to a deployment. The zero value is that of no
-// provider.
-type Site struct {
-	Root         fs.FS                   // Terraform root
-	Terraform    contract.TerraformInput // what the steps with the root work on
-	Requirements providers.Requirements
-	Node         *providers.NodeSpec // the cluster that Slipway runs; nil: it runs none
-	Addons       *providers.Addons   // what a fresh cluster lacks; nil: nothing
-}
-
 // requirer is a provider with requirements of the machine.
 type requirer interface {
 	Requirements(d providers.Deployment) providers.Requirements
@@ -39,20 +29,20 @@ type addonsProvider interface {
 }
 
 // SiteOf is what provider, which may be nil, contributes to a deployment.
-func SiteOf(provider providers.Provider, d providers.Deployment) (Site, error) {
+func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site, error) {
 	if provider == nil {
-		return Site{}, nil
+		return contract.Site{}, nil
 	}
 	root, err := provider.Terraform(d)
 	if err != nil {
-		return Site{}, err
+		return contract.Site{}, err
 	}
 	// Other files are another input, also where the variables are the same.
 	digest, err := platform.Digest(root.Files)
 	if err != nil {
-		return Site{}, fmt.Errorf("read the Terraform root: %w", err)
+		return contract.Site{}, fmt.Errorf("read the Terraform root: %w", err)
 	}
-	s := Site{Root: root.Files, Terraform: contract.TerraformInput{Vars: root.Vars, Root: digest}}
+	s := contract.Site{Root: root.Files, Terraform: contract.TerraformInput{Vars: root.Vars, Root: digest}}
 	if r, ok := provider.(requirer); ok {
 		s.Requirements = r.Requirements(d)
 	}
@@ -63,7 +53,7 @@ func SiteOf(provider providers.Provider, d providers.Deployment) (Site, error) {
 	if a, ok := provider.(addonsProvider); ok {
 		addons, err := a.Addons()
 		if err != nil {
-			return Site{}, err
+			return contract.Site{}, err
 		}
 		s.Addons = &addons
 	}
@@ -75,14 +65,14 @@ func deploymentOf(cfg *config.Config) providers.Deployment {
 	return providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)}
 }
 
-// directory is the Terraform root on the engine.
-func (s Site) directory(client *dagger.Client) (*dagger.Directory, error) {
+// directory is a Terraform root on the engine.
+func directory(client *dagger.Client, root fs.FS) (*dagger.Directory, error) {
 	dir := client.Directory()
-	err := fs.WalkDir(s.Root, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(s.Root, name)
+		text, err := fs.ReadFile(root, name)
 		if err == nil {
 			dir = dir.WithNewFile(name, string(text))
 		}

@@ -27,7 +27,7 @@ const credentialsFile = "/slipway/credentials.json"
 func filed(variable string) bool { return variable == "GOOGLE_APPLICATION_CREDENTIALS" }
 
 // access is what the deployment's containers get to reach its state.
-func (s State) access(site Site) containers.Access {
+func (s State) access(site contract.Site) containers.Access {
 	if s.URL == "" {
 		return containers.Access{}
 	}

@@ -20,6 +20,7 @@ type Plan struct {
 	Workflow  string            `json:"workflow"`
 	Run       string            `json:"run"`
 	Config    json.RawMessage   `json:"config"` // canonical
+	Site      Site              `json:"site"`
 	Refs      map[string]string `json:"refs"`   // of the images
 	Images    string            `json:"images"` // their digest
 	Release   string            `json:"release"`

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -24,9 +23,8 @@ import (
 // Verify looks at the earlier results of all steps of an install, with as many at a
 // time as the graph allows.
 type Verify struct {
-	Providers *providers.Registry
-	Steps     *step.Registry
-	Dirs      step.Dirs
+	Steps *step.Registry
+	Dirs  step.Dirs
 }
 
 // Run carries out the plan in a file and writes what holds to another. A fault is
@@ -51,13 +49,7 @@ func (v *Verify) Run(ctx context.Context, planFile, resultFile string, screen io
 // perform carries out plan and writes to screen how far it is.
 func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writer) (contract.Verified, error) {
 	var found contract.Verified
-	opts := v.Providers.Options()
-	opts.File = "the plan"
-	cfg, err := config.Load(plan.Config, opts)
-	if err != nil {
-		return found, err
-	}
-	provider, err := v.Providers.Get(cfg.Provider)
+	cfg, err := config.Load(plan.Config, config.Options{File: "the plan"})
 	if err != nil {
 		return found, err
 	}
@@ -73,7 +65,7 @@ func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writ
 	if err != nil {
 		return found, err
 	}
-	found, err = conductor.Verify(ctx, workflow, plan, cfg, provider, release, run, shown.observe)
+	found, err = conductor.Verify(ctx, workflow, plan, cfg, release, run, shown.observe)
 	if err != nil {
 		return found, err
 	}

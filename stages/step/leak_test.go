@@ -27,7 +27,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -277,7 +276,7 @@ func TestNoSecretIsInASpan(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	ctx, command := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test").Start(t.Context(), "slipway install")
 	plan := contract.Plan{Run: "r1", Images: "sha256:1"}
-	_, err := conductor.Verify(ctx, stages.Install(), plan, config.Default(), local.Provider{}, &platform.Release{}, run, nil)
+	_, err := conductor.Verify(ctx, stages.Install(), plan, config.Default(), &platform.Release{}, run, nil)
 	require.NoError(t, err)
 	command.End()
 	i := slices.IndexFunc(spans.Ended(), func(s sdktrace.ReadOnlySpan) bool { return s.Name() == "infrastructure/preflight" })

@@ -120,7 +120,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	end := watch(io.Err, &opts)
 	defer end()
-	opts.Tools = images.Tools(pins)
+	opts.Tools = pins.Versions()
 	opts.User, opts.Host = whoAmI()
 	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, Given: f.Secrets.Given}, Fresh: s.Joined != nil}
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }

@@ -142,12 +142,3 @@ func reachable(cfg *config.Config, images *containers.Images, provider providers
 	}
 	return nil
 }
-
-// Tools are the versions that the toolchain must have, by name.
-func Tools(pins *lock.Lock) map[string]string {
-	tools := map[string]string{}
-	for _, t := range pins.Tools {
-		tools[t.Name] = t.Version
-	}
-	return tools
-}

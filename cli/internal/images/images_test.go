@@ -51,7 +51,7 @@ func TestTheRegistryIsTheMostExplicitOne(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, f.fromRegistry())
 		require.Equal(t, want, cfg.Advanced.Registry)
-		require.NotEmpty(t, Tools(pins)["terraform"])
+		require.NotEmpty(t, pins.Versions()["terraform"])
 	}
 }
 

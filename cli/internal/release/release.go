@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -63,9 +62,7 @@ func (f *Flags) Load(cfg *config.Config, path func(string) string) (*platform.Re
 // Open loads the platform release of a configuration and hands it to the engine. path
 // is what a path in the configuration leads to; see directory.Open for fresh.
 func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) string, fresh bool, opts *conductor.Options) error {
-	var fsys fs.FS
-	var err error
-	client, dir := opts.Client, f.Dir
+	dir := f.Dir
 	if dir == "" && f.ID == "" && cfg.ReleaseIsPath() {
 		if module.Active() {
 			return &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
@@ -74,34 +71,18 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 		}
 		dir = path(cfg.Platform.Release)
 	}
-	reference := f.ID == "" && dir == ""
-	if !reference {
-		if opts.ReleaseDir, err = directory.Open(client, dir, f.ID, fresh); err != nil {
+	if dir == "" && f.ID == "" {
+		files, err := platforms.Release(cfg.Platform.Release)
+		if err != nil {
 			return err
 		}
-	} else if fsys, err = platforms.Release(cfg.Platform.Release); err != nil {
-		return err
+		return opts.UsePlatform(ctx, files)
 	}
-	tmp, err := os.MkdirTemp("", "slipway-platform-")
+	from, err := directory.Open(opts.Client, dir, f.ID, fresh)
 	if err != nil {
-		return fmt.Errorf("make a directory for the platform release: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	if reference {
-		if err := os.CopyFS(tmp, fsys); err != nil {
-			return fmt.Errorf("unpack the platform release: %w", err)
-		}
-		if opts.ReleaseDir, err = client.Host().Directory(tmp).Sync(ctx); err != nil {
-			return fmt.Errorf("hand the platform release to the engine: %w", err)
-		}
-	} else if _, err := opts.ReleaseDir.Export(ctx, tmp); err != nil {
-		return fmt.Errorf("read the platform release: %w", err)
-	}
-	if opts.Release, err = platform.Load(os.DirFS(tmp)); err != nil {
 		return err
 	}
-	opts.ReleaseDigest, err = platform.Digest(os.DirFS(tmp))
-	return err
+	return opts.UsePlatformDir(ctx, from)
 }
 
 // Settings adds to all what the platform release decides: which components are on.

@@ -1,0 +1,18 @@
+package contract
+
+import (
+	"io/fs"
+
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// Site is what a provider contributes to a deployment, as data: the container of
+// infrastructure/verify wires the same graph from it, without the provider. The zero
+// value is that of no provider.
+type Site struct {
+	Root         fs.FS                  `json:"-"`         // Terraform root
+	Terraform    TerraformInput         `json:"terraform"` // what the steps with the root work on
+	Requirements providers.Requirements `json:"requirements"`
+	Node         *providers.NodeSpec    `json:"node,omitempty"`   // the cluster that Slipway runs; nil: it runs none
+	Addons       *providers.Addons      `json:"addons,omitempty"` // what a fresh cluster lacks; nil: nothing
+}
