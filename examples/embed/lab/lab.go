@@ -1,0 +1,57 @@
+// Package lab is a provider of another program: a node like that of provider local, which
+// publishes one port.
+package lab
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+// Provider is the provider. The zero value is ready to use. Terraform root, requirements
+// and add-ons are those of provider local.
+type Provider struct{ local.Provider }
+
+// Settings is this provider's section of the configuration.
+type Settings struct {
+	Port int `json:"port" jsonschema_description:"TCP port, 1024 to 65535, that the node publishes besides its API's."`
+}
+
+// Name is how a configuration names this provider.
+func (Provider) Name() string { return "lab" }
+
+// Settings are the defaults.
+func (Provider) Settings() any { return Settings{Port: 8443} }
+
+// Describe says what the provider is.
+func (Provider) Describe(s *config.Section) { s.Summary = "a node in the lab" }
+
+// Validate checks the section: see Settings.
+func (Provider) Validate(section json.RawMessage) []config.Problem {
+	s, problems := settings(section)
+	if s.Port < 1024 || s.Port > 65535 {
+		problems = append(problems, config.Problem{Field: "port", Got: strconv.Itoa(s.Port), Want: "a TCP port, 1024 to 65535"})
+	}
+	return problems
+}
+
+// Node describes the node's service.
+func (p Provider) Node(d providers.Deployment) providers.NodeSpec {
+	s, _ := settings(d.Section)
+	d.Section = nil // provider local does not know ours
+	node := p.Provider.Node(d)
+	node.Ports = []int{s.Port}
+	return node
+}
+
+func settings(section json.RawMessage) (Settings, []config.Problem) {
+	s := Settings{Port: 8443}
+	if len(section) == 0 {
+		return s, nil
+	}
+	problems := config.Decode(section, &s)
+	return s, problems
+}

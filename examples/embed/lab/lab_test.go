@@ -1,0 +1,16 @@
+package lab_test
+
+import (
+	"testing"
+
+	"github.com/slipway-sh/slipway/examples/embed/lab"
+	"github.com/slipway-sh/slipway/providers/conformance"
+)
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, conformance.Suite{
+		Provider: lab.Provider{},
+		Valid:    []string{`{}`, `{"port": 9443}`},
+		Invalid:  []string{`{"port": 80}`, `{"port": "many"}`},
+	})
+}

@@ -1,0 +1,72 @@
+// Embed installs the reference platform with Slipway's packages and a provider of its
+// own; see README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/examples/embed/lab"
+	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+const configuration = `{apiVersion: slipway.sh/v1, global: {name: embedded}, lab: {port: 8443}}`
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "embed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("give a workflow, install or destroy, and the directory of a bundle")
+	}
+	workflow, err := stages.Named(args[0])
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load([]byte(configuration), providers.NewRegistry(lab.Provider{}).Options())
+	if err != nil {
+		return err
+	}
+	pins, err := lock.Load()
+	if err != nil {
+		return err
+	}
+	client, err := dagger.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	opts := conductor.Options{Client: client, Config: cfg, Provider: lab.Provider{}, Tools: pins.Versions()}
+	if opts.Images, err = containers.FromBundle(ctx, client, client.Host().Directory(args[1])); err != nil {
+		return err
+	}
+	files, err := reference.Release(cfg.Platform.Release)
+	if err != nil {
+		return err
+	}
+	if err := opts.UsePlatform(ctx, files); err != nil {
+		return err
+	}
+	c, err := conductor.New(opts)
+	if err != nil {
+		return err
+	}
+	record, err := c.Conduct(ctx, workflow)
+	if record != nil {
+		_ = record.Summary(os.Stdout)
+	}
+	return err
+}
