@@ -27,7 +27,7 @@ func Workflows() []string { return append(stepped(), Configure) }
 // stepped returns the workflows that have steps: those of a hook that names none.
 func stepped() []string { return []string{Install, Destroy} }
 
-// Places of a hook besides "stage/name", one step.
+// Places of a hook besides "stage/name", one step, and "stage", all steps of one.
 const (
 	EveryStep     = "*"
 	WholeWorkflow = "workflow"
@@ -36,12 +36,12 @@ const (
 // reservedEnv is the prefix of the variables that Slipway sets for hooks.
 const reservedEnv = "SLIPWAY_"
 
-// Hook is a command of the user's that runs before or after a step, each step or
-// the whole workflow. Hooks at the same place run in the order of the file.
+// Hook is a command of the user's that runs before or after a step, each step, a
+// stage or the whole workflow. Hooks at the same place run in the order of the file.
 type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
-	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
-	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), * for each step, or workflow. Exactly one of before and after."`
+	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
+	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
 	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, destroy, configure; install and destroy when left out. With configure it runs before or after workflow: configuring has no steps."`
 	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
 	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Exactly one of run and script."`
@@ -56,7 +56,7 @@ type Hook struct {
 // SetDefaults sets the defaults of the hook.
 func (h *Hook) SetDefaults() { h.Timeout = Duration(5 * time.Minute) }
 
-// Place returns what the hook is bound to, "stage/name", EveryStep or WholeWorkflow,
+// Place returns what the hook is bound to, "stage/name", "stage", EveryStep or WholeWorkflow,
 // and whether it runs before that.
 func (h *Hook) Place() (at string, before bool) {
 	if h.Before != "" {
@@ -94,14 +94,14 @@ func (h *Hook) workflows() []string {
 }
 
 // placeWant describes what a hook can be bound to if the steps are not known.
-const placeWant = `a step (stage/name), "*" for each step, or workflow`
+const placeWant = `a step (stage/name), a stage, "*" for each step, or workflow`
 
 // imageName matches an image without its digest.
 const imageName = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?`
 
 var (
 	hookRE   = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$`)
-	stepRE   = regexp.MustCompile(`^[a-z][a-z0-9-]*/[a-z][a-z0-9-]*$`)
+	stepRE   = regexp.MustCompile(`^[a-z][a-z0-9-]*(/[a-z][a-z0-9-]*)?$`) // or a stage
 	envRE    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	imageRE  = regexp.MustCompile(`^` + imageName + `@sha256:[0-9a-f]{64}$`)
 	noDigest = regexp.MustCompile(`^` + imageName + `$`)
@@ -178,20 +178,25 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 		l.Add(field, document.Quote(at), placeWant)
 	case steps == nil || !known:
 	case len(h.Workflows) == 0:
-		if !slices.ContainsFunc(stepped(), func(w string) bool { return slices.Contains(steps[w], at) }) {
+		if !slices.ContainsFunc(stepped(), func(w string) bool { return hasPlace(steps[w], at) }) {
 			l.Add(field, document.Quote(at), allowedPlaces(stepped(), steps))
 		}
 	default:
-		without := func(w string) bool { return !slices.Contains(steps[w], at) }
+		without := func(w string) bool { return !hasPlace(steps[w], at) }
 		if i := slices.IndexFunc(h.Workflows, without); i >= 0 {
-			l.Add(field, fmt.Sprintf("%s, which is no step of %s", document.Quote(at), h.Workflows[i]), allowedPlaces(h.Workflows, steps))
+			l.Add(field, fmt.Sprintf("%s, which is no step and no stage of %s", document.Quote(at), h.Workflows[i]), allowedPlaces(h.Workflows, steps))
 		}
 	}
 }
 
+// hasPlace reports whether at is one of steps, or the stage of one.
+func hasPlace(steps []string, at string) bool {
+	return slices.ContainsFunc(steps, func(s string) bool { return s == at || strings.HasPrefix(s, at+"/") })
+}
+
 // allowedPlaces lists what a hook of these workflows can be bound to.
 func allowedPlaces(workflows []string, steps map[string][]string) string {
-	text := `workflow, "*" for each step, or a step`
+	text := `workflow, "*" for each step, a stage, or a step`
 	for i, w := range workflows {
 		if i > 0 {
 			text += ";"

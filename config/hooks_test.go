@@ -123,7 +123,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 	for _, p := range config.Problems(err) {
 		got = append(got, p.String())
 	}
-	const inBoth = `want workflow, "*" for each step, or a step of install: infrastructure/terraform, orchestrator/sync; of destroy: infrastructure/terraform-destroy`
+	const inBoth = `want workflow, "*" for each step, a stage, or a step of install: infrastructure/terraform, orchestrator/sync; of destroy: infrastructure/terraform-destroy`
 	require.Equal(t, []string{
 		`line 2: hooks[0].name: got "Backup", want 1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`,
 		`line 4: hooks[0].after: got after besides before, want one of them; a hook for each place`,
@@ -146,11 +146,11 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 24: hooks[2].secrets.LITERAL: got something else, want where the secret is: env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD; the secret itself does not belong in this file`,
 		`line 25: hooks[2].secrets.NOTHING: got nothing, want where the secret is: env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD`,
 		`line 26: hooks[3].name: got "twice", the name of hooks[2], want a name of its own`,
-		`line 27: hooks[3].after: got "orchestrator/sync", which is no step of destroy, want workflow, "*" for each step, or a step of destroy: infrastructure/terraform-destroy`,
+		`line 27: hooks[3].after: got "orchestrator/sync", which is no step and no stage of destroy, want workflow, "*" for each step, a stage, or a step of destroy: infrastructure/terraform-destroy`,
 		`line 29: hooks[3].run[0]: got a NUL character, want an argument without`,
 		`line 30: hooks[3].optional: got text, want true or false`,
 		`line 31: hooks[4]: got nothing, want a value`,
-		`line 32: hooks[5].before: got nothing, want a step (stage/name), "*" for each step, or workflow; or set after`,
+		`line 32: hooks[5].before: got nothing, want a step (stage/name), a stage, "*" for each step, or workflow; or set after`,
 		`line 34: hooks[5].nam: got an unknown field, want "name"`,
 	}, got)
 	require.NotContains(t, err.Error(), "hunter2")
@@ -190,11 +190,23 @@ func TestHooks_aroundConfiguring(t *testing.T) {
 	}, got)
 }
 
+func TestHooks_aroundAStage(t *testing.T) {
+	load := func(hook string) error {
+		_, err := config.Load(v1("hooks:\n  - {name: a, run: [x], "+hook+"}\n"), config.Options{DefaultProvider: "local", Steps: steps})
+		return err
+	}
+	require.NoError(t, load("before: orchestrator"))
+	require.NoError(t, load("after: infrastructure, always: true, workflows: [install, destroy]"))
+	require.ErrorContains(t, load("before: orchestra"), `hooks[0].before: got "orchestra", want workflow, "*" for each step, a stage, or a step of install`)
+	require.ErrorContains(t, load("before: orchestrator, workflows: [destroy]"), `got "orchestrator", which is no step and no stage of destroy`)
+	require.ErrorContains(t, load("before: orchestrator, workflows: [configure]"), "configuring has no steps")
+}
+
 func TestHooks_stepsOfTheProvider(t *testing.T) {
-	text := v1("hooks:\n  - {name: a, before: no/such, run: [x]}\n  - {name: b, after: everything, run: [x]}\n")
+	text := v1("hooks:\n  - {name: a, before: no/such, run: [x]}\n  - {name: b, after: Every thing, run: [x]}\n")
 	_, err := config.Load(text, config.Options{DefaultProvider: "local"})
 	require.Len(t, config.Problems(err), 1, "without the steps, only what cannot be the name of one: %v", err)
-	require.ErrorContains(t, err, `line 3: hooks[1].after: got "everything", want a step (stage/name), "*" for each step, or workflow`)
+	require.ErrorContains(t, err, `line 3: hooks[1].after: got "Every thing", want a step (stage/name), a stage, "*" for each step, or workflow`)
 
 	_, err = config.Load(text, config.Options{DefaultProvider: "local", Steps: steps})
 	require.Len(t, config.Problems(err), 2, "%v", err)

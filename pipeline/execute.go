@@ -59,6 +59,9 @@ func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 	defer own.end() // also when the step ends its goroutine
 	err := safely(func() error {
 		if n.part != verify { // a step that only verifies is not carried out
+			if err := s.stages[n.key.Stage].before(own, s.opts.Hooks); err != nil {
+				return err
+			}
 			if err := before(own, s.opts.Hooks, n.key); err != nil {
 				return err
 			}

@@ -12,16 +12,20 @@ const EveryStep = "*"
 // Hook runs around a step or around the whole run. Hooks that are bound to the
 // same step run in the order of Options.Hooks, before and after it.
 type Hook struct {
-	// Step is "stage/name", EveryStep, or empty for the whole run.
+	// Step is "stage/name", "stage", EveryStep, or empty for the whole run.
 	Step string
 	// Before runs when the step is about to start, with the step's context. Its
 	// error fails the step; ErrSkip skips it. An error before the whole run
-	// prevents every step from starting. May be nil.
+	// prevents every step from starting. Of a stage it runs when the first of its
+	// steps is about to start, with the stage in key, and its error fails each of
+	// them. May be nil.
 	Before func(ctx context.Context, key Key) error
 	// After runs when a step that was started has ended, with a context that is
 	// not cancelled with the run's. Its error fails a step that succeeded, and is
 	// joined to the error of one that did not. After the whole run, r holds the
-	// run's error and a zero key. May be nil.
+	// run's error and a zero key. After the last step of a stage, if one was
+	// started, r holds their errors; nothing starts until it returns, and after its
+	// error nothing but clean-up steps. May be nil.
 	After func(ctx context.Context, r Result) error
 }
 
@@ -31,7 +35,7 @@ func (p *Pipeline) checkHooks(hooks []Hook) error {
 	for _, h := range hooks {
 		known := h.Step == "" || h.Step == EveryStep
 		for _, n := range p.nodes {
-			known = known || n.key.String() == h.Step
+			known = known || n.key.String() == h.Step || n.key.Stage == h.Step
 		}
 		if !known {
 			errs = append(errs, fmt.Errorf("a hook is bound to step %q, which does not exist", h.Step))

@@ -98,10 +98,10 @@ func TestHooks_unknownStep(t *testing.T) {
 		Select: Select{Only: []string{"test/y"}},
 		Hooks: []Hook{
 			{Before: func(context.Context, Key) error { t.Error("before the run"); return nil }},
-			{Step: "test"}, {Step: "test/a"}, {Step: "test/z"},
+			{Step: "tset"}, {Step: "test"}, {Step: "test/a"}, {Step: "test/z"},
 		},
 	})
-	require.ErrorContains(t, err, `a hook is bound to step "test", which does not exist`)
+	require.ErrorContains(t, err, `a hook is bound to step "tset", which does not exist`)
 	require.ErrorContains(t, err, `a hook is bound to step "test/z", which does not exist`)
 	require.ErrorContains(t, err, `"test/y"`)
 	require.NotContains(t, err.Error(), `"test/a"`)

@@ -116,7 +116,9 @@ func (s *scheduler) outcome() ([]Result, []error) {
 			left.Interrupted = append(left.Interrupted, r.Key)
 		}
 	}
+	errs = append(errs, s.spoiled...)
 	switch {
+	case len(s.spoiled) > 0:
 	case s.refused != nil:
 		errs = append(errs, s.refused)
 	case len(left.Unstarted)+len(left.Interrupted) > 0:

@@ -17,8 +17,10 @@ type scheduler struct {
 	pool    *pool
 	running int // steps submitted to the pool and not collected
 	stop    <-chan struct{}
-	cause   error // why no more steps start; nil while they do
-	refused error // returned by a hook before the run
+	cause   error             // why no more steps start; nil while they do
+	refused error             // returned by a hook before the run
+	spoiled []error           // returned by hooks after stages
+	stages  map[string]*stage // those with hooks around them
 
 	ready   queue   // everything they need has ended
 	waiting queue   // only Options.Parallel prevents them from starting
@@ -27,7 +29,7 @@ type scheduler struct {
 }
 
 func newScheduler(ctx context.Context, p *Pipeline, opts Options) *scheduler {
-	s := &scheduler{p: p, opts: opts, stop: opts.Stop}
+	s := &scheduler{p: p, opts: opts, stop: opts.Stop, stages: p.stages(opts.Hooks)}
 	s.pool = newPool(func(n *node) { s.execute(ctx, n) })
 	return s
 }
@@ -59,11 +61,11 @@ func (s *scheduler) loop(ctx context.Context) {
 	if s.refused != nil {
 		s.halt(s.refused)
 	}
-	s.seed()
+	s.seed(ctx)
 	ctxDone := ctx.Done()
 	for {
 		s.checkStop(ctx)
-		s.advance()
+		s.advance(ctx)
 		if s.running == 0 {
 			// Either nothing is left, or only clean-up steps that wait for the diagnosis.
 			if !s.diagnose(ctx) {
@@ -75,7 +77,7 @@ func (s *scheduler) loop(ctx context.Context) {
 		case <-s.pool.ended:
 			for _, n := range s.pool.collect() {
 				s.running--
-				s.settle(n)
+				s.settle(ctx, n)
 			}
 		case <-s.stop:
 			s.stop = nil
@@ -88,7 +90,7 @@ func (s *scheduler) loop(ctx context.Context) {
 }
 
 // seed settles the steps that take no part and queues those that need nothing.
-func (s *scheduler) seed() {
+func (s *scheduler) seed(ctx context.Context) {
 	for _, n := range s.p.nodes {
 		if n.part != out && len(n.needs) == 0 {
 			heap.Push(&s.ready, n)
@@ -97,7 +99,7 @@ func (s *scheduler) seed() {
 	for _, n := range s.p.nodes {
 		if n.part == out {
 			n.result = Result{Key: n.key, Status: Unselected}
-			s.settle(n)
+			s.settle(ctx, n)
 		}
 	}
 }
@@ -126,7 +128,7 @@ func (s *scheduler) halt(cause error) {
 }
 
 // advance settles and starts every step that can be, in the order of adding.
-func (s *scheduler) advance() {
+func (s *scheduler) advance(ctx context.Context) {
 	for {
 		room := s.opts.Parallel <= 0 || s.running < s.opts.Parallel
 		var n *node
@@ -145,7 +147,7 @@ func (s *scheduler) advance() {
 		switch {
 		case status != Pending:
 			n.result = Result{Key: n.key, Status: status, Err: err}
-			s.settle(n)
+			s.settle(ctx, n)
 		case n.cleanup && s.diagnosing():
 			s.held = append(s.held, n)
 		case room:
@@ -165,7 +167,7 @@ func (s *scheduler) start(n *node) {
 }
 
 // settle makes n's status final and queues the steps that waited for nothing else.
-func (s *scheduler) settle(n *node) {
+func (s *scheduler) settle(ctx context.Context, n *node) {
 	if n.result.Finished.IsZero() {
 		n.result.Finished = time.Now()
 	}
@@ -180,6 +182,7 @@ func (s *scheduler) settle(n *node) {
 			heap.Push(&s.ready, e.to)
 		}
 	}
+	s.settled(ctx, n)
 }
 
 func (s *scheduler) observe(e Event) {

@@ -126,10 +126,10 @@ func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, 
 	return c.deployment.Hook(ctx, e)
 }
 
-// reachable reports whether a hook on a step, or with a zero key on the workflow,
-// gets access to the cluster: as its step does, or while the cluster is there.
+// reachable reports whether a hook on a step, or without its name on a stage or the
+// workflow, gets access to the cluster: as its step does, or while the cluster is there.
 func (c hookExecutor) reachable(on pipeline.Key) bool {
-	if on == (pipeline.Key{}) {
+	if on.Name == "" {
 		return c.cluster == nil || c.cluster.Running()
 	}
 	return c.online != nil && c.online(on)

@@ -65,7 +65,7 @@ func boundHooks(hooks []config.Hook, graph []pipeline.Node) []config.Hook {
 	return slices.DeleteFunc(slices.Clone(hooks), func(h config.Hook) bool {
 		at, _ := h.Place()
 		return at != config.WholeWorkflow && at != config.EveryStep &&
-			!slices.ContainsFunc(graph, func(n pipeline.Node) bool { return n.String() == at })
+			!slices.ContainsFunc(graph, func(n pipeline.Node) bool { return n.String() == at || n.Stage == at })
 	})
 }
 
@@ -196,6 +196,8 @@ func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
 func (r *hookRunner) place(h config.Hook, on pipeline.Key) string {
 	what := "the workflow"
 	switch {
+	case on.Stage != "" && on.Name == "":
+		what = "the stage " + on.Stage
 	case on != (pipeline.Key{}):
 		what = on.String()
 	case r.workflow == config.Configure:

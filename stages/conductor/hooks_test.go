@@ -73,6 +73,20 @@ func (f *fakeHooks) conduct(ctx context.Context, failing error, hooks ...config.
 	return r, results, err
 }
 
+func TestHooksAroundAStage(t *testing.T) {
+	var f fakeHooks
+	r, _, err := f.conduct(t.Context(), errors.New("no"),
+		config.Hook{Name: "backup", Before: "a"}, config.Hook{Name: "tell", After: "a", Always: true},
+		config.Hook{Name: "cheer", After: "a"}, config.Hook{Name: "elsewhere", After: "b"},
+	)
+	require.ErrorContains(t, err, "a/one: no")
+	require.Equal(t, []string{"backup before the stage a", "step a/one", "tell after the stage a"}, f.log)
+	require.Equal(t, []string{"a", "", "failed"}, []string{f.envs["tell"]["SLIPWAY_STAGE"], f.envs["tell"]["SLIPWAY_STEP"], f.envs["tell"]["SLIPWAY_STATUS"]})
+	require.Contains(t, f.envs["tell"]["SLIPWAY_ERROR"], "a/one: no")
+	require.Len(t, r.ended, 2)
+	require.Equal(t, "hooks/tell", r.ended[1].String())
+}
+
 func TestHooksRunInTheOrderOfTheFile(t *testing.T) {
 	for range 50 {
 		var f fakeHooks

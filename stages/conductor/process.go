@@ -22,14 +22,14 @@ var errHooked = errors.New("hooks run around it")
 type processRunner struct {
 	requests
 	step   func(context.Context, contract.Request) contract.Result
-	hooked []string // steps with hooks around them
+	hooked []string // steps and stages with hooks around them
 
 	mu       sync.Mutex
 	verified map[string]contract.Seen
 }
 
 func (p *processRunner) run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
-	if slices.Contains(p.hooked, s.String()) {
+	if slices.Contains(p.hooked, s.String()) || slices.Contains(p.hooked, s.Stage) {
 		return contract.Result{Status: contract.Failed}, errHooked
 	}
 	req, err := p.of(s, in)

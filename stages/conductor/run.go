@@ -53,7 +53,7 @@ type run struct {
 	graph    *Graph
 	steps    *containerRunner
 	executor hookExecutor      // of hooks
-	hooked   []string          // steps with hooks around them
+	hooked   []string          // steps and stages with hooks around them
 	logs     map[string]string // what hooks printed, by name in the run's directory
 	record   *report.Run       // nil: nothing was started
 }
@@ -125,8 +125,12 @@ func (r *run) carryOut(ctx context.Context) error {
 			r.hooked = append(r.hooked, h.Step)
 		}
 	}
-	if slices.ContainsFunc(around, func(h pipeline.Hook) bool { return h.Step == "" && h.Before != nil }) {
-		around = slices.Insert(around, 0, lease.hook())
+	for _, h := range slices.Clone(around) {
+		if h.Before != nil && (h.Step == "" || h.OnStage()) { // what comes first may change something
+			wait := lease.hook()
+			wait.Step = h.Step
+			around = slices.Insert(around, 0, wait)
+		}
 	}
 	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{
 		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Observe: observe,

@@ -27,7 +27,7 @@ type Plan struct {
 	Tools     map[string]string `json:"tools"`
 	Given     []string          `json:"given"`
 	Selection pipeline.Select   `json:"selection"`
-	// Hooked are the steps with hooks around them, which may change what a look
+	// Hooked are the steps and stages with hooks around them, which may change what a look
 	// would see: they and what needs them are left to themselves.
 	Hooked []string `json:"hooked"`
 }

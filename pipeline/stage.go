@@ -1,0 +1,125 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// stage is one with hooks around it.
+type stage struct {
+	name  string
+	steps []*node // that take part, and may do more than verify
+	once  sync.Once
+	begun bool  // the hooks before it were called
+	err   error // of those
+
+	// Used by the scheduler only.
+	left int // steps without a final status
+}
+
+// OnStage reports whether the hook is bound to a stage.
+func (h Hook) OnStage() bool {
+	return h.Step != "" && h.Step != EveryStep && !strings.Contains(h.Step, "/")
+}
+
+// stages are those with hooks around them, by name.
+func (p *Pipeline) stages(hooks []Hook) map[string]*stage {
+	all := map[string]*stage{}
+	for _, h := range hooks {
+		if h.OnStage() {
+			all[h.Step] = &stage{name: h.Step}
+		}
+	}
+	for _, n := range p.nodes {
+		if st := all[n.key.Stage]; st != nil && n.part != out && n.part != verify {
+			st.steps = append(st.steps, n)
+			st.left++
+		}
+	}
+	return all
+}
+
+// before runs the hooks before the stage when the first of its steps is about to start;
+// the others wait for that. Their error is that of each step.
+func (st *stage) before(ctx context.Context, hooks []Hook) error {
+	if st == nil {
+		return nil
+	}
+	st.once.Do(func() {
+		st.begun = true
+		st.err = safely(func() error {
+			for _, h := range hooks {
+				if h.Before == nil || h.Step != st.name {
+					continue
+				}
+				if err := h.Before(ctx, Key{Stage: st.name}); errors.Is(err, ErrSkip) {
+					return ErrSkip
+				} else if err != nil {
+					return fmt.Errorf("hook before the stage %s: %w", st.name, err)
+				}
+			}
+			return nil
+		})
+	})
+	return st.err
+}
+
+// settled notes that a step of the stage has ended, and after the last one runs the
+// hooks after the stage. The scheduler waits for them, so that nothing starts
+// meanwhile; when one fails, nothing starts any more but clean-up steps.
+func (s *scheduler) settled(ctx context.Context, n *node) {
+	st := s.stages[n.key.Stage]
+	if st == nil || n.part == out || n.part == verify {
+		return
+	}
+	if st.left--; st.left > 0 || !st.begun {
+		return
+	}
+	last, release := s.uncancelled(ctx)
+	defer release()
+	r := st.result()
+	for _, h := range s.opts.Hooks {
+		if h.After == nil || h.Step != st.name {
+			continue
+		}
+		if err := safely(func() error { return h.After(last, r) }); err != nil {
+			s.spoiled = append(s.spoiled, fmt.Errorf("hook after the stage %s: %w", st.name, err))
+		}
+	}
+	if err := errors.Join(s.spoiled...); err != nil {
+		s.halt(err)
+	}
+}
+
+// result is how the steps of the stage have ended: Succeeded unless one failed or
+// did not run, with what went wrong.
+func (st *stage) result() Result {
+	whole := Result{Key: Key{Stage: st.name}, Status: Reused}
+	var errs []error
+	for _, n := range st.steps {
+		r := &n.result
+		if !r.Started.IsZero() && (whole.Started.IsZero() || r.Started.Before(whole.Started)) {
+			whole.Started = r.Started
+		}
+		if r.Finished.After(whole.Finished) {
+			whole.Finished = r.Finished
+		}
+		switch r.Status {
+		case Failed, Cancelled:
+			errs = append(errs, &StepError{r.Stage, r.Name, r.Err})
+			whole.Status = Failed
+		case Blocked: // by a step that says so itself
+			whole.Status = Failed
+		case Reused:
+		default:
+			if whole.Status != Failed {
+				whole.Status = Succeeded
+			}
+		}
+	}
+	whole.Err = errors.Join(errs...)
+	return whole
+}
