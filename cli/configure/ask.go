@@ -84,7 +84,7 @@ func (c *Command) interview(ctx context.Context, io console.Streams, asker form.
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	err = c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Ask(first)) > 0)
+	err = c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Pending(first)) > 0)
 	if errors.Is(err, form.ErrBack) {
 		return c.interview(ctx, io, asker, s)
 	}
@@ -136,7 +136,7 @@ func (c *Command) hide(d *answers.Draft) ([]config.Problem, error) {
 
 // page asks the questions of pages that are not answered yet.
 func (c *Command) page(ctx context.Context, asker form.Asker, s *initialDraft, pages []answers.Page, back bool) error {
-	pages = s.Ask(pages)
+	pages = s.Pending(pages)
 	if len(pages) == 0 {
 		return nil
 	}

@@ -87,7 +87,7 @@ func (c *Command) environ() []string {
 // suggest enters what variables of other programs suggest for sections of the file.
 func (s *initialDraft) suggest(sections ...string) {
 	for _, section := range sections {
-		for _, g := range s.Schema.Usual(section, os.LookupEnv) {
+		for _, g := range s.Schema.Suggestions(section, os.LookupEnv) {
 			if !s.Draft.Has(g.Field.Path) {
 				s.problems = append(s.problems, wrong(s.Draft.Set(g.Field, g.Answer))...)
 			}

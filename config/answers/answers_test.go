@@ -257,7 +257,7 @@ tls: {mode: self-signed} # not ours
 	for _, part := range []string{"name: 'blue' # ours\n", "release: \"1.0.0\"\n", "- 80 # http\n", "roles: [\"a,b\"]\n", "tls: {mode: self-signed} # not ours\n", `"a\nb"`} {
 		require.Contains(t, text, part)
 	}
-	for _, p := range v.Ask(v.Schema.Rest("aws", nil)) {
+	for _, p := range v.Pending(v.Schema.Rest("aws", nil)) {
 		for _, q := range p.Questions {
 			require.NotEqual(t, "aws.roles", q.Path, "a comma in an item cannot be said in a line")
 		}
@@ -272,7 +272,7 @@ func TestSettingsOfAPlatform(t *testing.T) {
 	v := &answers.Interview{Schema: s, Draft: draft(t, s, ""), Given: map[string]bool{}, Check: check}
 	require.Empty(t, answers.Missing(draft(t, s, "global: {name: a, scale: 50}"), s.Must("local")), "what is only required in what may be left out is not")
 	var asked []string
-	pages := v.Ask(s.Rest("local", nil))
+	pages := v.Pending(s.Rest("local", nil))
 	before := v.Before(pages)
 	for _, p := range pages {
 		for _, q := range p.Questions {
@@ -315,10 +315,10 @@ func TestVariablesAnswer(t *testing.T) {
 
 	env := map[string]string{"AWS_DEFAULT_REGION": "eu-central-1", "HTTPS_PROXY": "http://me:pw@proxy:1", "http_proxy": "http://proxy:1"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	usual := s.Usual("aws", lookup)
+	usual := s.Suggestions("aws", lookup)
 	require.Len(t, usual, 1)
 	require.Equal(t, "eu-central-1", usual[0].Answer)
-	usual = s.Usual("proxy", lookup)
+	usual = s.Suggestions("proxy", lookup)
 	require.Len(t, usual, 1, "one with a password is not taken")
 	require.Equal(t, "proxy.http", usual[0].Field.Path)
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/slipway-sh/slipway/config"
 )
 
-// SchemaURL is where editors find the schema of the files that are written.
+// SchemaURL is where editors find the schema of the written files.
 const SchemaURL = "https://raw.githubusercontent.com/slipway-sh/slipway/main/docs/config.schema.json"
 
-// Draft is a configuration in the making. What an earlier file says in fields that
-// nobody answers for stays, its comments too.
+// Draft is a configuration that is being edited. Fields of an earlier file without a new
+// answer are preserved, including comments.
 type Draft struct {
 	schema *Schema
-	whole  *yaml.Node // the document, around a mapping
+	doc    *yaml.Node // the document node; its content is a mapping
 }
 
-// NewDraft begins with an earlier configuration of the current version, or with none.
-// Without a schema nothing can be added to it.
+// NewDraft returns a draft based on an earlier configuration of the current version, or
+// an empty one. Without a schema nothing can be added to it.
 func NewDraft(schema *Schema, base []byte) (*Draft, error) {
-	d := &Draft{schema: schema, whole: &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}}
+	d := &Draft{schema: schema, doc: &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}}
 	var n yaml.Node
 	if err := yaml.Unmarshal(base, &n); err != nil {
 		return nil, fmt.Errorf("read the configuration to begin with: %w", err)
@@ -34,7 +34,7 @@ func NewDraft(schema *Schema, base []byte) (*Draft, error) {
 		if n.Content[0].Kind != yaml.MappingNode {
 			return nil, errors.New("read the configuration to begin with: it is no mapping of fields (name: value)")
 		}
-		d.whole = &n
+		d.doc = &n
 	}
 	if !d.Has("apiVersion") {
 		d.root().Content = slices.Insert(d.root().Content, 0, text("apiVersion"), text(config.APIVersion))
@@ -42,22 +42,22 @@ func NewDraft(schema *Schema, base []byte) (*Draft, error) {
 	if comment := "# yaml-language-server: $schema="; !strings.Contains(d.comments(), comment) {
 		first := d.root().Content[0]
 		if d.root().Style&yaml.FlowStyle != 0 {
-			first = d.whole
+			first = d.doc
 		}
 		first.HeadComment = strings.TrimSuffix(comment+SchemaURL+"\n"+first.HeadComment, "\n")
 	}
 	return d, nil
 }
 
-// Readable makes what people write of the configuration that a run has recorded, which
-// is JSON with all that it leaves open, and with variables replaced.
+// Readable converts the configuration that a run recorded, which is JSON with all
+// defaults and with variables replaced, to what a user would write.
 func Readable(schema *Schema, recorded []byte) ([]byte, error) {
 	d, err := NewDraft(schema, recorded)
 	if err != nil {
 		return nil, err
 	}
 	block(d.root())
-	if d.Get("global.admin.email") == "admin@"+d.Get("global.domain") { // which follows
+	if d.Get("global.admin.email") == "admin@"+d.Get("global.domain") { // the default
 		d.Remove("global.admin.email")
 	}
 	for _, f := range schema.Fields("") {
@@ -79,8 +79,8 @@ func Readable(schema *Schema, recorded []byte) ([]byte, error) {
 	return d.Bytes()
 }
 
-// block takes the style of JSON from a value: mappings that hold something, and lists
-// of mappings, have lines of their own.
+// block changes a value from JSON style to block style: non-empty mappings and lists of
+// mappings get one line per item.
 func block(n *yaml.Node) {
 	n.Style &^= yaml.DoubleQuotedStyle
 	switch {
@@ -94,26 +94,26 @@ func block(n *yaml.Node) {
 	}
 }
 
-// literal returns text in which nothing is a reference to a variable.
+// literal escapes references to variables.
 func literal(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "$$", "$$$$"), "${", "$${")
 }
 
-func (d *Draft) root() *yaml.Node { return d.whole.Content[0] }
+func (d *Draft) root() *yaml.Node { return d.doc.Content[0] }
 
-// comments returns those before the first field.
+// comments returns the comments before the first field.
 func (d *Draft) comments() string {
 	root := d.root()
-	out := d.whole.HeadComment + root.HeadComment
+	out := d.doc.HeadComment + root.HeadComment
 	if len(root.Content) > 0 {
 		out += root.Content[0].HeadComment
 	}
 	return out
 }
 
-// Clone returns a draft of its own.
+// Clone returns a deep copy.
 func (d *Draft) Clone() *Draft {
-	return &Draft{schema: d.schema, whole: clone(d.whole)}
+	return &Draft{schema: d.schema, doc: clone(d.doc)}
 }
 
 func clone(n *yaml.Node) *yaml.Node {
@@ -125,7 +125,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// Only returns a draft of its own with these sections only.
+// Only returns a deep copy with these sections only.
 func (d *Draft) Only(sections ...string) *Draft {
 	c := d.Clone()
 	root := c.root()
@@ -144,7 +144,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(d.whole); err != nil {
+	if err := enc.Encode(d.doc); err != nil {
 		return nil, fmt.Errorf("encode the configuration: %w", err)
 	}
 	if err := enc.Close(); err != nil {
@@ -153,7 +153,7 @@ func (d *Draft) Bytes() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// at returns what the draft says in a field; nil if nothing.
+// at returns the value of a field; nil if it is not set.
 func (d *Draft) at(path string) *yaml.Node {
 	n := d.root()
 	for name := range strings.SplitSeq(path, ".") {
@@ -167,7 +167,7 @@ func (d *Draft) at(path string) *yaml.Node {
 	return n
 }
 
-// child returns the value of a field of a mapping; nil if there is none.
+// child returns the value of a field of a mapping; nil if it is not set.
 func child(n *yaml.Node, name string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -180,19 +180,19 @@ func child(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// Has reports whether the draft says something in a field or a section.
+// Has reports whether a field or section is set.
 func (d *Draft) Has(path string) bool { return d.at(path) != nil }
 
-// Get returns what the draft says in a field, as an answer is written; empty if nothing.
+// Get returns the value of a field in the form of an answer; empty if it is not set.
 func (d *Draft) Get(path string) string {
 	n := d.at(path)
 	if n == nil {
 		return ""
 	}
-	return written(value(n))
+	return formatAnswer(value(n))
 }
 
-// value returns a node as the types of encoding/json.
+// value converts a node to the types of encoding/json.
 func value(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -211,8 +211,8 @@ func value(n *yaml.Node) any {
 	return n.Value
 }
 
-// line reports whether what the draft says in a field can be said in one line, in which
-// commas separate what a list or a mapping holds.
+// line reports whether the value of a field fits on one line, with the items of a list or
+// mapping separated by commas.
 func (d *Draft) line(path string) bool {
 	n := d.at(path)
 	if n == nil {
@@ -226,9 +226,9 @@ func (d *Draft) line(path string) bool {
 	return true
 }
 
-// Set gives a field the value that an answer says; an empty one takes the field away.
-// What says that already stays as it is written. The problem is that of an answer
-// that is none for the field's type.
+// Set sets a field to an answer; an empty one removes the field. A field that already has
+// the value remains as it is written. The problem is that the answer does not fit the
+// field's type.
 func (d *Draft) Set(f Field, answer string) *config.Problem {
 	if d.Has(f.Path) && d.line(f.Path) && d.Get(f.Path) == answer {
 		if n, wrong := f.node(answer); wrong == nil && n.ShortTag() == d.at(f.Path).ShortTag() {
@@ -247,10 +247,10 @@ func (d *Draft) Set(f Field, answer string) *config.Problem {
 	return nil
 }
 
-// SetText gives a field of text the value s.
+// SetText sets a text field to s.
 func (d *Draft) SetText(path, s string) { d.put(path, text(s)) }
 
-// Merge takes over all that another draft says; lists as a whole.
+// Merge sets all fields that another draft sets; lists are replaced as a whole.
 func (d *Draft) Merge(other *Draft) { d.merge("", other.root()) }
 
 func (d *Draft) merge(path string, n *yaml.Node) {
@@ -263,7 +263,7 @@ func (d *Draft) merge(path string, n *yaml.Node) {
 	d.put(path, clone(n))
 }
 
-// Remove takes a field or a section away, and mappings that are empty then.
+// Remove removes a field or section, and mappings that are empty afterwards.
 func (d *Draft) Remove(path string) { remove(d.root(), strings.Split(path, ".")) }
 
 func remove(n *yaml.Node, path []string) {
@@ -285,7 +285,7 @@ func remove(n *yaml.Node, path []string) {
 	}
 }
 
-// put writes a value, in the order of the schema where the field is new.
+// put sets a field. New fields are inserted in the order of the schema.
 func (d *Draft) put(path string, v *yaml.Node) {
 	n, at := d.root(), ""
 	names := strings.Split(path, ".")
@@ -295,9 +295,9 @@ func (d *Draft) put(path string, v *yaml.Node) {
 		last := i == len(names)-1
 		switch {
 		case last && next != nil:
-			keep := *v
-			keep.HeadComment, keep.LineComment, keep.FootComment = next.HeadComment, next.LineComment, next.FootComment
-			*next = keep
+			replaced := *v
+			replaced.HeadComment, replaced.LineComment, replaced.FootComment = next.HeadComment, next.LineComment, next.FootComment
+			*next = replaced
 		case next == nil || !last && next.Kind != yaml.MappingNode:
 			fresh := v
 			if !last {
@@ -332,7 +332,7 @@ func (d *Draft) insert(n *yaml.Node, path, name string, v *yaml.Node) {
 		}
 	}
 	if len(n.Content) == 0 {
-		n.Style = 0 // {} was what it said
+		n.Style = 0 // it was {}
 	}
 	n.Content = slices.Insert(n.Content, i, text(name), v)
 }

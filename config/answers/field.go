@@ -1,6 +1,6 @@
-// Package answers makes a configuration out of answers: text for fields, from a form,
-// from flags, from the environment or from a file. What can be answered, and what is
-// asked, follows from the configuration's JSON schema.
+// Package answers builds a configuration from answers: text for fields, from a form,
+// flags, the environment or a file. The possible answers and the questions are derived
+// from the configuration's JSON schema.
 package answers
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// Type is what an answer becomes in the file.
+// Type is the type of a field.
 type Type string
 
 // The types.
@@ -34,25 +34,25 @@ const (
 type Field struct {
 	Path     string // "global.name"
 	Type     Type
-	Help     string   // what the schema says about it, one line or more
-	Options  []string // the only answers; nil when there are others
-	Default  string   // what it is without an answer, as an answer is written; may be empty
-	Example  string   // as an answer is written; may be empty
-	Examples []string // all of them, that one first
+	Help     string   // description from the schema, one line or more
+	Options  []string // the permitted answers; nil if there are others
+	Default  string   // in the form of an answer; may be empty
+	Example  string   // in the form of an answer; may be empty
+	Examples []string // all examples, beginning with Example
 	// SuggestedBy are variables of other programs that may hold an answer.
 	SuggestedBy []string
 	Required    bool // a file without it is not valid
 
-	secret      bool   // where a secret is, and never the secret
-	within      string // mapping that may be left out, in which alone it is required
-	numbers     bool   // List: of whole numbers
+	secret      bool   // it is a reference to a secret
+	within      string // optional mapping within which alone the field is required
+	numbers     bool   // it is a list of whole numbers
 	interpolate bool   // ${NAME} in it is an environment variable
 }
 
-// Variable returns the environment variable that answers for the field.
+// Variable returns the environment variable that sets the field.
 func (f Field) Variable() string { return config.Variable(f.Path) }
 
-// Schema knows the fields of a configuration.
+// Schema describes the fields of a configuration.
 type Schema struct{ root *jsonschema.Schema }
 
 // NewSchema completes the schema of a configuration, which config.Describe has made,
@@ -61,7 +61,7 @@ func NewSchema(s *jsonschema.Schema, settings []byte) *Schema {
 	if settings != nil {
 		var own jsonschema.Schema
 		platform, _ := s.Properties.Get("platform")
-		// One that says more than this type knows is one whose fields are not asked.
+		// The fields of a schema that this type cannot represent are not asked for.
 		if err := json.Unmarshal(settings, &own); err == nil && own.Properties != nil {
 			platform.Properties.Set("settings", &own)
 		}
@@ -69,7 +69,7 @@ func NewSchema(s *jsonschema.Schema, settings []byte) *Schema {
 	return &Schema{s}
 }
 
-// order returns the fields of a mapping in the order of its schema.
+// order returns the names of the fields of a mapping in the order of its schema.
 func order(s *jsonschema.Schema) []string {
 	var out []string
 	if s != nil && s.Properties != nil {
@@ -80,7 +80,7 @@ func order(s *jsonschema.Schema) []string {
 	return out
 }
 
-// Help returns what the schema says about a field or a section; empty for an unknown one.
+// Help returns the description of a field or section; empty if it is unknown.
 func (s *Schema) Help(path string) string {
 	if at, _, _ := s.find(path); at != nil {
 		return at.Description
@@ -99,8 +99,8 @@ func (s *Schema) extension(section, name string) any {
 // DefaultProvider returns the provider of a configuration that names none.
 func (s *Schema) DefaultProvider() string { return s.question("provider").Default }
 
-// find returns the schema at a path, and whether its mapping requires it. The problem of
-// an unknown one names the nearest.
+// find returns the schema of the field at path, and whether its mapping requires it. If it
+// is unknown, the problem suggests a similar name.
 func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong *config.Problem) {
 	at = s.root
 	walked := ""
@@ -112,7 +112,7 @@ func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong 
 		required = slices.Contains(at.Required, name)
 		switch {
 		case known:
-		case anything(at.AdditionalProperties):
+		case anyName(at.AdditionalProperties):
 			next = at.AdditionalProperties
 		case at.Type == "object" && at.Properties == nil && at.AdditionalProperties == nil:
 			next = &jsonschema.Schema{}
@@ -128,8 +128,8 @@ func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong 
 	return at, required, nil
 }
 
-// anything reports whether a mapping takes names that its schema does not list.
-func anything(additional *jsonschema.Schema) bool {
+// anyName reports whether a mapping accepts names that its schema does not list.
+func anyName(additional *jsonschema.Schema) bool {
 	if additional == nil {
 		return false
 	}
@@ -154,13 +154,13 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	f.interpolate, _ = at.Extras["x-interpolate"].(bool)
 	f.SuggestedBy, _ = at.Extras["x-suggested-by"].([]string)
 	for _, v := range at.Enum {
-		f.Options = append(f.Options, written(v))
+		f.Options = append(f.Options, formatAnswer(v))
 	}
 	if at.Default != nil {
-		f.Default = written(at.Default)
+		f.Default = formatAnswer(at.Default)
 	}
 	for _, v := range at.Examples {
-		f.Examples = append(f.Examples, written(v))
+		f.Examples = append(f.Examples, formatAnswer(v))
 	}
 	if len(f.Examples) > 0 {
 		f.Example = f.Examples[0]
@@ -168,8 +168,8 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	return f, nil
 }
 
-// optional returns the outermost mapping of the platform's settings around a field that may
-// be left out; empty if there is none.
+// optional returns the outermost optional mapping of the platform's settings around a
+// field; empty if there is none.
 func (s *Schema) optional(path string) string {
 	const settings = "platform.settings."
 	if !strings.HasPrefix(path, settings) {
@@ -207,21 +207,21 @@ func typeOf(s *jsonschema.Schema) Type {
 	return Other
 }
 
-// written returns a value of the schema as an answer is written.
-func written(v any) string {
+// formatAnswer formats a value of the schema as an answer.
+func formatAnswer(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
 	case []any:
 		var items []string
 		for _, item := range v {
-			items = append(items, written(item))
+			items = append(items, formatAnswer(item))
 		}
 		return strings.Join(items, ",")
 	case map[string]any:
 		var items []string
 		for key, value := range v {
-			items = append(items, key+"="+written(value))
+			items = append(items, key+"="+formatAnswer(value))
 		}
 		slices.Sort(items)
 		return strings.Join(items, ",")
@@ -231,8 +231,8 @@ func written(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Fields returns all fields below a section, or all there are for "", in the order of the
-// schema. Those of mappings with names of the user's are not among them.
+// Fields returns all fields below a section, or all fields for "", in the order of the
+// schema, without those in mappings with arbitrary keys.
 func (s *Schema) Fields(section string) []Field {
 	at, _, wrong := s.root, false, (*config.Problem)(nil)
 	if section != "" {
@@ -254,7 +254,7 @@ func (s *Schema) Fields(section string) []Field {
 	return out
 }
 
-// paths returns those of all fields and sections below one.
+// paths returns the paths of all fields and sections below a section.
 func (s *Schema) paths(section string, at *jsonschema.Schema) []string {
 	var out []string
 	for _, name := range order(at) {

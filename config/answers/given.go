@@ -11,15 +11,15 @@ import (
 	"github.com/slipway-sh/slipway/config"
 )
 
-// Given is an answer that was given without a question.
+// Given is an answer from a flag or the environment.
 type Given struct {
 	Field  Field
 	Answer string
 	By     string // "--set", or the variable
 }
 
-// Assignments reads answers written as field=answer, as a flag has them; @file is what
-// a file holds, @@ a text that begins with @. All that is wrong is returned.
+// Assignments parses answers of the form field=answer, as in a flag; @file stands for the
+// content of a file, @@ for a text that begins with @. It returns all problems.
 func (s *Schema) Assignments(texts []string) ([]Given, []config.Problem) {
 	var out []Given
 	var problems []config.Problem
@@ -42,7 +42,7 @@ func (s *Schema) Assignments(texts []string) ([]Given, []config.Problem) {
 	return out, problems
 }
 
-// content replaces @file by what the file holds.
+// content replaces @file with the content of the file.
 func (f Field) content(answer string) (string, *config.Problem) {
 	file, ok := strings.CutPrefix(answer, "@")
 	switch {
@@ -54,10 +54,10 @@ func (f Field) content(answer string) (string, *config.Problem) {
 	return f.read(file)
 }
 
-// maxFile is the largest file that is an answer, in bytes: what a configuration holds.
+// maxFile is the largest file that can be an answer, in bytes.
 const maxFile = 1 << 20
 
-// read returns what a file holds.
+// read returns the content of a file.
 func (f Field) read(file string) (string, *config.Problem) {
 	text, err := os.ReadFile(file)
 	if err == nil && len(text) > maxFile {
@@ -69,8 +69,8 @@ func (f Field) read(file string) (string, *config.Problem) {
 	return string(text), nil
 }
 
-// Environment returns what variables answer for fields, and the names of variables that
-// look as if they did. components are those of the platform.
+// Environment returns the answers in environment variables, and the names of variables
+// that look like answers but match no field. components are those of the platform.
 func (s *Schema) Environment(environ, components []string) (out []Given, unknown []string) {
 	fields := map[string]Field{}
 	all := s.Fields("")
@@ -102,9 +102,9 @@ func (s *Schema) Environment(environ, components []string) (out []Given, unknown
 	return out, unknown
 }
 
-// Usual returns what variables of other programs, such as AWS_REGION, suggest for the
-// fields of a section that name them.
-func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Given {
+// Suggestions returns the values of other programs' variables, such as AWS_REGION, for the
+// fields of a section that refer to them.
+func (s *Schema) Suggestions(section string, lookup func(string) (string, bool)) []Given {
 	var out []Given
 	for _, f := range s.Fields(section) {
 		for _, name := range f.SuggestedBy {
@@ -122,14 +122,15 @@ func (s *Schema) Usual(section string, lookup func(string) (string, bool)) []Giv
 	return out
 }
 
-// Secret reports whether the field says where a secret is, or may hold one that does not
-// belong there: it is not shown when it is refused.
+// Secret reports whether the field is a reference to a secret, or the answer may contain
+// one by mistake. Such an answer must not be shown if it is rejected.
 func (f Field) Secret(answer string) bool { return f.secret || strings.Contains(answer, "@") }
 
 // Enabled returns the field that switches a component on or off.
 func Enabled(component string) string { return "platform.components." + component + ".enabled" }
 
-// Missing returns the fields that must be answered and are not, as problems that say how.
+// Missing returns a problem for each required field that is not set, with the ways to
+// answer it.
 func Missing(d *Draft, must []Field) []config.Problem {
 	var out []config.Problem
 	for _, f := range must {

@@ -7,36 +7,36 @@ import (
 	"github.com/slipway-sh/slipway/config"
 )
 
-// Interview is what has been said and what is still asked. The answers to questions
-// are kept by field, as text.
+// Interview is the state of asking for a configuration. Answers are texts by field.
 type Interview struct {
 	Schema     *Schema
 	Draft      *Draft
 	Components []Component
-	// Given are the fields that need not be asked, since an answer was given for them.
+	// Given are the fields that have been answered and need no question.
 	Given map[string]bool
-	// Check says what is wrong with a file.
+	// Check returns the problems of a file.
 	Check func(file []byte) []config.Problem
 }
 
-// Platform takes over what the platform release brings: the schema with its settings,
-// and its components.
+// Platform sets what depends on the platform release: the schema with its settings, and
+// its components.
 func (v *Interview) Platform(s *Schema, components []Component) {
 	v.Schema, v.Draft.schema, v.Components = s, s, components
 }
 
-// Ask leaves out what need not be asked, and what cannot be said in a line.
-func (v *Interview) Ask(pages []Page) []Page {
-	return v.without(pages, func(q Question) bool { return v.Given[q.Path] || v.passed(q) })
+// Pending returns pages without the questions that need not or cannot be asked.
+func (v *Interview) Pending(pages []Page) []Page {
+	return v.without(pages, func(q Question) bool { return v.Given[q.Path] || v.unanswerable(q) })
 }
 
-// Changed returns the questions whose answers are not what they were before.
+// Changed returns the questions whose answers have changed.
 func (v *Interview) Changed(pages []Page, before, after map[string]string) []Page {
 	return v.without(pages, func(q Question) bool { return before[q.Path] == after[q.Path] })
 }
 
-// passed reports whether a question is none for a form: what the draft says there stays.
-func (v *Interview) passed(q Question) bool {
+// unanswerable reports whether a form cannot ask a question. The draft's value is
+// preserved.
+func (v *Interview) unanswerable(q Question) bool {
 	return q.Path != Components && q.Path != Extras &&
 		(q.Type == Other || q.Kind != File && !v.Draft.line(q.Path) || q.within != "" && !v.Draft.Has(q.within))
 }
@@ -52,8 +52,8 @@ func (v *Interview) without(pages []Page, leave func(Question) bool) []Page {
 	return out
 }
 
-// Before returns the answers that the draft has already for the questions of pages, or
-// the defaults where it has none.
+// Before returns the draft's answers to the questions of pages, or the defaults where it
+// has none.
 func (v *Interview) Before(pages []Page) map[string]string {
 	out := map[string]string{}
 	for _, p := range pages {
@@ -63,7 +63,7 @@ func (v *Interview) Before(pages []Page) map[string]string {
 				out[q.Path] = strings.Join(v.on(), ",")
 			case q.Path == Extras:
 				out[q.Path] = strings.Join(slices.DeleteFunc(extras(), func(s string) bool { return !v.chosen(s) }), ",")
-			case q.Kind == File: // what there is stays unless a file is named
+			case q.Kind == File: // preserved unless a file is named
 			case v.Draft.Has(q.Path):
 				out[q.Path] = v.Draft.Get(q.Path)
 			case q.Path == "global.domain" && v.must(v.Draft, q.Path): // whose default is for this machine
@@ -78,31 +78,32 @@ func (v *Interview) Before(pages []Page) map[string]string {
 	return out
 }
 
-// chosen reports whether the draft says something in a section that may be left out.
+// chosen reports whether an optional section is set in the draft.
 func (v *Interview) chosen(section string) bool {
-	if section == "tls" { // whose mode alone may say that there is none
+	if section == "tls" { // its mode may be set to self-signed
 		return v.Draft.Get("tls.mode") == config.Given || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key") || v.Draft.Has("tls.ca")
 	}
 	return v.Draft.Has(section)
 }
 
-// on returns the components that are installed, as the draft has it.
+// on returns the components that are installed according to the draft.
 func (v *Interview) on() []string {
 	var out []string
 	for _, c := range v.Components {
-		if said := v.Draft.Get(Enabled(c.Name)); said == "true" || said == "" && c.On {
+		if enabled := v.Draft.Get(Enabled(c.Name)); enabled == "true" || enabled == "" && c.On {
 			out = append(out, c.Name)
 		}
 	}
 	return out
 }
 
-// Asked reports whether a page is asked: unless it is for a section that was not chosen.
+// Asked reports whether a page is asked, which a page for a section that was not chosen
+// is not.
 func (p Page) Asked(answers map[string]string) bool {
 	return p.Extra == "" || slices.Contains(items(answers[Extras]), p.Extra)
 }
 
-// items returns those of a list as an answer is written.
+// items splits the answer for a list.
 func items(answer string) []string {
 	if answer == "" {
 		return nil
@@ -110,8 +111,8 @@ func items(answer string) []string {
 	return strings.Split(answer, ",")
 }
 
-// With returns the draft with the answers to the questions of pages, and what is wrong with
-// them as far as it cannot be said in a file.
+// With returns a copy of the draft with the answers to the questions of pages, and the
+// problems of answers that cannot be written to a file.
 func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []config.Problem) {
 	d := v.Draft.Clone()
 	var problems []config.Problem
@@ -126,7 +127,7 @@ func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []con
 			d.put("tls.mode", text(config.Given))
 		}
 		for _, q := range p.Questions {
-			if wrong := v.take(d, q, answers[q.Path]); wrong != nil {
+			if wrong := v.apply(d, q, answers[q.Path]); wrong != nil {
 				problems = append(problems, *wrong)
 			}
 		}
@@ -134,8 +135,8 @@ func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []con
 	return d, problems
 }
 
-// take takes over one answer.
-func (v *Interview) take(d *Draft, q Question, answer string) *config.Problem {
+// apply applies one answer to d.
+func (v *Interview) apply(d *Draft, q Question, answer string) *config.Problem {
 	switch {
 	case q.Path == Extras:
 	case q.Path == Components:
@@ -160,15 +161,15 @@ func (v *Interview) take(d *Draft, q Question, answer string) *config.Problem {
 	return nil
 }
 
-// Complete returns the draft with the defaults of all questions that nobody has answered:
-// what a form makes in which everything is left as it stands.
+// Complete returns the draft with the defaults of all unanswered questions, like a form
+// that is submitted unchanged.
 func (v *Interview) Complete(provider string) (*Draft, []config.Problem) {
-	pages := v.without(append(v.Schema.First(), v.Schema.Rest(provider, v.Components)...), v.passed)
+	pages := v.without(append(v.Schema.First(), v.Schema.Rest(provider, v.Components)...), v.unanswerable)
 	return v.With(pages, v.Before(pages))
 }
 
-// Try returns what is wrong with the answer to one question, the others being as they are;
-// nil if nothing.
+// Try returns the problem with the answer to one question, given the other answers; nil
+// if there is none.
 func (v *Interview) Try(pages []Page, answers map[string]string, q Question) *config.Problem {
 	d, problems := v.With(pages, answers)
 	if p := about(problems, q.Path); p != nil {
@@ -184,7 +185,7 @@ func (v *Interview) Try(pages []Page, answers map[string]string, q Question) *co
 	return about(v.Check(text), q.Path)
 }
 
-// must reports whether somebody has to say what is in a field.
+// must reports whether a field must be answered.
 func (v *Interview) must(d *Draft, path string) bool {
 	provider := d.Get("provider")
 	if provider == "" {
@@ -193,12 +194,12 @@ func (v *Interview) must(d *Draft, path string) bool {
 	return slices.ContainsFunc(v.Schema.Must(provider), func(f Field) bool { return f.Path == path })
 }
 
-// key reports whether a section says nothing without this field.
+// key reports whether the field's section has no effect without it.
 func (f Field) key() bool {
 	return slices.Contains([]string{"smtp.host", "observability.endpoint", "state.url", "tls.certificate"}, f.Path)
 }
 
-// leave says how to do without the field's section.
+// leave is the hint how to leave out the field's section.
 func (f Field) leave() string {
 	if !f.key() {
 		return ""
@@ -207,7 +208,7 @@ func (f Field) leave() string {
 	return "; go back to leave " + section + " out"
 }
 
-// about returns the first problem of a field.
+// about returns the first problem of a field; nil if there is none.
 func about(problems []config.Problem, path string) *config.Problem {
 	for _, p := range problems {
 		rest, ok := strings.CutPrefix(p.Field, path)

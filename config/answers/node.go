@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// text returns a node with text.
+// text returns a text node.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.Contains(s, "\n") {
@@ -22,8 +22,8 @@ func text(s string) *yaml.Node {
 	return n
 }
 
-// readsBack reports whether a text is the same when it has been written and read, which
-// the YAML library does not see to for all of them, such as <<.
+// readsBack reports whether a text survives being written and read again, which the YAML
+// library does not ensure for some, such as <<.
 func readsBack(n *yaml.Node) bool {
 	b, err := yaml.Marshal(n)
 	var back yaml.Node
@@ -33,7 +33,7 @@ func readsBack(n *yaml.Node) bool {
 	return back.Content[0].ShortTag() == "!!str" && back.Content[0].Value == n.Value
 }
 
-// node returns what an answer becomes in the file.
+// node converts an answer to the field's value in the file.
 func (f Field) node(answer string) (*yaml.Node, *config.Problem) {
 	switch f.Type {
 	case Text:

@@ -1,5 +1,5 @@
-// Package form asks a person for a configuration: in a form on a terminal, or in
-// plain lines for screen readers and terminals that know no more.
+// Package form prompts a user for a configuration: in a form on a terminal, or in plain
+// lines for screen readers and simple terminals.
 package form
 
 import (
@@ -16,29 +16,29 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 )
 
-// ErrAborted says that the person does not want to go on.
+// ErrAborted means that the user does not want to continue.
 var ErrAborted = errors.New("interrupted")
 
-// ErrBack says that the person wants to go back to what was asked before these pages.
+// ErrBack means that the user wants to go back to earlier pages.
 var ErrBack = errors.New("back")
 
-// Asker asks a person.
+// Asker prompts a user.
 type Asker interface {
-	// Ask asks the questions of pages and returns all answers. before are those
-	// to begin with. With back there is something to go back to: the answers come
-	// with ErrBack then, which only a Form returns.
+	// Ask asks the questions of pages and returns all answers. before are the
+	// initial answers. With back, a Form lets the user go back to earlier pages: it
+	// then returns the answers with ErrBack.
 	Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error)
 	// Choose asks for one of the options.
 	Choose(ctx context.Context, title string, options []answers.Option) (string, error)
 }
 
-// Form is the Asker of a terminal that can be drawn on. Ctrl-C is a key there.
+// Form is the Asker for interactive terminals. There, Ctrl-C is an ordinary key.
 type Form struct {
 	In  io.Reader
 	Out io.Writer
 }
 
-// Ask shows a page at a time. One can go back to what was asked before.
+// Ask shows one page at a time; the user can go back to earlier pages.
 func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error) {
 	s := sheet{texts: map[string]*string{}, lists: map[string]*[]string{}}
 	for path, answer := range before {
@@ -77,17 +77,17 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 	return s.answers(), nil
 }
 
-// Choose shows the options below each other.
+// Choose shows the options in a list.
 func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	choice := options[0].Answer
-	field := huh.NewSelect[string]().Title(title).Options(offered(options)...).Value(&choice)
+	field := huh.NewSelect[string]().Title(title).Options(huhOptions(options)...).Value(&choice)
 	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)), new(bool))
 	return choice, err
 }
 
-// run shows a form until it is filled in, or left.
+// run shows a form until the user completes or leaves it.
 func (f Form) run(ctx context.Context, form *huh.Form, left *bool) error {
-	// Signals are the caller's; ctx ends with them.
+	// The caller handles signals; they end ctx.
 	err := form.WithTheme(huh.ThemeBase16()).WithLayout(compact{huh.LayoutDefault, left}).
 		WithProgramOptions(tea.WithInput(f.In), tea.WithOutput(f.Out), tea.WithoutSignalHandler()).RunWithContext(ctx)
 	switch {
@@ -101,7 +101,7 @@ func (f Form) run(ctx context.Context, form *huh.Form, left *bool) error {
 	return nil
 }
 
-// sheet holds the answers of a form while it is filled in.
+// sheet holds the answers of a form while the user fills it in.
 type sheet struct {
 	texts map[string]*string
 	lists map[string]*[]string
@@ -118,13 +118,13 @@ func (s sheet) answers() map[string]string {
 	return out
 }
 
-// field returns the field of the form for a question.
+// field returns the form field for a question.
 func (s sheet) field(q answers.Question, before string, try func() error) huh.Field {
 	switch q.Kind {
 	case answers.Choice:
 		text := &before
 		s.texts[q.Path] = text
-		return huh.NewSelect[string]().Title(q.Title()).Description(q.Help).Options(offered(q.Choices)...).Value(text).
+		return huh.NewSelect[string]().Title(q.Title()).Description(q.Help).Options(huhOptions(q.Choices)...).Value(text).
 			Validate(func(string) error { return try() })
 	case answers.Several:
 		list := &[]string{}
@@ -133,7 +133,7 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 		}
 		delete(s.texts, q.Path)
 		s.lists[q.Path] = list
-		return huh.NewMultiSelect[string]().Title(q.Title()).Description(q.Help).Options(offered(q.Choices)...).Value(list).
+		return huh.NewMultiSelect[string]().Title(q.Title()).Description(q.Help).Options(huhOptions(q.Choices)...).Value(list).
 			Validate(func([]string) error { return try() })
 	}
 	text := &before
@@ -146,15 +146,15 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 	return &line{Input: input, try: try}
 }
 
-// line is an input that says what is wrong while one types.
+// line is an input that shows problems during typing.
 type line struct {
 	*huh.Input
 	try  func() error
 	err  error
-	back func() tea.Cmd // leaves the form, for what was asked before; nil: the form itself goes back
+	back func() tea.Cmd // leaves the form for earlier pages; nil: the form itself goes back
 }
 
-// KeyBinds returns the keys that the form tells of.
+// KeyBinds returns the keys that the form shows.
 func (l *line) KeyBinds() []key.Binding {
 	keys := l.Input.KeyBinds()
 	if l.back != nil {
@@ -163,11 +163,11 @@ func (l *line) KeyBinds() []key.Binding {
 	return keys
 }
 
-// Update checks what a key has made of the text.
+// Update validates the text after each key.
 func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	_, cmd := l.Input.Update(msg)
 	if pressed, ok := msg.(tea.KeyMsg); ok {
-		l.err = nil // also for the way back, which nothing wrong shall bar
+		l.err = nil // a problem must not prevent going back
 		switch {
 		case pressed.Type != tea.KeyShiftTab:
 			l.err = l.try()
@@ -178,17 +178,17 @@ func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return l, cmd
 }
 
-// Error returns what is wrong with the text.
+// Error returns the problem with the text.
 func (l *line) Error() error { return l.err }
 
-// compact takes the empty lines away with which huh makes all pages equally high, and
-// everything from a form that was left.
+// compact removes the empty lines with which huh pads all pages to the same height, and
+// the contents of a form that the user has left.
 type compact struct {
 	huh.Layout
 	left *bool
 }
 
-// View returns the page.
+// View renders the page.
 func (c compact) View(f *huh.Form) string {
 	if *c.left {
 		return ""
@@ -205,7 +205,7 @@ func (c compact) View(f *huh.Form) string {
 	return strings.Join(out, "\n")
 }
 
-func offered(options []answers.Option) []huh.Option[string] {
+func huhOptions(options []answers.Option) []huh.Option[string] {
 	var out []huh.Option[string]
 	for _, o := range options {
 		out = append(out, huh.NewOption(o.Label, o.Answer))
@@ -213,7 +213,7 @@ func offered(options []answers.Option) []huh.Option[string] {
 	return out
 }
 
-// describe returns the help for a question that is answered with a line.
+// describe returns the help for a question with a one-line answer.
 func describe(q answers.Question) string {
 	switch {
 	case q.Kind == answers.File:

@@ -13,18 +13,17 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 )
 
-// Plain is the Asker that writes lines and reads lines, and nothing else: one question
-// after the other.
+// Plain is the Asker that only writes and reads lines, one question after another.
 type Plain struct {
-	out   io.Writer
-	told  bool          // how to answer
-	want  chan struct{} // a line is waited for
-	lines chan string
-	err   error // why there are no more; read once lines is closed
+	out     io.Writer
+	started bool          // the instructions have been shown
+	want    chan struct{} // requests a line
+	lines   chan string
+	err     error // why there are no more lines; set when lines is closed
 }
 
-// NewPlain reads from in, and only while a question waits for its answer: an editor may
-// have it in between.
+// NewPlain reads from in, but only while a question waits for its answer, so that an
+// editor can use it in between.
 func NewPlain(in io.Reader, out io.Writer) *Plain {
 	p := &Plain{out: out, want: make(chan struct{}, 1), lines: make(chan string)}
 	go func() {
@@ -41,15 +40,15 @@ func NewPlain(in io.Reader, out io.Writer) *Plain {
 	return p
 }
 
-// Ask asks for one answer after the other.
+// Ask asks for one answer after another.
 func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, _ bool) (map[string]string, error) {
 	out := map[string]string{}
 	for path, answer := range before {
 		out[path] = answer
 	}
-	if !p.told {
-		fmt.Fprint(p.out, "An empty line takes what is in [ ]; - takes it away; Ctrl-C ends and writes nothing.\n")
-		p.told = true
+	if !p.started {
+		fmt.Fprint(p.out, "An empty line accepts the value in [ ]; - clears it; Ctrl-C exits without writing anything.\n")
+		p.started = true
 	}
 	for _, page := range pages {
 		if !page.Asked(out) {
@@ -65,7 +64,7 @@ func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.P
 	return out, nil
 }
 
-// question asks until the answer is one, and enters it.
+// question asks until the answer is valid, and stores it in all.
 func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answers.Page, all map[string]string, q answers.Question) error {
 	before := all[q.Path]
 	fmt.Fprintf(p.out, "\n%s: %s\n", q.Title(), describe(q))
@@ -104,7 +103,7 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 	}
 }
 
-// Choose asks for one of the options, the first if none is given.
+// Choose asks for one of the options; an empty answer selects the first.
 func (p *Plain) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	q := answers.Question{Kind: answers.Choice, Choices: options}
 	fmt.Fprintf(p.out, "\n%s\n", title)
@@ -127,7 +126,7 @@ func (p *Plain) Choose(ctx context.Context, title string, options []answers.Opti
 	}
 }
 
-// chosen returns the answers for names or numbers of options.
+// chosen converts names or numbers of options to answers.
 func chosen(q answers.Question, text string) (string, error) {
 	var out []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -154,11 +153,11 @@ func chosen(q answers.Question, text string) (string, error) {
 	return strings.Join(out, ","), nil
 }
 
-// read returns the next line, without space around it.
+// read returns the next line, without surrounding space.
 func (p *Plain) read(ctx context.Context) (string, error) {
 	select {
 	case p.want <- struct{}{}:
-	default: // the last question was left without its answer
+	default: // the last question was abandoned before it was answered
 	}
 	select {
 	case line, ok := <-p.lines:
