@@ -1,7 +1,7 @@
-// Package providers says what a provider is: where a platform is installed. A
-// provider owns its section of the user's config and its Terraform root; what
-// it does beyond that it offers through optional interfaces. A provider
-// contributes data; the code that works with it is in the steps.
+// Package providers defines what a provider is: a place to install a platform to. A
+// provider owns its section of the user's config and its Terraform root, and offers
+// further features through optional interfaces. Providers contribute data; the code that
+// uses it is in the steps.
 package providers
 
 import (
@@ -19,34 +19,34 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Section is a provider as far as the config goes: what it is called, and its own
-// section. Implementations are immutable and safe for concurrent use.
+// Section is the part of a provider that concerns the config: its name and its section.
+// Implementations are immutable and safe for concurrent use.
 type Section interface {
-	// Name is how the config names the provider: "local".
+	// Name returns the provider's name in the config: "local".
 	Name() string
-	// Settings is what the section is decoded into, a struct with its defaults in
-	// it and the JSON schema in its tags.
+	// Settings returns the struct that the section is decoded into, with its defaults
+	// set and the JSON schema in its tags.
 	Settings() any
-	// Validate checks the provider's own section of the config, {} when there is
+	// Validate checks the provider's own section of the config, {} if there is
 	// none. The fields of the problems are relative to the section.
 	Validate(section json.RawMessage) []config.Problem
 }
 
-// Describer is a Section that says more about itself to who chooses a provider.
+// Describer is a Section with a description for users who choose a provider.
 type Describer interface {
-	// Describe fills in what s has beside the name and the settings.
+	// Describe fills in the fields of s besides the name and the settings.
 	Describe(s *config.Section)
 }
 
 // Provider is a place to install to.
 type Provider interface {
 	Section
-	// Terraform is the provider's root and the variables for a deployment, whose
-	// section is valid.
+	// Terraform returns the provider's root and its variables for a deployment,
+	// whose section is valid.
 	Terraform(d Deployment) (Root, error)
 }
 
-// Deployment is what a provider needs to know of a deployment.
+// Deployment is what a provider needs to know about a deployment.
 type Deployment struct {
 	Name    string          // the deployment's name
 	Scale   int             // scale profile: 50, 100, …; see config.Profile
@@ -56,21 +56,21 @@ type Deployment struct {
 // Root is a Terraform root module. Its outputs are Outputs, each an object.
 type Root struct {
 	Files fs.FS          // *.tf and .terraform.lock.hcl, at the top
-	Vars  map[string]any // variables; no secret
+	Vars  map[string]any // variables; no secrets
 }
 
-// Outputs are the outputs of every provider's root.
+// Outputs returns the outputs of every provider's root.
 func Outputs() []string {
 	return []string{"cluster_name", "api_endpoint", "storage_class", "load_balancer", "object_store", "database"}
 }
 
-// Requirements are what the machine must have, checked by infrastructure/preflight
-// in the toolchain container. The zero value requires nothing.
+// Requirements are the resources that the machine must have. infrastructure/preflight
+// checks them in the toolchain container. The zero value requires nothing.
 type Requirements struct {
 	MemoryBytes int64    `json:"memoryBytes,omitempty"` // in total
 	DiskBytes   int64    `json:"diskBytes,omitempty"`   // free on the state volume
 	CPUs        int      `json:"cpus,omitempty"`
-	Filesystems []string `json:"filesystems,omitempty"` // as /proc/filesystems names them
+	Filesystems []string `json:"filesystems,omitempty"` // as in /proc/filesystems
 	Netfilter   bool     `json:"netfilter,omitempty"`   // the kernel has iptables or nf_tables
 }
 
@@ -79,16 +79,16 @@ type Requirements struct {
 type NodeSpec struct {
 	Alias string `json:"alias"` // name under which steps reach the service
 	Ports []int  `json:"ports"` // TCP ports published besides the API's
-	// Mirror is the URL at which the node reaches the registry of the images; empty
-	// where that is the registry's own address.
+	// Mirror is the URL at which the node reaches the registry of the images, if that
+	// is not the registry's own address.
 	Mirror string `json:"mirror,omitempty"`
 }
 
-// Addons bring what a fresh cluster lacks, such as name service and storage, once
-// its API answers.
+// Addons are what a fresh cluster lacks, such as name service and storage. They are
+// applied once its API responds.
 type Addons struct {
 	// Manifests are templates (text/template) of YAML, by file name. In them, .NAME
-	// is one of Values, and image "NAME" an image's reference by digest.
+	// is one of Values, and image "NAME" is an image's reference by digest.
 	Manifests map[string]string `json:"manifests"`
 	Values    map[string]string `json:"values"`
 }
@@ -96,19 +96,18 @@ type Addons struct {
 // CodeUnknown: the provider does not exist.
 const CodeUnknown fault.Code = "PRV-001"
 
-// CodeNoInstall: a deployment on that provider can be configured and validated, and
-// not be installed yet.
+// CodeNoInstall: a deployment on that provider can be configured and validated, but
+// not installed yet.
 const CodeNoInstall fault.Code = "PRV-002"
 
-// Registry holds the providers of a program. It does not change once it is made
-// and is safe for concurrent use.
+// Registry holds the providers of a program. It is immutable and safe for concurrent use.
 type Registry struct {
 	byName map[string]Section
-	order  []string // their names as they were registered
+	order  []string // names in the order of registration
 }
 
-// NewRegistry returns a registry of the given providers, of which the first is the default. It panics when two have
-// the same name or one has none: a mistake in the composition root.
+// NewRegistry returns a registry of the given providers, of which the first is the
+// default. It panics if two have the same name or one has none.
 func NewRegistry(list ...Section) *Registry {
 	r := &Registry{byName: make(map[string]Section, len(list))}
 	for _, p := range list {
@@ -150,8 +149,8 @@ func (r *Registry) Get(name string) (Provider, error) {
 // Names returns the names of the providers that can be configured, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
 
-// Options are those of config.Load that the providers decide. The first of the registry is
-// the default.
+// Options returns the options of config.Load that depend on the providers. The first
+// provider of the registry is the default.
 func (r *Registry) Options() config.Options {
 	return config.Options{Providers: r.Names(), DefaultProvider: r.order[0], Section: r.validate}
 }
@@ -168,9 +167,8 @@ func (r *Registry) Sections() []config.Section {
 	return out
 }
 
-// validate has the named provider check its
-// section. An unknown provider has no problems here: the config's own validation
-// reports it.
+// validate lets the named provider check its section. It returns no problems for an
+// unknown provider, which the config's own validation reports.
 func (r *Registry) validate(provider string, section json.RawMessage) []config.Problem {
 	p, ok := r.byName[provider]
 	if !ok {
@@ -179,14 +177,14 @@ func (r *Registry) validate(provider string, section json.RawMessage) []config.P
 	return p.Validate(section)
 }
 
-// IsNetwork tells whether text is an IPv4 network, without host bits, whose prefix has
+// IsNetwork reports whether text is an IPv4 network without host bits whose prefix has
 // from least to most bits.
 func IsNetwork(text string, least, most int) bool {
 	p, err := netip.ParsePrefix(text)
 	return err == nil && p.Addr().Is4() && p.Masked() == p && p.Bits() >= least && p.Bits() <= most
 }
 
-// Got shows a text that is wrong in a problem.
+// Got formats a wrong text for a problem.
 func Got(text string) string {
 	if text == "" {
 		return "nothing"

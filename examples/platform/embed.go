@@ -1,5 +1,5 @@
-// Package platform holds the releases of Slipway's reference platform, as they
-// are installed when a user names no platform of their own.
+// Package platform contains the releases of Slipway's reference platform, which is
+// installed unless the user names another one.
 package platform
 
 import (
@@ -18,8 +18,8 @@ const CodeNoRelease fault.Code = "PLT-006"
 //go:embed all:1.0.0
 var releases embed.FS
 
-// Release is the directory of a release: platform.yaml beside charts, manifests
-// and the GitOps tree. A version that is none of Versions is a fault PLT-006.
+// Release returns the directory of a release: platform.yaml with charts, manifests and
+// the GitOps tree. If version is not one of Versions, the error is a fault PLT-006.
 func Release(version string) (fs.FS, error) {
 	if !slices.Contains(Versions(), version) {
 		return nil, &fault.Fault{
@@ -36,5 +36,5 @@ func Release(version string) (fs.FS, error) {
 	return dir, nil
 }
 
-// Versions are those of the releases, oldest first.
+// Versions returns the versions of the releases, oldest first.
 func Versions() []string { return []string{"1.0.0"} }

@@ -29,7 +29,7 @@ func images(names ...string) map[string]any {
 	return refs
 }
 
-// everyImage is what a bundle gives.
+// everyImage returns the images of a bundle.
 func everyImage() map[string]any {
 	return images("argocd", "busybox", "coredns", "gitea", "guestbook", "local-path-provisioner", "pause", "postgresql", "redis")
 }
@@ -107,7 +107,7 @@ type part struct {
 	objects   []object
 }
 
-// rootValues is what Slipway gives the root app.
+// rootValues returns the values that Slipway passes to the root app.
 func rootValues(scale string, enabled map[string]bool) map[string]any {
 	components := map[string]any{}
 	for name, on := range enabled {
@@ -120,7 +120,7 @@ func rootValues(scale string, enabled map[string]bool) map[string]any {
 	}
 }
 
-// giteaValues is what Slipway gives the chart of the git server.
+// giteaValues returns the values that Slipway passes to the chart of the git server.
 func giteaValues(scale string) map[string]any {
 	return map[string]any{"images": images("gitea"), "host": "gitea.slipway.test", "scale": scale}
 }
@@ -155,7 +155,7 @@ func renderAll(t *testing.T, dir fs.FS, scale string, enabled map[string]bool) m
 	return parts
 }
 
-// broken is the release with broken-image laid over it.
+// broken returns the release with broken-image laid over it.
 func broken(t *testing.T) fs.FS {
 	t.Helper()
 	dir, _ := open(t)

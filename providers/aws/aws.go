@@ -1,5 +1,5 @@
-// Package aws is the provider for an EKS cluster in an account of Amazon Web
-// Services: as yet its section of the configuration only.
+// Package aws is the provider for an EKS cluster in an account of Amazon Web Services:
+// so far only its section of the configuration.
 package aws
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// Name is how the config names this provider.
+// Name is the provider's name in the config.
 const Name = "aws"
 
 // Provider is the provider. The zero value is ready to use.
@@ -29,7 +29,7 @@ type Settings struct {
 	JumpHost JumpHost `json:"jumpHost" jsonschema_description:"The host over which the cluster's API is reached."`
 }
 
-// JumpHost is the host over which the cluster's API is reached.
+// JumpHost is the host through which the cluster's API is reached.
 type JumpHost struct {
 	Allow []string `json:"allow,omitempty" example:"[\"192.0.2.0/24\"]" jsonschema_description:"IPv4 networks from which the jump host may be reached; none when left out."`
 }
@@ -44,7 +44,7 @@ var (
 // Name returns Name.
 func (Provider) Name() string { return Name }
 
-// Settings are the defaults.
+// Settings returns the defaults.
 func (Provider) Settings() any { return defaults() }
 
 func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }

@@ -1,5 +1,5 @@
 // Package azure is the provider for an AKS cluster in a subscription of Microsoft
-// Azure: as yet its section of the configuration only.
+// Azure: so far only its section of the configuration.
 package azure
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// Name is how the config names this provider.
+// Name is the provider's name in the config.
 const Name = "azure"
 
 // Provider is the provider. The zero value is ready to use.
@@ -34,7 +34,7 @@ var (
 // Name returns Name.
 func (Provider) Name() string { return Name }
 
-// Settings are the defaults.
+// Settings returns the defaults.
 func (Provider) Settings() any { return defaults() }
 
 func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }

@@ -1,4 +1,4 @@
-// Package conformance is the one test suite for all providers: it checks what
+// Package conformance is the test suite for all providers: it checks the contract that
 // the conductor and the Terraform step rely on.
 package conformance
 
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// Suite is what a provider hands in.
+// Suite is a provider under test.
 type Suite struct {
 	Provider providers.Provider
 	Valid    []string // sections, as JSON, that are accepted; {} always must be or be in Invalid
@@ -99,8 +99,8 @@ func Run(t *testing.T, s Suite) {
 	})
 }
 
-// checkRoot reads the root as text, which fits for the canonical format that
-// terraform fmt writes.
+// checkRoot reads the root as text, which suffices for the canonical format of terraform
+// fmt.
 func checkRoot(t *testing.T, root providers.Root) {
 	names, err := fs.Glob(root.Files, "*.tf")
 	require.NoError(t, err)

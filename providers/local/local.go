@@ -1,6 +1,6 @@
-// Package local is the provider whose cluster is one Kubernetes node that Slipway
-// runs itself, as a service beside its steps. It needs no account, no network
-// and no Terraform plugin.
+// Package local is the provider whose cluster is a single Kubernetes node that Slipway
+// itself runs as a service beside its steps. It needs no account, no network and no
+// Terraform plugin.
 package local
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// Name is how the config names this provider.
+// Name is the provider's name in the config.
 const Name = "local"
 
-// How the node is reached and what it offers; the manifests in addons/ and the
-// node's program agree with these.
+// How the node is reached and what it offers. The manifests in addons/ and the node's
+// program must agree with these.
 const (
 	Alias        = "cluster" // host name of the node among the steps
 	APIPort      = 6443      // Kubernetes API, HTTPS
 	healthPort   = 6444      // of the node itself, never published
 	StorageClass = "local-path"
-	// VolumesPath is where volumes are kept on the node: on its own disk, which
+	// VolumesPath is where volumes are stored on the node: on its own disk, which
 	// lives as long as the deployment.
 	VolumesPath = "/var/lib/slipway-node/volumes"
-	// DNSAddress is the cluster's name server, as the kubelet tells it to pods.
+	// DNSAddress is the cluster's name server, which the kubelet configures in pods.
 	DNSAddress = "10.96.0.10"
 	// DNSDomain is the cluster's own domain.
 	DNSDomain = "cluster.local"
@@ -47,17 +47,17 @@ type Provider struct{}
 // Settings is this provider's section of the config.
 type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
-	// LoadBalancer on them are reached from outside of the run.
+	// LoadBalancer on them can be reached from outside of the run.
 	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's; not 6444, which is the node's own."`
-	// RegistryMirror is the URL at which the node reaches the registry that images
-	// come from; empty is https:// and the registry's address.
+	// RegistryMirror is the URL at which the node reaches the registry of the images;
+	// empty: https:// and the registry's address.
 	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, where that is not https:// and the address in advanced.registry."`
 }
 
 // Name returns Name.
 func (Provider) Name() string { return Name }
 
-// Validate checks the section: see Settings.
+// Validate checks the section; see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
 	_, problems := settings(section)
 	return problems
@@ -108,7 +108,7 @@ func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {
 	}}, nil
 }
 
-// Settings are the defaults: no port, no mirror.
+// Settings returns the defaults: no ports, no mirror.
 func (Provider) Settings() any { return Settings{} }
 
 // Describe says what the provider is.
@@ -116,7 +116,7 @@ func (Provider) Describe(s *config.Section) {
 	s.Summary, s.Private = "a Kubernetes that Slipway runs itself, on this machine", true
 }
 
-// Requirements are what the node needs of the machine.
+// Requirements returns what the node requires of the machine.
 func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 	p := config.ProfileOf(d.Scale)
 	return providers.Requirements{
@@ -131,7 +131,7 @@ func (Provider) Node(d providers.Deployment) providers.NodeSpec {
 	return providers.NodeSpec{Alias: Alias, Ports: s.Ports, Mirror: s.RegistryMirror}
 }
 
-// Addons are name service and storage.
+// Addons returns the name service and the storage provisioner.
 func (Provider) Addons() (providers.Addons, error) {
 	out := providers.Addons{
 		Manifests: map[string]string{},

@@ -1,5 +1,5 @@
-// Package onprem is the provider for a Kubernetes cluster that is there already: as
-// yet its section of the configuration only.
+// Package onprem is the provider for an existing Kubernetes cluster: so far only its
+// section of the configuration.
 package onprem
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// Name is how the config names this provider.
+// Name is the provider's name in the config.
 const Name = "onprem"
 
 // Provider is the provider. The zero value is ready to use.
@@ -33,7 +33,7 @@ var classRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 // Name returns Name.
 func (Provider) Name() string { return Name }
 
-// Settings are the defaults.
+// Settings returns the defaults.
 func (Provider) Settings() any { return Settings{} }
 
 // Validate checks the section: see Settings.
@@ -54,15 +54,15 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 		l.Add("storageClass", document.Quote(s.StorageClass), "the name of a storage class: lower-case letters, digits, dots and hyphens")
 	}
 	for i, text := range s.Addresses {
-		if !addresses(text) {
+		if !isAddressRange(text) {
 			l.Add(fmt.Sprintf("addresses[%d]", i), providers.Got(text), "an IPv4 address, a network or a range such as 192.0.2.10-192.0.2.20")
 		}
 	}
 	return append(problems, *l...)
 }
 
-// addresses tells whether text is an IPv4 address, a network or a range.
-func addresses(text string) bool {
+// isAddressRange reports whether text is an IPv4 address, a network or a range.
+func isAddressRange(text string) bool {
 	if strings.Contains(text, "/") {
 		return providers.IsNetwork(text, 0, 32)
 	}

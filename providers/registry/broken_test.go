@@ -35,7 +35,7 @@ func TestBroken(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			got := told(t, filepath.Base(file), text)
+			got := messages(t, filepath.Base(file), text)
 			require.NotContains(t, strings.ToLower(got), canary)
 			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
 			if *update {
@@ -47,7 +47,7 @@ func TestBroken(t *testing.T) {
 
 			if !bytes.ContainsRune(text, 0) { // the line ends of UTF-16 are others
 				windows := bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
-				require.Equal(t, got, told(t, filepath.Base(file), windows), "with CRLF")
+				require.Equal(t, got, messages(t, filepath.Base(file), windows), "with CRLF")
 			}
 		})
 	}
@@ -56,8 +56,8 @@ func TestBroken(t *testing.T) {
 	require.Len(t, goldens, len(files), "a golden for each file, and no other")
 }
 
-// told is what a user is told about a broken file.
-func told(t *testing.T, name string, text []byte) string {
+// messages returns what a user sees for a broken file.
+func messages(t *testing.T, name string, text []byte) string {
 	t.Helper()
 	env := map[string]string{
 		"CI_DOMAIN": "ci.example.com", "CI_NAME": "ci", "CI_REGION": "eu-central-1", "CI_USER": "somebody",

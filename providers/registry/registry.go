@@ -1,4 +1,4 @@
-// Package registry holds the providers that Slipway has.
+// Package registry lists Slipway's providers.
 package registry
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/providers/onprem"
 )
 
-// All are the providers, of which some can be configured only.
+// All returns the providers, some of which can only be configured so far.
 func All() *providers.Registry {
 	return providers.NewRegistry(local.Provider{}, onprem.Provider{}, aws.Provider{}, azure.Provider{})
 }
