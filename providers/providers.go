@@ -77,8 +77,7 @@ type Requirements struct {
 // NodeSpec describes the cluster that Slipway itself runs for a deployment as a
 // service, from the bundle's image "node".
 type NodeSpec struct {
-	Alias string `json:"alias"` // name under which steps reach the service
-	Ports []int  `json:"ports"` // TCP ports published besides the API's
+	Ports []int `json:"ports"` // TCP ports published besides the API's
 	// Mirror is the URL at which the node reaches the registry of the images, if that
 	// is not the registry's own address.
 	Mirror string `json:"mirror,omitempty"`

@@ -128,7 +128,7 @@ func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 // Node describes the node's service.
 func (Provider) Node(d providers.Deployment) providers.NodeSpec {
 	s, _ := settings(d.Section)
-	return providers.NodeSpec{Alias: Alias, Ports: s.Ports, Mirror: s.RegistryMirror}
+	return providers.NodeSpec{Ports: s.Ports, Mirror: s.RegistryMirror}
 }
 
 // Addons returns the name service and the storage provisioner.

@@ -31,5 +31,5 @@ func TestEveryProblemIsReported(t *testing.T) {
 
 func TestNodePublishesTheConfiguredPorts(t *testing.T) {
 	spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"ports": [443], "registryMirror": "https://r"}`)})
-	require.Equal(t, providers.NodeSpec{Alias: "cluster", Ports: []int{443}, Mirror: "https://r"}, spec)
+	require.Equal(t, providers.NodeSpec{Ports: []int{443}, Mirror: "https://r"}, spec)
 }

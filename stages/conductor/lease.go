@@ -73,16 +73,6 @@ func (l *lease) release(ctx context.Context) error {
 	return l.hold.Stop(ctx)
 }
 
-// locked is run, once the lock is held.
-func (l *lease) locked(run func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if err := l.wait(ctx); err != nil {
-			return err
-		}
-		return run(ctx)
-	}
-}
-
 // hook holds up what runs before the whole workflow until the lock is held.
 func (l *lease) hook() pipeline.Hook {
 	return pipeline.Hook{Before: func(ctx context.Context, _ pipeline.Key) error { return l.wait(ctx) }}

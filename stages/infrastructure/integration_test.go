@@ -161,7 +161,7 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 		labels["slipway.sh/deployment"] = "it"
 		o.SetLabels(labels)
 	}
-	_, err = c.ApplyYAML(d.t.Context(), []byte(namespaces), kube.ApplyOptions{})
+	_, err = applyYAML(d.t.Context(), c, []byte(namespaces), kube.ApplyOptions{})
 	require.NoError(d.t, err)
 	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd", Force: true})
 	require.NoError(d.t, err)
@@ -225,7 +225,7 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	var addons contract.Addons
 	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "local-addons", "", in, &addons).Status)
 	d.argo(c, finalizers == "")
-	_, err = c.ApplyYAML(d.t.Context(), fmt.Appendf(nil, application, finalizers, d.images["busybox"]), kube.ApplyOptions{})
+	_, err = applyYAML(d.t.Context(), c, fmt.Appendf(nil, application, finalizers, d.images["busybox"]), kube.ApplyOptions{})
 	require.NoError(d.t, err)
 	require.NoError(d.t, c.WaitFor(d.t.Context(), "the pod to run", 250*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods("apps").Get(ctx, "writer", metav1.GetOptions{})
@@ -291,4 +291,13 @@ func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
 	left = contract.Inventory{}
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true, Gone: true}, &left).Status)
 	require.Equal(t, "the cluster was removed, with everything in it", left.Unreachable, "it was not asked")
+}
+
+// applyYAML applies the documents of manifest.
+func applyYAML(ctx context.Context, c *kube.Client, manifest []byte, opts kube.ApplyOptions) ([]kube.Applied, error) {
+	objs, err := kube.Decode(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Apply(ctx, objs, opts)
 }

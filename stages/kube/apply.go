@@ -75,15 +75,6 @@ func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o
 	return out, nil
 }
 
-// ApplyYAML applies the documents of manifest: see Decode and Apply.
-func (c *Client) ApplyYAML(ctx context.Context, manifest []byte, opts ApplyOptions) ([]Applied, error) {
-	objs, err := Decode(manifest)
-	if err != nil {
-		return nil, err
-	}
-	return c.Apply(ctx, objs, opts)
-}
-
 func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructured, which []int, opts ApplyOptions, out []Applied) error {
 	errs := make([]error, len(which))
 	free := make(chan struct{}, parallel)

@@ -34,7 +34,7 @@ func TestAnObjectThatIsRefused(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(c.answer)
 				return true
 			})
-			_, err := client.ApplyYAML(t.Context(), []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}}`), kube.ApplyOptions{})
+			_, err := applyYAML(t.Context(), client, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}}`), kube.ApplyOptions{})
 			require.ErrorIs(t, err, &fault.Fault{Code: c.code})
 			require.Equal(t, fault.Step, fault.ClassOf(err))
 			require.EqualError(t, err, "apply ConfigMap apps/a: "+c.answer.Message)
@@ -44,7 +44,7 @@ func TestAnObjectThatIsRefused(t *testing.T) {
 
 func TestAKindThatTheClusterDoesNotHave(t *testing.T) {
 	client, _ := server(t, func(http.ResponseWriter, *http.Request) bool { return false })
-	_, err := client.ApplyYAML(t.Context(), []byte(`{apiVersion: example.org/v1, kind: Moon, metadata: {name: a}}`), kube.ApplyOptions{})
+	_, err := applyYAML(t.Context(), client, []byte(`{apiVersion: example.org/v1, kind: Moon, metadata: {name: a}}`), kube.ApplyOptions{})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeRejected})
 	require.ErrorContains(t, err, "Moon")
 }

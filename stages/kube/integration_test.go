@@ -51,7 +51,7 @@ func real(t *testing.T) (c *kube.Client, namespace, busybox string) {
 
 func apply(t *testing.T, c *kube.Client, namespace, manifest string) []kube.Applied {
 	t.Helper()
-	out, err := c.ApplyYAML(t.Context(), []byte(manifest), kube.ApplyOptions{Namespace: namespace})
+	out, err := applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: namespace})
 	require.NoError(t, err)
 	return out
 }
@@ -121,10 +121,10 @@ func TestRealConflictIsAnErrorUnlessForced(t *testing.T) {
 	_, err = maps.Update(t.Context(), m, metav1.UpdateOptions{FieldManager: "somebody"})
 	require.NoError(t, err)
 
-	_, err = c.ApplyYAML(t.Context(), []byte(manifest), kube.ApplyOptions{Namespace: ns})
+	_, err = applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
 	require.ErrorContains(t, err, "somebody")
-	_, err = c.ApplyYAML(t.Context(), []byte(manifest), kube.ApplyOptions{Namespace: ns, Force: true})
+	_, err = applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns, Force: true})
 	require.NoError(t, err)
 	m, err = maps.Get(t.Context(), "m", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -133,13 +133,13 @@ func TestRealConflictIsAnErrorUnlessForced(t *testing.T) {
 
 func TestRealRejectedObjectIsNamed(t *testing.T) {
 	c, ns, _ := real(t)
-	_, err := c.ApplyYAML(t.Context(), []byte(`{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 70000}]}}`), kube.ApplyOptions{Namespace: ns})
+	_, err := applyYAML(t.Context(), c, []byte(`{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 70000}]}}`), kube.ApplyOptions{Namespace: ns})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeRejected})
 	require.ErrorContains(t, err, "apply Service "+ns+"/s")
-	_, err = c.ApplyYAML(t.Context(), []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: s, labels: {a: yes}}}`), kube.ApplyOptions{Namespace: ns})
+	_, err = applyYAML(t.Context(), c, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: s, labels: {a: yes}}}`), kube.ApplyOptions{Namespace: ns})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeRejected})
 	require.ErrorContains(t, err, ".metadata.labels.a: expected string")
-	_, err = c.ApplyYAML(t.Context(), []byte(`{apiVersion: no.such/v1, kind: Thing, metadata: {name: s}}`), kube.ApplyOptions{Namespace: ns})
+	_, err = applyYAML(t.Context(), c, []byte(`{apiVersion: no.such/v1, kind: Thing, metadata: {name: s}}`), kube.ApplyOptions{Namespace: ns})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeRejected})
 }
 

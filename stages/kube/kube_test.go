@@ -182,7 +182,7 @@ func TestApplyRidesOutAnOverloadedServer(t *testing.T) {
 		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}`))
 		return true
 	})
-	out, err := c.ApplyYAML(t.Context(), []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`), kube.ApplyOptions{Namespace: "n"})
+	out, err := applyYAML(t.Context(), c, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`), kube.ApplyOptions{Namespace: "n"})
 	require.NoError(t, err)
 	require.Equal(t, []kube.Applied{{Kind: "ConfigMap", Namespace: "n", Name: "a", Change: kube.Created}}, out)
 	require.Equal(t, int32(3), failures.Load())
@@ -240,4 +240,13 @@ func TestConnectNamesTheFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = kube.Connect(file, nil)
 	require.ErrorContains(t, err, file)
+}
+
+// applyYAML applies the documents of manifest.
+func applyYAML(ctx context.Context, c *kube.Client, manifest []byte, opts kube.ApplyOptions) ([]kube.Applied, error) {
+	objs, err := kube.Decode(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Apply(ctx, objs, opts)
 }
