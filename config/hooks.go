@@ -50,7 +50,7 @@ type Hook struct {
 	Secrets   map[string]SecretRef `json:"secrets,omitempty" example:"{\"TOKEN\": \"env:CHAT_TOKEN\"}" jsonschema_description:"Environment variables that are secrets, each with the place where the secret is. Never the secret itself."`
 	Timeout   Duration             `json:"timeout" jsonschema:"default=5m,example=30s" jsonschema_description:"How long it may take, 1s to 24h."`
 	Optional  bool                 `json:"optional,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"Whether its failure is a warning only."`
-	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS tells."`
+	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS holds the outcome."`
 }
 
 // SetDefaults sets the defaults of the hook.
@@ -266,7 +266,7 @@ func (h *Hook) envProblems(l *document.List, field string) {
 	}
 }
 
-// JSONSchemaExtend says what goes together.
+// JSONSchemaExtend adds the constraints between fields.
 func (Hook) JSONSchemaExtend(s *jsonschema.Schema) {
 	either := func(a, b string) *jsonschema.Schema {
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Required: []string{a}}, {Required: []string{b}}}}

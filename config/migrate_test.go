@@ -20,15 +20,15 @@ func TestAMigratedDefaultIsTheDefault(t *testing.T) {
 	for _, version := range migrate.Versions() {
 		text, err := os.ReadFile(filepath.Join("migrate/testdata/default." + strings.TrimPrefix(version, "slipway.sh/") + ".yaml"))
 		require.NoError(t, err)
-		var told []migrate.Change
-		got, err := config.Load(text, config.Options{DefaultProvider: "local", Migrated: func(c []migrate.Change) { told = c }})
+		var reported []migrate.Change
+		got, err := config.Load(text, config.Options{DefaultProvider: "local", Migrated: func(c []migrate.Change) { reported = c }})
 		require.NoError(t, err)
 		require.Equal(t, string(want.Canonical()), string(got.Canonical()), version)
-		require.Equal(t, version != config.APIVersion, len(told) > 0)
+		require.Equal(t, version != config.APIVersion, len(reported) > 0)
 
 		migrated, changes, err := config.Migrate(text, "slipway.yaml")
 		require.NoError(t, err)
-		require.Equal(t, told, changes)
+		require.Equal(t, reported, changes)
 		again, changes, err := config.Migrate(migrated, "slipway.yaml")
 		require.NoError(t, err)
 		require.Empty(t, changes)

@@ -1,5 +1,5 @@
-// Package certificate makes and judges the platform's TLS certificates. It does
-// no I/O.
+// Package certificate creates and validates the platform's TLS certificates. It does no
+// I/O.
 package certificate
 
 import (
@@ -24,27 +24,27 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Pair is a certificate with its private key, both PEM. Certificate may hold
-// the chain after the leaf.
+// Pair is a certificate with its private key, both PEM. Certificate may include the chain
+// after the leaf.
 type Pair struct {
 	Certificate []byte
 	Key         []byte // PKCS #8; a secret
 }
 
-// Lifetimes of what this package makes, and how early a leaf is made anew.
+// Lifetimes of certificates, and how early a leaf is renewed.
 const (
 	caLife      = 10 * 365 * 24 * time.Hour
 	leafLife    = 365 * 24 * time.Hour
 	RenewBefore = 30 * 24 * time.Hour
 )
 
-// Names are the host names that a leaf of ours is for: all hosts of the domain,
-// then those in the cluster.
+// Names returns the host names of the platform's leaf: all hosts of the domain, then
+// those in the cluster.
 func Names(domain string, inCluster ...string) []string {
 	return append([]string{"*." + domain, domain}, inCluster...)
 }
 
-// NewCA makes the certificate authority of a deployment: ECDSA P-256, ten years.
+// NewCA creates the certificate authority of a deployment: ECDSA P-256, ten years.
 func NewCA(deployment string, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -71,8 +71,8 @@ func NewCA(deployment string, now time.Time) (Pair, error) {
 	return encode(der, key)
 }
 
-// NewLeaf makes a serving certificate for names, signed by ca: ECDSA P-256, one
-// year, at most as long as the CA.
+// NewLeaf creates a serving certificate for names, signed by ca: ECDSA P-256, valid for
+// one year, but not longer than the CA.
 func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
 	if len(names) == 0 {
 		return Pair{}, errors.New("make a certificate: no names given")
@@ -119,7 +119,7 @@ func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
 	return encode(der, key)
 }
 
-// CAProblem tells why ca cannot sign a leaf at now; empty when it can.
+// CAProblem returns why ca cannot sign a leaf at now; empty if it can.
 func CAProblem(ca Pair, now time.Time) string {
 	c, _, err := ca.parse()
 	switch {
@@ -133,8 +133,8 @@ func CAProblem(ca Pair, now time.Time) string {
 	return ""
 }
 
-// LeafProblem tells why leaf must be made anew; empty when it can stay: it is
-// readable, signed by ca, for exactly names and good for RenewBefore at least.
+// LeafProblem returns why leaf must be replaced; empty if it is readable, signed by ca,
+// for exactly names, and valid for at least RenewBefore.
 func LeafProblem(leaf, ca Pair, names []string, now time.Time) string {
 	c, _, err := leaf.parse()
 	if err != nil {
@@ -169,7 +169,7 @@ func LeafProblem(leaf, ca Pair, names []string, now time.Time) string {
 // CodeInvalid: the given certificate has problems.
 const CodeInvalid fault.Code = "PRE-004"
 
-// Invalid is the fault for what is wrong with a given certificate.
+// Invalid returns the fault for the problems of a given certificate.
 func Invalid(err error) error {
 	return &fault.Fault{
 		Code: CodeInvalid, Class: fault.Usage, Op: "use the given certificate", Err: err,
@@ -177,12 +177,12 @@ func Invalid(err error) error {
 	}
 }
 
-// FixInvalid is what to do about a given certificate that has problems.
+// FixInvalid is the remedy for a given certificate with problems.
 const FixInvalid = "correct the section tls of the configuration"
 
-// Given checks a certificate that a user brings: chain is the leaf and what
-// follows it up to a CA, PEM; key is the leaf's, PEM, and nil where it cannot be read;
-// roots is extra trust, PEM, may be empty. The errors are all that is wrong, for hosts at time now.
+// Given checks a certificate that the user provides, for hosts at time now. chain is the
+// leaf and its intermediates, PEM; key is the leaf's, PEM, or nil if it cannot be read;
+// roots are additional CAs to trust, PEM, may be empty. It returns all problems.
 func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 	var errs []error
 	certs, err := parseChain(chain)
@@ -233,8 +233,8 @@ func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 	return errs
 }
 
-// verify looks for a way from the leaf to pool, leaving dates out when they are
-// reported on their own.
+// verify checks that the leaf chains up to pool, ignoring dates that are reported
+// separately.
 func verify(certs []*x509.Certificate, pool *x509.CertPool, now time.Time) error {
 	between := x509.NewCertPool()
 	for _, c := range certs[1:] {
@@ -257,8 +257,8 @@ func Leaf(chain []byte) (*x509.Certificate, error) {
 	return certs[0], nil
 }
 
-// Issuers is what a client needs to trust chain: everything after the leaf, or
-// the leaf itself when it stands alone, PEM.
+// Issuers returns what a client needs to trust chain, PEM: everything after the leaf, or
+// the leaf itself if it is alone.
 func Issuers(chain []byte) ([]byte, error) {
 	certs, err := parseChain(chain)
 	if err != nil {
@@ -274,7 +274,7 @@ func Issuers(chain []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Fingerprint is the SHA-256 of a certificate, hex.
+// Fingerprint returns the SHA-256 of a certificate in hex.
 func Fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])

@@ -32,7 +32,7 @@ func TestSteps(t *testing.T) {
 				f := &file{root: root.Content[0]}
 				steps[version](f)
 				text = golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".yaml", encode(t, root))
-				golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".changes", told(f.changes))
+				golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".changes", format(f.changes))
 			}
 			Apply(all.Content[0], V1Alpha1)
 			require.Equal(t, string(text), string(encode(t, all)), "all steps at once do the same")
@@ -41,7 +41,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func told(changes []Change) []byte {
+func format(changes []Change) []byte {
 	var b bytes.Buffer
 	for _, c := range changes {
 		b.WriteString(c.String() + "\n")

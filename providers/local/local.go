@@ -111,7 +111,7 @@ func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {
 // Settings returns the defaults: no ports, no mirror.
 func (Provider) Settings() any { return Settings{} }
 
-// Describe says what the provider is.
+// Describe describes the provider.
 func (Provider) Describe(s *config.Section) {
 	s.Summary, s.Private = "a Kubernetes that Slipway runs itself, on this machine", true
 }
