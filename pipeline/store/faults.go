@@ -32,8 +32,8 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("a value has 64 MiB at most")
-	errNotFile  = errors.New("there is something that is not a plain file")
+	errTooLarge = errors.New("a value must not exceed 64 MiB")
+	errNotFile  = errors.New("it is not a regular file")
 )
 
 // Kind classifies errors of buckets.
@@ -62,7 +62,7 @@ func (e *kindError) Unwrap() error { return e.err }
 // removed, as SDKs may include them in errors.
 func (s *Store) fail(op string, err error) error {
 	f := &fault.Fault{Code: CodeUnreachable, Class: fault.Step, Op: op, Err: errors.New(clean(err.Error())),
-		Fix: "look whether " + s.location + " answers from this machine, then run the same command again"}
+		Fix: "check that this machine can reach " + s.location + ", then run the same command again"}
 	k, _ := errors.AsType[*kindError](err)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errNotFile), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
@@ -74,7 +74,7 @@ func (s *Store) fail(op string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS):
 		f.Code, f.Fix = CodeFull, "free space in "+s.location+" or make it writable, then run the same command again"
 	case s.local:
-		f.Fix = "look at the directory " + s.location + " and its disk, then run the same command again"
+		f.Fix = "check the directory " + s.location + " and its disk, then run the same command again"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSlow):
 		f.Class = fault.Timeout
 	}

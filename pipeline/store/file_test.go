@@ -206,7 +206,7 @@ func TestStore_faults(t *testing.T) {
 		{dir, syscall.EIO, CodeUnreachable, "its disk"},
 		{bucket, &kindError{Refused, errors.New("x")}, CodeRefused, "s3://b"},
 		{bucket, &kindError{NoBucket, errors.New("x")}, CodeNoBucket, "make s3://b"},
-		{bucket, &kindError{Other, errors.New("x")}, CodeUnreachable, "answers from this machine"},
+		{bucket, &kindError{Other, errors.New("x")}, CodeUnreachable, "check that this machine can reach"},
 		{bucket, errTooLarge, CodeDamaged, "move it away"},
 	} {
 		f, ok := errors.AsType[*fault.Fault](c.s.fail("read k", c.err))

@@ -20,7 +20,7 @@ var (
 // begin with a dot, which excludes ".." and leaves such names for unfinished files.
 func checkKey(key string) error {
 	if len(key) > maxKey || !keyRE.MatchString(key) || longRE.MatchString(key) {
-		return fmt.Errorf("%.600q is no key of a store: it is made of letters, digits and _.@=+- in parts between slashes, none of which begins with a dot or is longer than %d", key, maxPart)
+		return fmt.Errorf("%.600q is not a valid key: keys are letters, digits and _.@=+- in parts between slashes, none of which begins with a dot or is longer than %d", key, maxPart)
 	}
 	return nil
 }

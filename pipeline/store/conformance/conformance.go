@@ -264,14 +264,14 @@ func noKeys(t *testing.T, s Suite) {
 		"a\x00b", strings.Repeat("k", 201), strings.Repeat("k/", 256) + "k", "*", "-a", "a/-b",
 	} {
 		_, err := st.Get(t.Context(), bad)
-		require.ErrorContains(t, err, "is no key", bad)
-		require.ErrorContains(t, st.Put(t.Context(), bad, nil), "is no key", bad)
-		require.ErrorContains(t, st.Create(t.Context(), bad, nil), "is no key", bad)
-		require.ErrorContains(t, st.Delete(t.Context(), bad), "is no key", bad)
+		require.ErrorContains(t, err, "is not a valid key", bad)
+		require.ErrorContains(t, st.Put(t.Context(), bad, nil), "is not a valid key", bad)
+		require.ErrorContains(t, st.Create(t.Context(), bad, nil), "is not a valid key", bad)
+		require.ErrorContains(t, st.Delete(t.Context(), bad), "is not a valid key", bad)
 	}
 	for _, bad := range []string{"/", "/a", "../", "a//", "a/.", "a b"} {
 		_, err := st.List(t.Context(), bad)
-		require.ErrorContains(t, err, "is no key", bad)
+		require.ErrorContains(t, err, "is not a valid key", bad)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestVault(t *testing.T) {
 	stored, err := s.Get(t.Context(), "secrets/ca.age")
 	require.NoError(t, err)
 	require.NotContains(t, string(stored), canary)
-	require.ErrorContains(t, v.Put(t.Context(), "../up", redact.New(nil)), "is no key")
+	require.ErrorContains(t, v.Put(t.Context(), "../up", redact.New(nil)), "is not a valid key")
 }
 
 // TestVault_canary: a value shows up nowhere but in Reveal.
