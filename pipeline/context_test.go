@@ -35,18 +35,18 @@ func TestContext_endsWithTheStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // which fails on goroutines that wait for ever
 				var p Pipeline
-				var kept context.Context
+				var saved context.Context
 				Add(&p, key("a"), func(ctx context.Context) (int, error) {
 					require.NoError(t, ctx.Err())
-					kept = during(ctx)
-					require.NoError(t, kept.Err())
+					saved = during(ctx)
+					require.NoError(t, saved.Err())
 					return 0, nil
 				})
 				_, err := p.Run(t.Context(), Options{})
 				require.NoError(t, err)
-				require.Equal(t, context.Canceled, kept.Err())
-				require.Equal(t, context.Canceled, context.Cause(kept))
-				<-kept.Done()
+				require.Equal(t, context.Canceled, saved.Err())
+				require.Equal(t, context.Canceled, context.Cause(saved))
+				<-saved.Done()
 				require.NoError(t, t.Context().Err())
 			})
 		})
@@ -102,14 +102,14 @@ func TestContext_children(t *testing.T) {
 
 func TestDescribe_afterTheEnd(t *testing.T) {
 	var p Pipeline
-	var kept context.Context
+	var saved context.Context
 	Add(&p, key("a"), func(ctx context.Context) (int, error) {
 		Describe(ctx, Detail{Attempt: 1})
-		kept = context.WithoutCancel(ctx)
+		saved = context.WithoutCancel(ctx)
 		return 0, nil
 	})
 	results, err := p.Run(t.Context(), Options{Hooks: []Hook{{Step: EveryStep, After: func(context.Context, Result) error {
-		Describe(kept, Detail{Attempt: 2})
+		Describe(saved, Detail{Attempt: 2})
 		return nil
 	}}}})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "run the property tests with this seed only")
 
-// seeds returns n random ones; when the test fails it says how to get the last again.
+// seeds returns n random seeds; if the test fails it logs how to repeat the last one.
 func seeds(t *testing.T, n int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		var seed uint64
@@ -128,7 +128,7 @@ func (p plan) wire(pipe *Pipeline, run func(i int) func(context.Context) (int, e
 	return steps
 }
 
-// reach tells for each pair whether i is after j.
+// reach reports for each pair whether i comes after j.
 func (p plan) reach() [][]bool {
 	after := make([][]bool, len(p.needs))
 	for i, needs := range p.needs {
@@ -195,9 +195,9 @@ func (p plan) parts(sel Select) ([]string, bool) {
 	return parts, some
 }
 
-// kept returns the status of step i because of how what it needs has ended, and which
-// failed steps are behind it; "" when nothing keeps it from running.
-func (p plan) kept(i int, status []Status, by [][]int) (Status, []int) {
+// verdict returns the status of step i that follows from the steps it needs, and the
+// failed steps that cause it; "" if it can run.
+func (p plan) verdict(i int, status []Status, by [][]int) (Status, []int) {
 	var failed []int
 	cancelled, skipped := false, false
 	for _, j := range p.needs[i] {
@@ -279,7 +279,7 @@ func (p plan) model(parts []string) outcome {
 		for _, j := range p.needs[i] {
 			o.end[i] = max(o.end[i], o.end[j])
 		}
-		if o.status[i], o.by[i] = p.kept(i, o.status, o.by); o.status[i] == "" {
+		if o.status[i], o.by[i] = p.verdict(i, o.status, o.by); o.status[i] == "" {
 			var took time.Duration
 			o.status[i], took = p.ran(i, parts[i])
 			o.end[i] += took

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorder keeps what happened, in order.
+// recorder records events in order.
 type recorder struct {
 	mu  sync.Mutex
 	got []string

@@ -192,7 +192,7 @@ func (w *world) diagnosis(ctx context.Context, failed []Result) error {
 	return nil
 }
 
-// checkDiagnosis: once if a step has failed, and it tells how it ended.
+// checkDiagnosis checks that it ran once if a step failed, and how it ended.
 func (w *world) checkDiagnosis(pipe *Pipeline, results []Result) {
 	r, made := pipe.Diagnosis()
 	want := w.diagnose != "" && slices.ContainsFunc(results, func(r Result) bool { return r.Status == Failed })
@@ -219,14 +219,14 @@ func (w *world) check(results []Result, start time.Time, err error) {
 		status[i] = r.Status
 		require.Equal(w.t, w.final[i], r.Status, at)
 		require.Equal(w.t, !r.Started.IsZero(), slices.Contains(w.starts, i), at)
-		var kept Status
-		kept, by[i] = w.kept(i, status, by)
+		var verdict Status
+		verdict, by[i] = w.verdict(i, status, by)
 		ran, took := w.ran(i, w.parts[i])
 		switch {
 		case w.parts[i] == none:
 			require.Equal(w.t, Unselected, r.Status, at)
-		case kept != "":
-			require.Equal(w.t, kept, r.Status, at)
+		case verdict != "":
+			require.Equal(w.t, verdict, r.Status, at)
 			require.Zero(w.t, r.Started, at)
 		case r.Status == Cancelled:
 			require.False(w.t, w.cleanup(i), at)

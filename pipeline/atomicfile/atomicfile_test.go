@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// requireFiles says what is in dir: names and contents, nothing unfinished.
+// requireFiles checks the names and contents of the files in dir, none of them unfinished.
 func requireFiles(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -100,7 +100,7 @@ func TestAcquire(t *testing.T) {
 	})
 }
 
-// TestRelease_ofACancelledRun: a run that is stopped still gives the lock up.
+// TestRelease_ofACancelledRun: a run that is stopped still releases the lock.
 func TestRelease_ofACancelledRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
@@ -156,7 +156,7 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 	})
 }
 
-// TestRelease_unreachable: the error says that others have to wait.
+// TestRelease_unreachable: the remedy mentions that others have to wait.
 func TestRelease_unreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
@@ -335,9 +335,9 @@ func TestLease_recordRemoved(t *testing.T) {
 	})
 }
 
-// TestAcquire_lostAnswers: a request of which no answer arrived may have been
+// TestAcquire_lostReplies: a request of which no answer arrived may have been
 // served.
-func TestAcquire_lostAnswers(t *testing.T) {
+func TestAcquire_lostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
 		for _, plan := range []faulty.Plan{{Duplicate: 1}, {LostReply: 1}} {

@@ -17,15 +17,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// told is what is expected of a file of testdata.
-type told struct {
+// expectation is the expected diagnosis of a file of testdata.
+type expectation struct {
 	kind  string // of the first finding
 	known bool
 	cause string
 }
 
-func causes() map[string]told {
-	return map[string]told{
+func causes() map[string]expectation {
+	return map[string]expectation{
 		"image-not-found": {"image", true, `app web: image docker.io/x:1 not found, pod web-7c8b-q9q9q, since 14:02 UTC`},
 		"crash-loop":      {"crash", true, `app web: container web keeps ending with exit code 1, it wrote "panic: setting GREETING is missing", pod web-7c8b-q9q9q, since 14:02 UTC`},
 		"out-of-memory":   {"memory", true, `app web: container web was killed for using more than its 64Mi of memory (OOMKilled), pod web-7c8b-q9q9q, since 14:02 UTC`},
@@ -88,7 +88,7 @@ func TestTheCauseIsOneSentence(t *testing.T) {
 			if len(d.Findings) > 0 {
 				kind = d.Findings[0].Kind
 			}
-			require.Equal(t, want, told{kind, d.Known, d.Cause})
+			require.Equal(t, want, expectation{kind, d.Known, d.Cause})
 		})
 	}
 }
