@@ -53,6 +53,9 @@ type Options struct {
 	Tools map[string]string
 	// Version of Slipway, for the run's record.
 	Version string
+	// Origin names this process to others that work in the same Dagger session; empty
+	// where there are none. See contract.Line.
+	Origin string
 	// User and Host say who holds the deployment's lock, for others to read.
 	User, Host string
 	// LockTimeout is how long a run waits for another one that has the lock and is
@@ -105,7 +108,7 @@ func New(opts Options) (*Conductor, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, opts.State.access(site))
+	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, withOrigin(opts.State.access(site), opts.Origin))
 	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider}
 	if site.Node != nil {

@@ -1,6 +1,8 @@
 package conductor
 
 import (
+	"maps"
+
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
@@ -46,6 +48,18 @@ func (s State) access(site contract.Site) containers.Access {
 		a.Files[contract.StateKeyFile] = s.Key
 	} else if site.Node != nil {
 		a.Env[contract.StateMakeKeyVariable] = "1"
+	}
+	return a
+}
+
+// withOrigin has containers tell which process started them.
+func withOrigin(a containers.Access, origin string) containers.Access {
+	if origin != "" {
+		a.Env = maps.Clone(a.Env)
+		if a.Env == nil {
+			a.Env = map[string]string{}
+		}
+		a.Env[contract.OriginVariable] = origin
 	}
 	return a
 }

@@ -34,3 +34,11 @@ func TestAccessToTheState(t *testing.T) {
 	require.Equal(t, credentialsFile, a.Env["GOOGLE_APPLICATION_CREDENTIALS"])
 	require.Same(t, file, a.Files[credentialsFile])
 }
+
+func TestContainersTellWhoStartedThem(t *testing.T) {
+	require.Equal(t, containers.Access{}, withOrigin(containers.Access{}, ""), "where no other process works")
+	given := containers.Access{Env: map[string]string{"A": "a"}}
+	require.Equal(t, map[string]string{"A": "a", contract.OriginVariable: "x"}, withOrigin(given, "x").Env)
+	require.Len(t, given.Env, 1)
+	require.Equal(t, map[string]string{contract.OriginVariable: "x"}, withOrigin(containers.Access{}, "x").Env)
+}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/state"
 )
 
@@ -31,8 +33,13 @@ const DefaultLockTimeout = 15 * time.Second
 // openLock is the deployment's lock in its store.
 func openLock(s *store.Store, errw io.Writer) *lock.Lock {
 	return lock.New(s, lock.Options{Beat: lockBeat, TTL: lockTTL, Waiting: func(r lock.Record, d time.Duration) {
-		fmt.Fprintf(errw, "slipway: infrastructure/lock: %s gave no sign of life; waiting up to %s for one\n", r.Holder, d.Round(time.Second))
+		say(errw, "lock", "%s gave no sign of life; waiting up to %s for one", r.Holder, d.Round(time.Second))
 	}})
+}
+
+// say writes what goes on for whoever started this container.
+func say(w io.Writer, step, format string, args ...any) {
+	_, _ = io.WriteString(w, contract.Line(os.Getenv(contract.OriginVariable), contract.StageInfrastructure+"/"+step, fmt.Sprintf(format, args...)))
 }
 
 // Hold takes the deployment's lock, listens on containers.HoldPort, and gives the lock
@@ -64,7 +71,7 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 			return held, lease, err
 		}
 		if last == nil {
-			fmt.Fprintf(errw, "slipway: infrastructure/lock: waiting for %s\n", now)
+			say(errw, "lock", "waiting for %s", now)
 		} else if now.Record.Generation != last.Record.Generation || !now.Record.Beat.Equal(last.Record.Beat) {
 			changed = time.Now()
 		}

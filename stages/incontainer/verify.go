@@ -96,5 +96,5 @@ func (l *looker) observe(e pipeline.Event) {
 }
 
 func (l *looker) say(format string, args ...any) {
-	fmt.Fprintf(l.screen, "slipway: infrastructure/verify: "+format+"\n", args...)
+	say(l.screen, "verify", format, args...)
 }

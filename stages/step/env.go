@@ -112,9 +112,8 @@ func (e *Env) Output() io.Writer { return e.tools }
 func (e *Env) Progress(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.said.Store(&text)
-	line := fmt.Sprintf("slipway: %s: %s\n", e.ID, text)
-	_, _ = io.WriteString(e.screen, line)
-	_, _ = io.WriteString(e.log, line)
+	_, _ = io.WriteString(e.screen, contract.Line(os.Getenv(contract.OriginVariable), e.ID, text))
+	_, _ = io.WriteString(e.log, contract.Line("", e.ID, text))
 }
 
 // Keep writes a file into the step's directory of the run's record, redacted:

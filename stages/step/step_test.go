@@ -305,6 +305,17 @@ func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 	require.Contains(t, res.Fault.Error(), "run stage/measure: not finished within 20ms; it said last: looking at the sky: waited for the moon")
 }
 
+// TestWhatAStepSaysTellsWhoStartedIt: in one session several processes see it.
+func TestWhatAStepSaysTellsWhoStartedIt(t *testing.T) {
+	t.Setenv(contract.OriginVariable, "me")
+	b := newBench(t)
+	b.do = func(_ context.Context, env *step.Env) { env.Progress("at it") }
+	_, res := b.run(contract.Request{})
+	require.Nil(t, res.Fault)
+	require.Contains(t, b.shown.String(), "slipway[me]: stage/measure: at it\n")
+	require.Contains(t, b.log(), "slipway: stage/measure: at it\n")
+}
+
 // TestTheLookKnowsWhatTheTimeWentInto: the time of a step is up while it looks at
 // an earlier result.
 func TestTheLookKnowsWhatTheTimeWentInto(t *testing.T) {

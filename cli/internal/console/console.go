@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Streams are what a command reads from and writes to.
@@ -33,17 +34,19 @@ func JSON(w io.Writer, v any) error {
 }
 
 // EngineLog shows the engine's log when it is wanted, else only the lines in
-// which a step says what goes on.
-func EngineLog(screen *progress.Screen, verbose bool) io.Writer {
+// which a step says what goes on: one that this process started, which is origin, or
+// where no origin is told.
+func EngineLog(screen *progress.Screen, verbose bool, origin string) io.Writer {
 	if verbose {
 		return screen
 	}
-	return &progressLines{say: screen.Message}
+	return &progressLines{say: screen.Message, own: origin}
 }
 
-// progressLines passes the part of each line after "slipway: ".
+// progressLines passes what steps say, see contract.ParseLine.
 type progressLines struct {
 	say  func(string)
+	own  string
 	rest []byte
 }
 
@@ -55,8 +58,8 @@ func (p *progressLines) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 		p.rest = []byte(rest)
-		if at := strings.Index(line, "slipway: "); at >= 0 && strings.Contains(line[at:], "/") {
-			p.say(line[at+len("slipway: "):])
+		if origin, said, ok := contract.ParseLine(line); ok && (origin == "" || origin == p.own) {
+			p.say(said)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	defer s.Close()
 
-	opts := conductor.Options{Client: s.Client, Config: cfg, Provider: provider, Version: f.version, Stop: io.Stop, Hint: f.Hint}
+	opts := conductor.Options{Client: s.Client, Config: cfg, Provider: provider, Version: f.version, Stop: io.Stop, Hint: f.Hint, Origin: s.Origin}
 	if s.Joined != nil {
 		opts.Background = s.Joined.Node
 	}

@@ -4,6 +4,7 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,9 @@ type Options struct {
 type Session struct {
 	Client *dagger.Client
 	Joined *lender.Client // of the process that owns the session; nil: this one does
+	// Origin is what containers of this process name, where others may work in the
+	// same session; empty where none do.
+	Origin string
 
 	of    Options
 	leave func()
@@ -54,7 +58,8 @@ type Session struct {
 // in the background, if there is one, else in one of its own. The caller closes it.
 func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err error) {
 	s = &Session{of: of}
-	log := console.EngineLog(io.Err, of.Verbose)
+	origin := rand.Text()[:8]
+	log := console.EngineLog(io.Err, of.Verbose, origin)
 	leave := func() {}
 	switch {
 	case os.Getenv(daggercli.EnvSession) != "": // dagger run, or the module
@@ -74,6 +79,9 @@ func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err 
 		return nil, err
 	}
 	s.leave = leave
+	if s.Joined != nil || s.own != nil {
+		s.Origin = origin
+	}
 	return s, nil
 }
 
