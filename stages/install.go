@@ -96,7 +96,7 @@ func wireInstall(g *conductor.Graph) error {
 	push := conductor.Add(g, contract.GiteaPushStep(), func() contract.GiteaPushInput {
 		return contract.GiteaPushInput{Domain: domain, Gitea: gitea.Value().GitServer}
 	}, gitea)
-	reconcile := conductor.Add(g, contract.ReconcileStep(), func() contract.ReconcileInput {
+	conductor.Add(g, contract.ReconcileStep(), func() contract.ReconcileInput {
 		return contract.ReconcileInput{Repository: gitea.Value().CloneURL(push.Value().Repository), Revision: push.Value().Revision}
 	}, push, argocd)
 
@@ -123,7 +123,7 @@ func wireInstall(g *conductor.Graph) error {
 			Repository: tree.CloneURL(tree.Repository), Revision: publish.Value().Revision,
 			Apps: apps, Deadline: int(time.Duration(cfg.Advanced.Timeouts.App) / time.Second),
 		}
-	}, publish, reconcile, storage, balancer)
+	}, publish, argocd, storage, balancer)
 
 	// Post-orchestrator: how people get in.
 	access := conductor.Add(g, contract.AccessStep(), func() contract.AccessInput {

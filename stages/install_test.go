@@ -64,7 +64,7 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 		"preorchestrator/gitea-push":       {"preorchestrator/gitea"},
 		"preorchestrator/argocd-reconcile": {"preorchestrator/gitea-push", "preorchestrator/argocd"},
 		"orchestrator/publish":             {"preorchestrator/gitea"},
-		"orchestrator/sync":                {"orchestrator/publish", "preorchestrator/argocd-reconcile", "infrastructure/storage", "infrastructure/loadbalancer"},
+		"orchestrator/sync":                {"orchestrator/publish", "preorchestrator/argocd", "infrastructure/storage", "infrastructure/loadbalancer"},
 		"postorchestrator/access":          {"orchestrator/sync"},
 	}, needs(t, stages.Install(), local.Provider{}))
 }
