@@ -14,7 +14,7 @@ import (
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// steps returns those of a provider with few.
+// steps returns the steps of a provider with few steps.
 func steps(string, json.RawMessage) (map[string][]string, error) {
 	return map[string][]string{
 		config.Install: {"infrastructure/terraform", "orchestrator/sync"},

@@ -59,7 +59,7 @@ local:
 aws: {region: eu-central-1}
 `
 
-// v1 makes a file of the current version of text, whose lines keep their numbers.
+// v1 turns text into a file of the current version without changing line numbers.
 func v1(text string) []byte { return []byte(text + "\napiVersion: slipway.sh/v1\n") }
 
 func TestLoad_full(t *testing.T) {
@@ -250,7 +250,7 @@ hooks: [{name: a, before: workflow, script: 'echo ${PROXY} $$'}]
 	require.Equal(t, "./$x/", c.Platform.Release)
 	again, err := config.Load(c.Canonical(), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	require.Equal(t, "./$x/", again.Platform.Release, "it is not looked at twice")
+	require.Equal(t, "./$x/", again.Platform.Release, "it is expanded only once")
 }
 
 func TestLoad_newer(t *testing.T) {

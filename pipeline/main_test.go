@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain finds goroutines that a test leaves behind.
+// TestMain detects leaked goroutines.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

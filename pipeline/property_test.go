@@ -134,7 +134,7 @@ func (w *world) hooks() []Hook {
 	}}
 }
 
-// observe checks that events come in an order that can be.
+// observe checks that events come in a possible order.
 func (w *world) observe(e Event) {
 	i := number(e.Result.Key)
 	assert.Empty(w.t, w.final[i], "step %d: an event after the end", i)
@@ -207,7 +207,7 @@ func (w *world) checkDiagnosis(pipe *Pipeline, results []Result) {
 	require.Equal(w.t, w.diagnose == "ok", r.Status == Succeeded)
 }
 
-// check compares the run with what the model allows, given how the needs of each
+// check compares the run with what the model permits, given how the needs of each
 // step have ended: where nothing interrupts, that is one status.
 func (w *world) check(results []Result, start time.Time, err error) {
 	status := make([]Status, len(results))

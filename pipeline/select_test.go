@@ -138,7 +138,7 @@ func TestSelect_whatCannotBeVerified(t *testing.T) {
 	require.EqualError(t, f, "verify infra/cluster, which the selection leaves out: the journal: no earlier result can be reused")
 	require.Equal(t, "run the same command without a selection, or with --from infra/cluster", f.Fix)
 	_, cancelled := errors.AsType[*CancelError](err)
-	require.False(t, cancelled, "what is not selected is not left over")
+	require.False(t, cancelled, "unselected steps are not reported as left")
 }
 
 // TestSelect_otherErrors: ErrNotVerified means nothing for a step that runs, and
@@ -221,12 +221,12 @@ func TestVerifyOnly_whoIsTold(t *testing.T) {
 		Observe: func(e Event) { events = append(events, e.Result.Name+" "+string(e.Status)) },
 	})
 	require.NoError(t, err)
-	require.Equal(t, []string{"inner true", "b false", "b succeeded"}, rec.got, "no hook runs around what is only verified")
+	require.Equal(t, []string{"inner true", "b false", "b succeeded"}, rec.got, "no hook runs around a step that only verifies")
 	require.Equal(t, []string{"a running", "a reused", "b running", "b succeeded"}, events)
 }
 
-// TestSelect_unselectedIsTold: at the start, and once.
-func TestSelect_unselectedIsTold(t *testing.T) {
+// TestSelect_unselectedIsObserved: at the start, and once.
+func TestSelect_unselectedIsObserved(t *testing.T) {
 	var p Pipeline
 	a := Add(&p, key("a"), func(context.Context) (int, error) { return 0, nil })
 	b := Add(&p, key("b"), func(context.Context) (int, error) { return 0, nil }, a)

@@ -164,7 +164,7 @@ func TestWhatIsNoAnswerIsSaidForAllOfThem(t *testing.T) {
 		require.NotNil(t, wrong, answer)
 		require.Equal(t, want, wrong.String())
 	}
-	require.Equal(t, "apiVersion: slipway.sh/v1\n", file(t, d), "nothing of it was taken")
+	require.Equal(t, "apiVersion: slipway.sh/v1\n", file(t, d), "nothing of it was applied")
 }
 
 func TestAnEarlierFileStaysWhereNothingIsAnswered(t *testing.T) {
@@ -259,7 +259,7 @@ tls: {mode: self-signed} # not ours
 	}
 	for _, p := range v.Pending(v.Schema.Rest("aws", nil)) {
 		for _, q := range p.Questions {
-			require.NotEqual(t, "aws.roles", q.Path, "a comma in an item cannot be said in a line")
+			require.NotEqual(t, "aws.roles", q.Path, "an item with a comma does not fit on one line")
 		}
 	}
 }
@@ -270,7 +270,7 @@ func TestSettingsOfAPlatform(t *testing.T) {
 		"mail": {"type": "object", "required": ["host"], "properties": {"host": {"type": "string"}, "port": {"type": "integer", "default": 25}}},
 		"list": {"type": "array", "items": {"type": "object"}}}}`)
 	v := &answers.Interview{Schema: s, Draft: draft(t, s, ""), Given: map[string]bool{}, Check: check}
-	require.Empty(t, answers.Missing(draft(t, s, "global: {name: a, scale: 50}"), s.Must("local")), "what is only required in what may be left out is not")
+	require.Empty(t, answers.Missing(draft(t, s, "global: {name: a, scale: 50}"), s.Must("local")), "a field required only within an optional mapping is not")
 	var asked []string
 	pages := v.Pending(s.Rest("local", nil))
 	before := v.Before(pages)
@@ -291,7 +291,7 @@ func TestSettingsOfAPlatform(t *testing.T) {
 
 	odd := schema(t, `{"type": "object", "properties": {"a": {"type": ["string", "null"]}}}`)
 	f, wrong := odd.Field("platform.settings")
-	require.Nil(t, wrong, "a schema that says more than is known here is not asked for")
+	require.Nil(t, wrong, "fields of an unsupported schema are not asked for")
 	require.Equal(t, answers.Other, f.Type)
 }
 
@@ -319,7 +319,7 @@ func TestVariablesAnswer(t *testing.T) {
 	require.Len(t, usual, 1)
 	require.Equal(t, "eu-central-1", usual[0].Answer)
 	usual = s.Suggestions("proxy", lookup)
-	require.Len(t, usual, 1, "one with a password is not taken")
+	require.Len(t, usual, 1, "a value with a password is not suggested")
 	require.Equal(t, "proxy.http", usual[0].Field.Path)
 }
 
@@ -393,7 +393,7 @@ platform:
 proxy:
   http: http://p:1
 `, file(t, d), "what is not chosen goes")
-	require.Equal(t, "a.example", v.Draft.Get("smtp.host"), "the draft itself is as it was")
+	require.Equal(t, "a.example", v.Draft.Get("smtp.host"), "the draft itself is unchanged")
 }
 
 func TestACertificateIsTakenFromAFile(t *testing.T) {
@@ -416,7 +416,7 @@ func TestACertificateIsTakenFromAFile(t *testing.T) {
 	require.Empty(t, v.Before(pages)["tls.certificate"])
 	all["tls.certificate"] = ""
 	d, _ = v.With(pages, all)
-	require.Equal(t, "text\n", d.Get("tls.certificate"), "no file: what there is stays")
+	require.Equal(t, "text\n", d.Get("tls.certificate"), "without a file the value is unchanged")
 }
 
 func TestWhatIsWrongWithOneAnswer(t *testing.T) {

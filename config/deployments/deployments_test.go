@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// folder returns one with deployments of these names.
+// folder returns a folder with deployments of these names.
 func folder(t *testing.T, names ...string) deployments.Folder {
 	t.Helper()
 	f := deployments.Folder(filepath.Join(t.TempDir(), "new", "slipway"))
@@ -50,7 +50,7 @@ func TestWhatIsKept(t *testing.T) {
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "dangling.yaml")))
 	names, err = f.Names()
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "a-b", "staging"}, names, "what is no configuration is left out")
+	require.Equal(t, []string{"a", "a-b", "staging"}, names, "other files are left out")
 }
 
 func TestOnlyTheUserReadsWhatIsKept(t *testing.T) {
@@ -85,7 +85,7 @@ func TestTheCurrentOneIsSwitched(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-008"})
 	current, err := f.Current()
 	require.NoError(t, err)
-	require.Equal(t, "a", current, "it stays what it was")
+	require.Equal(t, "a", current, "it is unchanged")
 
 	require.NoError(t, os.Remove(f.File("a")))
 	_, err = f.Current()
@@ -108,7 +108,7 @@ func TestADeploymentThatIsNotKeptIsToldOf(t *testing.T) {
 	require.ErrorContains(t, err, "there are none in ")
 }
 
-// A name becomes a path only when it is one.
+// Only valid names become paths.
 func TestNamesThatAreNone(t *testing.T) {
 	f := folder(t, "a")
 	outside := filepath.Join(string(f), "b.yaml")

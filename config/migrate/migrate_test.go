@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestSteps takes each file of testdata through every version, one step at a time.
-// What a step makes, and says that it changed, is in the file of the next version.
+// The result and the reported changes are in the file of the next version.
 func TestSteps(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.v1alpha1.yaml")
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestVersionOfAFile(t *testing.T) {
 	require.Empty(t, Version(nil))
 }
 
-// What comes out of a step has no field that is not in the file, whatever is in it.
+// A step never adds a field that is not in the file.
 func TestStepsKeepWhatIsThere(t *testing.T) {
 	for _, text := range []string{
 		"version: 1\nglobal: 7\nname: a", "version: 1\nscale: [small]", "version: 1\nname: {a: b}\nglobal:",

@@ -35,7 +35,7 @@ func TestContend_directory(t *testing.T) {
 	})
 }
 
-// TestContend_faults: whatever the store does, no increment is lost.
+// TestContend_faults: no increment is lost, whatever the store does.
 func TestContend_faults(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{
 		"errors":       {Error: 0.1},

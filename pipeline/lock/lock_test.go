@@ -67,7 +67,7 @@ func TestAcquire(t *testing.T) {
 		require.ErrorContains(t, err, "alice@build-7 (install, run 20260102-030405-a1b2c3) has had the lock since 2000-01-01T00:00:00Z; last sign of life 2s ago")
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Contains(t, f.Fix, "slipway unlock --force --reason")
-		require.Equal(t, start, time.Now(), "it does not wait for one that is alive")
+		require.Equal(t, start, time.Now(), "it does not wait for a holder that is alive")
 		current, err = l.Current(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, alice, current.Holder)
@@ -137,9 +137,9 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 30s: read lock/000000000001.json: injected error")
 		live, err := l.Live(t.Context())
 		require.NoError(t, err)
-		require.Nil(t, live, "its record says that it holds the lock, and is too old")
+		require.Nil(t, live, "the record is held, but too old")
 		bobs, taken := acquire(t, l, bob)
-		require.Equal(t, 10*time.Second, waited, "it looked for two heartbeats")
+		require.Equal(t, 10*time.Second, waited, "it watched for two heartbeats")
 		require.Equal(t, alice, taken.Record().After.Holder)
 		require.Contains(t, taken.Record().After.Why, "it had expired")
 
@@ -175,7 +175,7 @@ func TestRelease_unreachable(t *testing.T) {
 	})
 }
 
-// gate lets a test hold up operations.
+// gate lets a test delay operations.
 type gate struct {
 	lock.Store
 	before func(op, key string)
@@ -191,7 +191,7 @@ func (g *gate) Create(ctx context.Context, key string, data []byte) error {
 	return g.Store.Create(ctx, key, data)
 }
 
-// TestCheck asks the store, and does not wait for the next heartbeat.
+// TestCheck: it reads the store and does not wait for the next heartbeat.
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
@@ -200,7 +200,7 @@ func TestCheck(t *testing.T) {
 		require.NoError(t, lease.Check(ctx))
 		his.Set(faulty.Plan{Error: 1})
 		require.ErrorIs(t, lease.Check(ctx), faulty.ErrInjected)
-		require.NoError(t, ctx.Err(), "what cannot be asked is not lost")
+		require.NoError(t, ctx.Err(), "an unreachable store does not lose the lock")
 		his.Set(faulty.Plan{})
 		_, err := lock.New(s, lock.Options{}).Unlock(t.Context(), bob, "in haste", true)
 		require.NoError(t, err)
@@ -315,7 +315,7 @@ func TestAcquire_damagedRecord(t *testing.T) {
 	})
 }
 
-// TestLease_recordRemoved: whoever empties the store takes the lock away.
+// TestLease_recordRemoved: emptying the store breaks the lock.
 func TestLease_recordRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
@@ -351,7 +351,7 @@ func TestAcquire_lostReplies(t *testing.T) {
 	})
 }
 
-// onlyCreate has faults when it creates, and nowhere else.
+// onlyCreate injects faults into Create only.
 type onlyCreate struct {
 	faulty *faulty.Store
 	lock.Store
@@ -361,7 +361,7 @@ func (o *onlyCreate) Create(ctx context.Context, key string, data []byte) error 
 	return o.faulty.Create(ctx, key, data)
 }
 
-// TestAcquire_cancelled: one that gives up while it takes the lock leaves it free.
+// TestAcquire_cancelled: a cancelled Acquire leaves the lock free.
 func TestAcquire_cancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
@@ -376,7 +376,7 @@ func TestAcquire_cancelled(t *testing.T) {
 	})
 }
 
-// TestAcquire_unconditional: a store that ignores the condition is found out.
+// TestAcquire_unconditional: a store that ignores the condition is detected.
 func TestAcquire_unconditional(t *testing.T) {
 	s := memory(t)
 	_, _, err := lock.New(unconditional{s}, lock.Options{}).Acquire(t.Context(), alice)

@@ -72,7 +72,7 @@ func hold(t *testing.T, dir string) *holder {
 
 func (h *holder) line(t *testing.T) string {
 	t.Helper()
-	require.True(t, h.lines.Scan(), "the other process says nothing")
+	require.True(t, h.lines.Scan(), "the other process printed nothing")
 	return h.lines.Text()
 }
 

@@ -36,7 +36,7 @@ func TestUnlock(t *testing.T) {
 		_, err = l.Unlock(t.Context(), bob, "again", true)
 		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
 		<-ctx.Done()
-		require.LessOrEqual(t, time.Since(at), 5*time.Second, "its next heartbeat tells it")
+		require.LessOrEqual(t, time.Since(at), 5*time.Second, "it finds out at its next heartbeat")
 		requireLost(t, context.Cause(ctx), "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T00:00:00Z: the machine burnt")
 		requireLost(t, lease.Release(t.Context()), "the machine burnt")
 

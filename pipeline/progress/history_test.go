@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
-// ended returns the event of a step that took so long.
+// ended returns the event of a step that took d.
 func ended(k pipeline.Key, status pipeline.Status, took time.Duration) pipeline.Event {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return pipeline.Event{Time: start.Add(took), Status: status,
@@ -28,7 +28,7 @@ func TestHistory(t *testing.T) {
 	require.False(t, h.Observe(ended(terraform, pipeline.Succeeded, 40*time.Second)))
 	require.False(t, h.Observe(ended(node, pipeline.Failed, time.Second)), "only success counts")
 	require.False(t, h.Observe(pipeline.Event{Status: pipeline.Blocked, Result: pipeline.Result{Key: syncApps}}))
-	require.False(t, h.Observe(ended(tls, pipeline.Succeeded, 0)), "as fast as can be is known, too")
+	require.False(t, h.Observe(ended(tls, pipeline.Succeeded, 0)), "a duration of zero is recorded, too")
 	require.NoError(t, h.Write())
 
 	h, err = progress.ReadHistory(file)

@@ -64,7 +64,7 @@ func (r run) end(k pipeline.Key, status pipeline.Status, err error) {
 		Result: pipeline.Result{Key: k, Status: status, Err: err, Started: r.started[k], Finished: time.Now()}})
 }
 
-// after lets the time pass and the display catch up.
+// after lets time pass and the display catch up.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -75,7 +75,7 @@ func open(t *testing.T, width, height int) (run, *screen) {
 	return run{progress.Open(term, progress.Options{Live: true, Color: true, Size: term.size}), map[pipeline.Key]time.Time{}}, term
 }
 
-// The whole story of a run on a terminal, picture by picture.
+// A complete run on a terminal, frame by frame.
 func TestLive(t *testing.T) {
 	for name, size := range map[string][2]int{"wide": {80, 12}, "narrow": {32, 12}, "low": {80, 4}, "tiny": {7, 2}} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestResize(t *testing.T) {
 					said = append(said, line)
 					after(time.Second)
 					_, wrapped := term.count()
-					require.Zero(t, wrapped, "a block never breaks a line")
+					require.Zero(t, wrapped, "lines of a block never wrap")
 				}
 				r.End()
 				require.Equal(t, strings.Join(said, "\n"), term.text())
@@ -186,7 +186,7 @@ func TestRedrawsAreLimited(t *testing.T) {
 	})
 }
 
-// A step panics: what the runtime prints then does not stand in the block.
+// When a step panics, the output of the runtime does not end up in the block.
 func TestEndBeforeAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, term := open(t, 80, 24)
@@ -229,7 +229,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// A hook is beside the graph: it shows as long as it runs, and is no milestone.
+// A hook is not in the graph: it is shown while it runs, but not counted.
 func TestBesideTheGraph(t *testing.T) {
 	hook := pipeline.Key{Stage: "hooks", Name: "before/infrastructure/terraform"}
 	synctest.Test(t, func(t *testing.T) {

@@ -163,7 +163,7 @@ func (s *screen) shot() string {
 	return b.String()
 }
 
-// text returns everything that was ever shown, by lines.
+// text returns every line that was ever shown.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

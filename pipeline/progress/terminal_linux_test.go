@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
-// pty returns a pseudo-terminal: both its ends.
+// pty opens a pseudo-terminal and returns both ends.
 func pty(t *testing.T) (control, terminal *os.File) {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

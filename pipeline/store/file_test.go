@@ -63,7 +63,7 @@ func TestDirectory_syncs(t *testing.T) {
 	require.ErrorIs(t, s.Create(t.Context(), "a/b/k", []byte("3")), &fault.Fault{Code: CodeUnreachable})
 	d.files.Sync = nil
 	_, err := s.Get(t.Context(), "a/b/k")
-	require.ErrorIs(t, err, fs.ErrNotExist, "what could not be synced got no name")
+	require.ErrorIs(t, err, fs.ErrNotExist, "a file that could not be synced is not renamed")
 	left, err := os.ReadDir(filepath.Join(dir, "a/b"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -129,7 +129,7 @@ func TestDirectory_sweepsAbandoned(t *testing.T) {
 	require.FileExists(t, young, "its writer may be at work")
 }
 
-// TestDirectory_damaged: what is no value is an error or left out, never a value.
+// TestDirectory_damaged: anything else than a value is an error or left out.
 func TestDirectory_damaged(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	s, _ := openDir(t, dir)
@@ -169,7 +169,7 @@ func TestDirectory_damaged(t *testing.T) {
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 }
 
-// stuck is a backend that does not answer.
+// stuck is a backend that does not respond.
 type stuck struct{ backend }
 
 func (stuck) get(ctx context.Context, _ string) ([]byte, error) {
@@ -189,7 +189,7 @@ func TestStore_doesNotWaitForever(t *testing.T) {
 	defer cancel()
 	_, err = s.Get(ctx, "k")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, fault.Bug, fault.ClassOf(err), "it is the caller's deadline, which has no code")
+	require.Equal(t, fault.Bug, fault.ClassOf(err), "the caller's deadline has no code")
 }
 
 func TestStore_faults(t *testing.T) {

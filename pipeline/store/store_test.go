@@ -66,7 +66,7 @@ func TestDirectory_layout(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-// refusing is a kind of bucket whose errors hold what must not get out.
+// refusing is a kind of bucket whose errors contain secrets.
 type refusing struct{ err error }
 
 func (r refusing) OpenBucketURL(context.Context, *url.URL) (*blob.Bucket, error) { return nil, r.err }
@@ -108,7 +108,7 @@ func TestOpen_refused(t *testing.T) {
 	_, err := store.Open(t.Context(), "s3://bucket?prefix=a", store.Options{Openers: map[string]store.Opener{"s3": refusing{cause}}})
 	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
-	require.NotErrorIs(t, err, cause, "the SDK's error does not get out")
+	require.NotErrorIs(t, err, cause, "the SDK's error is not wrapped")
 	require.ErrorContains(t, err, "open s3://bucket/a")
 	require.ErrorContains(t, err, "sv=1")
 	for _, secret := range []string{"pw123", "abc", "k3y", "tok.en-value", "feed", "verysecretvalue", "AKIA"} {

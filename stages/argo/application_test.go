@@ -33,7 +33,7 @@ func TestReadsWhatMatters(t *testing.T) {
 		"resources":[{"group":"apps","kind":"Deployment","namespace":"apps","name":"web","status":"Synced","health":{"status":"Healthy"}}]}`)
 	require.Equal(t, 2, a.Wave)
 	require.Equal(t, "apps", a.Destination)
-	require.False(t, a.Outdated, "an empty value is as good as none")
+	require.False(t, a.Outdated, "an empty value counts as absent")
 	require.Empty(t, a.Operation.Failed)
 	require.Empty(t, a.Operation.Running)
 	require.Empty(t, a.Waiting(rev))

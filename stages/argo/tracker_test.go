@@ -17,7 +17,7 @@ const (
 
 func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// app returns Synced and Healthy at rev, compared at the given second.
+// app returns an Application that is Synced and Healthy at rev, compared at the given second.
 func app(name string, wave int, reconciled string) argo.Application {
 	return argo.Application{
 		Name: name, Namespace: "argocd", Wave: wave, Sync: "Synced", Health: "Healthy",
@@ -41,7 +41,7 @@ func tracker(expected ...string) *argo.Tracker {
 func TestAStatusFromBeforeIsNotBelieved(t *testing.T) {
 	tr := tracker("db", "web")
 	v := tr.Update(start(), []argo.Application{rootOf("t1", "db", "web"), app("db", 0, "t1"), app("web", 1, "t1")})
-	require.False(t, v.Done, "nothing was compared since the tracker began")
+	require.False(t, v.Done, "nothing was compared since the tracker started")
 	require.Len(t, v.Actions, 3)
 	for _, a := range v.Actions {
 		require.JSONEq(t, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`, string(a.Patch))
@@ -51,7 +51,7 @@ func TestAStatusFromBeforeIsNotBelieved(t *testing.T) {
 	refreshing.Refreshing = true
 	v = tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db", "web"), app("db", 0, "t2"), refreshing})
 	require.False(t, v.Done)
-	require.Empty(t, v.Actions, "what was asked for is not asked for again at once")
+	require.Empty(t, v.Actions, "a refresh is not requested again immediately")
 	require.Contains(t, v.Line, "1/2 apps; waiting for web")
 
 	v = tr.Update(start().Add(2*time.Second), []argo.Application{rootOf("t2", "db", "web"), app("db", 0, "t2"), app("web", 1, "t2")})
@@ -132,7 +132,7 @@ func TestARootThatBringsNothingIsLate(t *testing.T) {
 	require.NotNil(t, v.Late)
 	require.Equal(t, "root", v.Late.Name)
 	require.Equal(t, []string{"db"}, v.Absent)
-	require.True(t, v.Stale, "it was not compared since the beginning")
+	require.True(t, v.Stale, "it was not compared since the tracker started")
 
 	tr = tracker("db")
 	require.Nil(t, tr.Update(start(), nil).Late)

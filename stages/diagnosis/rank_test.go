@@ -107,7 +107,7 @@ func TestEqualFactsGiveEqualDiagnoses(t *testing.T) {
 	}
 }
 
-// caused returns the cause that a change of the facts of a case brings.
+// caused returns the cause after a change of the facts of a case.
 func caused(t *testing.T, name string, change func(f *Facts)) string {
 	t.Helper()
 	f := load(t, name)

@@ -32,7 +32,7 @@ func environment(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_KEY", base64.StdEncoding.EncodeToString([]byte(canary)))
 }
 
-// answering opens a store on a server that answers every request alike. No test
+// answering opens a store on a server with the same response to every request. No test
 // runs against a real Azure.
 func answering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()

@@ -20,7 +20,7 @@ func options() store.Options {
 	return store.Options{Openers: map[string]store.Opener{"gs": gs.Opener{}}}
 }
 
-// answering opens a store on a server that answers every request alike. No test
+// answering opens a store on a server with the same response to every request. No test
 // runs against a real Google Cloud.
 func answering(t *testing.T, status int, message string) *store.Store {
 	t.Helper()

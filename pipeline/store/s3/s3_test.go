@@ -21,7 +21,7 @@ func options() store.Options {
 	return store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}}
 }
 
-// environment gives the SDK credentials, and keeps it from looking elsewhere.
+// environment sets credentials for the SDK and prevents it from searching elsewhere.
 func environment(t *testing.T) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAABCDEFGHIJKLMNOP")
@@ -32,7 +32,7 @@ func environment(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 }
 
-// answering opens a store on a server that answers every request alike. What a
+// answering opens a store on a server with the same response to every request. What a
 // real server does, ci/test/s3 tests.
 func answering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()

@@ -60,7 +60,7 @@ func TestVault(t *testing.T) {
 	require.ErrorContains(t, v.Put(t.Context(), "../up", redact.New(nil)), "is not a valid key")
 }
 
-// TestVault_canary: a value shows up nowhere but in Reveal.
+// TestVault_canary: a value is only visible through Reveal.
 func TestVault_canary(t *testing.T) {
 	v := redact.New([]byte(canary))
 	var out bytes.Buffer
@@ -98,7 +98,7 @@ func TestVault_wrongKey(t *testing.T) {
 	require.NotContains(t, err.Error()+f.Fix, string(text.Reveal()))
 }
 
-// TestVault_damaged: nothing that was altered, cut or exchanged is given out.
+// TestVault_damaged: altered, truncated or swapped secrets are rejected.
 func TestVault_damaged(t *testing.T) {
 	s := memory(t)
 	k, _ := key(t)
