@@ -15,7 +15,7 @@ func TestANameUnderWhichNothingWasInstalled(t *testing.T) {
 	err := neverInstalled("stagin")
 	require.ErrorIs(t, err, &fault.Fault{Code: conductor.CodeNotThere})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
-	require.ErrorContains(t, err, `nothing was ever installed under that name; it is not kept; there are prod, staging; did you mean "staging"?`)
+	require.ErrorContains(t, err, `nothing was ever installed under that name; it does not exist; there are prod, staging; did you mean "staging"?`)
 
 	keptDeployments(t, "")
 	require.ErrorContains(t, neverInstalled("x"), "remove deployment x: nothing was ever installed under that name; none is kept in ")
