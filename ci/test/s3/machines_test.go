@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // program builds Slipway.
@@ -166,7 +167,7 @@ func TestTwoMachines(t *testing.T) {
 		text, err := record.Encode()
 		require.NoError(t, err)
 		file := filepath.Join(t.TempDir(), "file")
-		kept, err := json.Marshal(map[string]any{"run": first, "files": map[string]string{report.RecordFile: string(text)}, "runtime": "version: 1\n"})
+		kept, err := json.Marshal(contract.RunFiles{Run: first, Files: map[string]string{report.RecordFile: string(text)}, Runtime: &contract.RuntimeState{Deployment: "demo"}})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, kept, 0o600))
 		e := a.state(t, "keep", file)
