@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -88,7 +89,9 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.NoError(t, os.CopyFS(release, fsys))
 	cfg := config.Default()
 	cfg.Provider = "local"
-	text, err := json.Marshal(contract.Plan{Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Images: "sha256:1", Release: "sha256:2"})
+	text, err := json.Marshal(contract.Plan{
+		Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Images: "sha256:1", Release: "sha256:2",
+	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))
 
