@@ -18,5 +18,5 @@ func TestANameUnderWhichNothingWasInstalled(t *testing.T) {
 	require.ErrorContains(t, err, `nothing was ever installed under that name; it does not exist; there are prod, staging; did you mean "staging"?`)
 
 	keptDeployments(t, "")
-	require.ErrorContains(t, neverInstalled("x"), "remove deployment x: nothing was ever installed under that name; none is kept in ")
+	require.ErrorContains(t, neverInstalled("x"), "remove deployment x: nothing was ever installed under that name; there are none in ")
 }
