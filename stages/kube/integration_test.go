@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/kube"
@@ -108,6 +109,33 @@ func changes(applied []kube.Applied) []kube.Change {
 		out = append(out, a.Change)
 	}
 	return out
+}
+
+// TestRealDrift: an object that another manager made is no drift; what somebody
+// changed in it is.
+func TestRealDrift(t *testing.T) {
+	c, ns, busybox := real(t)
+	manifest := deployment("web", busybox, "exec busybox sleep 1000", `env: [{name: A, value: a}]`)
+	objs, err := kube.Decode([]byte(manifest))
+	require.NoError(t, err)
+	api, err := c.Resource(t.Context(), objs[0].GroupVersionKind(), ns)
+	require.NoError(t, err)
+	_, err = api.Create(t.Context(), objs[0], metav1.CreateOptions{FieldManager: "helm"})
+	require.NoError(t, err)
+	drift := func() []kube.Applied {
+		found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true, Namespace: ns})
+		require.NoError(t, err)
+		return found
+	}
+	require.Empty(t, drift())
+	for _, edit := range []string{
+		`{"spec":{"replicas":0}}`,
+		`{"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"main","env":[{"name":"A","value":"b"}]}]}}}}`,
+	} {
+		_, err = c.Kubernetes.AppsV1().Deployments(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(edit), metav1.PatchOptions{FieldManager: "kubectl"})
+		require.NoError(t, err)
+		require.Len(t, drift(), 1, edit)
+	}
 }
 
 func TestRealConflictIsAnErrorUnlessForced(t *testing.T) {

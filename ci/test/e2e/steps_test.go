@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// TestStepsWithTheBundlesTerraform: what the steps do with Terraform, in the tests of
+// their package that need one.
+func TestStepsWithTheBundlesTerraform(t *testing.T) {
+	d := open(t, "")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", "Terraform|Apply|LockedState", "./stages/infrastructure")
+	cmd.Dir = d.Root
+	cmd.Env = append(os.Environ(), "SLIPWAY_TEST_TOOLS="+filepath.Join(d.Bundle, "bin"))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, slipway.Tail(string(out)))
+	require.Contains(t, string(out), "--- PASS: TestTerraformConvergesAndDestroys")
+	require.NotContains(t, string(out), "--- SKIP")
+}
+
+// TestStepsOnANode: the tests of the steps' packages that need a Kubernetes, on an
+// empty node, from the container in which steps run.
+func TestStepsOnANode(t *testing.T) {
+	t.Parallel()
+	d := open(t, "e2e-steps")
+	defer d.ok(t, "destroy")
+	d.ok(t, "install", "--to", "infrastructure/cluster")
+	for _, name := range []string{"kube", "infrastructure"} {
+		program := filepath.Join(t.TempDir(), name+".test")
+		build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "./stages/"+name)
+		build.Dir = d.Root
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, string(out))
+		r := d.ok(t, "toolchain",
+			"with-file", "--path", "/test/program", "--source", program,
+			"with-file", "--path", "/test/bundle/bundle.json", "--source", filepath.Join(d.Bundle, "bundle.json"),
+			"with-directory", "--path", "/test/bundle/manifests", "--source", filepath.Join(d.Bundle, "manifests"),
+			"with-env-variable", "--name", "SLIPWAY_TEST_BUNDLE", "--value", "/test/bundle",
+			"with-exec", "--args", list("sh", "-ceu", `SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG" exec /test/program -test.run=^TestReal -test.v`),
+			"stdout")
+		require.Contains(t, r.out, "--- PASS: TestReal", slipway.Tail(r.out))
+		require.NotContains(t, r.out, "--- SKIP")
+	}
+}
