@@ -210,8 +210,11 @@ func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 		}
 	}
 	if len(missing) > 0 {
-		errs = append(errs, fmt.Errorf("the certificate is not for %s, only for %s",
-			strings.Join(missing, ", "), strings.Join(leaf.DNSNames, ", ")))
+		names := "it names no host"
+		if len(leaf.DNSNames) > 0 {
+			names = "only for " + strings.Join(leaf.DNSNames, ", ")
+		}
+		errs = append(errs, fmt.Errorf("the certificate is not for %s, %s", strings.Join(missing, ", "), names))
 	}
 	for i, c := range certs[1:] {
 		if err := certs[i].CheckSignatureFrom(c); err != nil {
