@@ -8,7 +8,7 @@
 # DEPLOYMENT and these files:
 #   /bench/pins.env       image_NAME=reference by digest, version_TOOL=version
 #   /slipway/terraform    the Terraform root of provider local
-#   /slipway/addons       its add-ons, with {{ .Name }} to fill in
+#   /slipway/addons       its add-ons, with {{ .Name }} and {{ image "NAME" }} to fill in
 #   /slipway/platform     the platform release
 #   /slipway/manifests    third-party manifests by project
 #   /slipway/state        the deployment's volume
@@ -109,9 +109,9 @@ until_ok 300 "a sign of life of the node" node_is_alive
 kubectl wait node --all --for=condition=Ready --timeout=300s >/dev/null
 
 say add-ons
-sed -e "s|{{ .Image }}|$image_coredns|; s|{{ .Address }}|10.96.0.10|; s|{{ .Domain }}|cluster.local|" \
+sed -e "s|{{ image \"coredns\" }}|$image_coredns|; s|{{ .Address }}|10.96.0.10|; s|{{ .Domain }}|cluster.local|" \
 	/slipway/addons/coredns.yaml | apply -f -
-sed -e "s|{{ .Image }}|$image_local_path_provisioner|; s|{{ .Helper }}|$image_busybox|; s|{{ .Class }}|$class|" \
+sed -e "s|{{ image \"local-path-provisioner\" }}|$image_local_path_provisioner|; s|{{ image \"busybox\" }}|$image_busybox|; s|{{ .Class }}|$class|" \
 	-e "s|{{ .Path }}|/var/lib/slipway-node/volumes|" /slipway/addons/storage.yaml | apply -f -
 rolled_out kube-system deployment/coredns
 rolled_out kube-system deployment/local-path-provisioner
