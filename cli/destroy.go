@@ -30,7 +30,7 @@ func newDestroy(p *Program) *cobra.Command {
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
-	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "it is no error that no deployment of that name was ever installed")
+	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed even if no deployment of that name was ever installed")
 	return cmd
 }
 

@@ -45,7 +45,7 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.lockTimeout)
-	set.StringSliceVar(&o.selected.From, "from", nil, "run these steps and all that is not before them: stage or stage/step; what is left out must verify")
+	set.StringSliceVar(&o.selected.From, "from", nil, "run these steps and everything that does not come before them: stage or stage/step; steps left out must verify")
 	set.StringSliceVar(&o.selected.To, "to", nil, "run these steps and all that they need")
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")

@@ -91,8 +91,8 @@ func (d *Deployment) Cluster(ports ...int) *Cluster {
 // are the same service in a Dagger session.
 func (c *Cluster) ID() string { return c.id }
 
-// Keep says that somebody else keeps the service of the cluster with that ID running
-// in this session: Stop lets it run. Call it before Start.
+// Keep declares that another process runs the service of the cluster with that ID in
+// this session, so that Stop leaves it running. Call it before Start.
 func (c *Cluster) Keep(id string) { c.kept = id }
 
 // other is the fault of a cluster that is kept running and is not this one.

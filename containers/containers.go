@@ -1,4 +1,4 @@
-// Package containers is Slipway's only contact with Dagger: where the images of
+// Package containers is what Slipway runs on the Dagger engine: where the images of
 // a run come from, the toolchain container, the execution of a step, the
 // cluster service, and a deployment's volumes.
 //

@@ -55,7 +55,7 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	return c, nil
 }
 
-// nobody tells whether err is that nobody listens at a socket.
+// nobody reports whether err says that no process listens on a socket.
 func nobody(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }

@@ -53,7 +53,7 @@ type Info struct {
 	Session    Session `json:"session"`
 	Node       string  `json:"node"`       // containers.Cluster.ID of the service
 	PID        int     `json:"pid"`        // of the lender
-	Background bool    `json:"background"` // no terminal has it
+	Background bool    `json:"background"` // it is attached to no terminal
 	Log        string  `json:"log"`        // its file; empty without one
 	Ends       bool    `json:"ends"`       // it is about to end
 }

@@ -130,8 +130,7 @@ func (c *Cluster) NodeID() string {
 // NodeRuns reports whether the cluster's service was started, and not stopped, here.
 func (c *Cluster) NodeRuns() bool { return c.service != nil && c.service.Running() }
 
-// FreePorts is the fault of ports of this machine that Up would need and that are
-// taken.
+// FreePorts returns a fault unless every port that Up needs on this machine is free.
 func (c *Cluster) FreePorts(ctx context.Context) error {
 	return free(ctx, c.ports())
 }
@@ -174,7 +173,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 // seconds.
 const stopLimit = time.Minute
 
-// while calls do while the cluster's service runs.
+// while starts the cluster's service, calls do, and stops it again.
 func (c *Cluster) while(ctx context.Context, do func(context.Context) error) error {
 	if c.service == nil {
 		return do(ctx)
@@ -188,7 +187,7 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	return errors.Join(err, c.service.Stop(ctx))
 }
 
-// free is the fault of ports on which this machine does not let us listen.
+// free returns a fault unless this machine lets us listen on every one of ports.
 func free(ctx context.Context, ports []int) error {
 	var taken []error
 	for _, p := range ports {

@@ -86,8 +86,7 @@ func (c hookExecutor) secret(ref config.SecretRef) (*dagger.Secret, error) {
 	return c.find(ref)
 }
 
-// execution is the execution of a hook, which gets env from Slipway, without a
-// cluster.
+// execution describes how h runs, with env from Slipway and without a cluster.
 func (c hookExecutor) execution(h config.Hook, env map[string]string) (containers.Hook, error) {
 	e := containers.Hook{
 		Image: h.Image, Args: h.Command(), Timeout: time.Duration(h.Timeout),

@@ -112,8 +112,8 @@ func hookPatience(hooks []config.Hook) time.Duration {
 	return sum
 }
 
-// once runs a hook and records what it did. on is how its step, or with a zero key
-// the workflow, stands.
+// once runs a hook and records its outcome. on is the current result of its step or,
+// with a zero key, of the workflow.
 func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result) error {
 	res := pipeline.Result{Key: hookKey(h, on.Key), Status: pipeline.Running, Started: time.Now()}
 	if r.recorded() {

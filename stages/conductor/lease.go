@@ -12,8 +12,8 @@ import (
 // one is for what needs no lock.
 type lease struct {
 	hold  *containers.Hold
-	taken chan struct{} // closed once it is held
-	tried chan struct{} // closed when it is known whether it is
+	taken chan struct{} // closed once the lock is held
+	tried chan struct{} // closed once the attempt to take it has ended
 }
 
 // holder says who takes the lock, for others to read.

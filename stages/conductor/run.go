@@ -194,7 +194,7 @@ func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 	}
 }
 
-// here is the fault of a removal on an engine that does not have the cluster.
+// here returns a fault unless the cluster, if there is one, is on this engine.
 func (c *Conductor) here(ctx context.Context) error {
 	if c.service == nil || c.opts.State.URL == "" {
 		return nil

@@ -37,7 +37,7 @@ func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contra
 	}
 }
 
-// spanned is what a step runs that has no container of its own, in its span.
+// spanned wraps run, a step without a container of its own, in the step's span.
 func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, end := inSpan(ctx, key)

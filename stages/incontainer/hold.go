@@ -57,10 +57,9 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 	return errors.Join(err, lease.Release(ctx))
 }
 
-// acquire takes the lock. A holder that gave a sign of life a moment ago may have
-// been killed since: it is held to be alive only when it gives another one, and
-// goes on to do so after patience; it is taken for dead when it gives none until
-// the last one is good no more.
+// acquire takes the lock. A holder whose last heartbeat is recent may have been killed
+// since: it counts as alive only once another heartbeat arrives, and as dead once the
+// last one has expired. acquire waits for a live holder for as long as patience.
 func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, patience time.Duration) (context.Context, *lock.Lease, error) {
 	var last *lock.HeldError // as it was seen last
 	var changed time.Time    // when that was new; zero: never

@@ -133,9 +133,9 @@ func (s *State) Kubeconfig(ctx context.Context, file string) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// liveRun is the id of the run that works on the deployment; empty when there is
-// none. It comes before the run's record is read: a run writes its end before it
-// gives the lock up, so that one without an end that is not this one is gone.
+// liveRun returns the id of the run that holds the deployment's lock, or "". Call it
+// before reading records: a run writes its end before it releases the lock, so a record
+// without an end belongs to this run or to one that was killed.
 func (s *State) liveRun(ctx context.Context) (string, error) {
 	holder, err := openLock(s.store, io.Discard).Live(ctx)
 	if err != nil || holder == nil {

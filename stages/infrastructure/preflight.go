@@ -125,7 +125,7 @@ func unmet(problems []problem) error {
 func (t toolchain) version(ctx context.Context, tool string) (string, error) {
 	argv, ok := versionArgs()[tool]
 	if !ok {
-		return "", fmt.Errorf("nobody knows how to ask it for its version")
+		return "", fmt.Errorf("there is no known way to ask it for its version")
 	}
 	path := t.path(tool)
 	out, err := exec.CommandContext(ctx, path, argv...).Output()

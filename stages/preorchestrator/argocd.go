@@ -22,9 +22,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// gitServiceSoon is how long the git server's Service may take to appear: the
+// gitServiceTimeout is how long the git server's Service may take to appear: the
 // steps gitea and argocd run at the same time.
-const gitServiceSoon = 5 * time.Minute
+const gitServiceTimeout = 5 * time.Minute
 
 func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (contract.ArgoCD, error) {
 	r, err := load(env)
@@ -141,7 +141,7 @@ func badManifests(err error) error {
 
 // clusterIP waits for the address of a Service in the cluster.
 func clusterIP(ctx context.Context, c *kube.Client, namespace, name string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, gitServiceSoon)
+	ctx, cancel := context.WithTimeout(ctx, gitServiceTimeout)
 	defer cancel()
 	ip := ""
 	err := c.WaitFor(ctx, fmt.Sprintf("the Service %s/%s", namespace, name), poll, func(ctx context.Context) (bool, string, error) {

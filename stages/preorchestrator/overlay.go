@@ -148,9 +148,9 @@ const (
 	argoParams = "argocd-cmd-params-cm"
 )
 
-// repoServer is the repository server's whole name: gRPC asks the name service
-// for more than its address, and of a short name a server outside the cluster,
-// which on an isolated site answers after seconds, if at all.
+// repoServer is the repository server's fully qualified name: for a short one, gRPC's
+// resolver also sends queries to name servers outside the cluster, which on an isolated
+// site time out.
 const repoServer = "argocd-repo-server." + argo.Namespace + ".svc.cluster.local:8081"
 
 // configure completes the parameters and has the pods start again when what they
@@ -199,8 +199,8 @@ func configure(objs []*unstructured.Unstructured) error {
 // configuration.
 const configNote = "slipway.sh/config"
 
-// dropped are dex, what step tls writes, and what only the redis Secret's maker
-// needs.
+// dropped reports whether o is left out: dex is not used, and step tls writes the
+// ConfigMap of the certificates.
 func dropped(o *unstructured.Unstructured) bool {
 	if strings.Contains(o.GetName(), "dex-server") {
 		return true
@@ -230,7 +230,7 @@ func adaptWorkload(o *unstructured.Unstructured, s settings) error {
 		for _, e := range list {
 			c, ok := e.(map[string]any)
 			if !ok {
-				return fmt.Errorf("%s holds what is no container", field)
+				return fmt.Errorf("%s has an entry that is not a container", field)
 			}
 			if c["name"] == "secret-init" { // makes the redis password, which step secrets has made
 				continue
@@ -317,7 +317,7 @@ func addProxy(pod map[string]any, proxy contract.Proxy, gitHost string) error {
 	for _, e := range containers {
 		c, ok := e.(map[string]any)
 		if !ok {
-			return errors.New("containers holds what is no container")
+			return errors.New("containers has an entry that is not a container")
 		}
 		env, _ := c["env"].([]any)
 		for _, v := range []struct{ name, value string }{

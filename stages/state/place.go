@@ -114,8 +114,8 @@ func (p Place) CheckSecrets(ctx context.Context, s *store.Store) error {
 	return err
 }
 
-// SealKubeconfig keeps the kubeconfig that is in the volume in s, encrypted, where
-// s is remote; it tells whether it had to. With look it only tells.
+// SealKubeconfig copies the volume's kubeconfig, encrypted, to s where that is remote,
+// and reports whether the copy was missing or old. With look it copies nothing.
 func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, look bool) (bool, error) {
 	if !p.Remote() {
 		return false, nil

@@ -57,8 +57,8 @@ func (b *books) interrupted(ctx context.Context) bool {
 	return err == nil && last.Status == journal.Running
 }
 
-// Killed tells whether the last attempt at this step, or at one of others of its
-// stage, was killed: what it had locked is nobody's, since this run has the
+// Killed reports whether the last attempt at this step, or at one of the other steps of
+// its stage, was killed. Locks that it left behind are stale, since this run holds the
 // deployment's lock.
 func (e *Env) Killed(ctx context.Context, deployment string, others ...string) (bool, error) {
 	if e.interrupted {

@@ -183,9 +183,8 @@ func find(reg *Registry, req contract.Request) (erased, error) {
 }
 
 // openLog makes the step's directory, keeps the request there, and opens the
-// log for appending: a step that is tried again in the same run adds to it. The
-// result of the try before, such as a look at an earlier one, goes: a step without
-// a result is one that runs.
+// log for appending: a retry in the same run adds to it. The result of the previous
+// attempt is removed, since a step without a result counts as running.
 func openLog(dir string, req contract.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -230,7 +229,7 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 			Fix: "run it again: slipway install --from " + id,
 		}
 	}
-	if ctx.Err() != nil { // the look knows what the time went into
+	if ctx.Err() != nil { // verifying took all of the time, and why says on what
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), why)
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
