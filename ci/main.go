@@ -97,7 +97,7 @@ func (m *Slipway) Install(
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
-	// Run these steps ("stage" or "stage/step") and everything that does not come before them.
+	// Run these steps ("stage" or "stage/step") and all that do not precede them.
 	//
 	// What is left out must verify.
 	// +optional

@@ -195,7 +195,7 @@ func (c *Cluster) stop(ctx context.Context) error {
 	}
 	f := &fault.Fault{
 		Code: codeNoStop, Class: fault.Step, Op: "stop the cluster's node",
-		Fix: "see whether the cluster is well: slipway status", Err: err,
+		Fix: "see whether the cluster is well: slipway status --live", Err: err,
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.Class = fault.Timeout

@@ -235,7 +235,7 @@ func TestExampleConfigs(t *testing.T) {
 	require.NoError(t, err)
 	cfg, err := config.Load(data, config.Options{Providers: []string{"local"}})
 	require.NoError(t, err)
-	defaults, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {components: {toolbox: {enabled: false}}}\n"), config.Options{})
+	defaults, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {components: {toolbox: {enabled: false}}}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	require.Equal(t, string(defaults.Canonical()), string(cfg.Canonical()), "the values in the file are the defaults")
 

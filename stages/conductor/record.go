@@ -92,7 +92,7 @@ func (r recorder) notWritten(err error) error {
 	}
 	f := &fault.Fault{
 		Code: codeNotWritten, Class: fault.Step, Op: "write the run's record",
-		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status",
+		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status --live",
 		Err: fmt.Errorf("write to the state of deployment %s: %w", r.config.Global.Name, err),
 	}
 	switch {

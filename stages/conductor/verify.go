@@ -20,7 +20,7 @@ const verifyFrom = 4
 // results from it; one that is not among them looks for itself. There is nothing to
 // verify in a first run, and no point where hooks run around each step.
 func (c *containerRunner) verifyAll(ctx context.Context, plan contract.Plan) (err error) {
-	if c.known < verifyFrom || slices.Contains(plan.Hooked, pipeline.EveryStep) {
+	if c.known < verifyFrom || slices.Contains(plan.Hooked, pipeline.EveryStep) || slices.Contains(plan.Hooked, contract.VerifySpec().Key.Stage) {
 		return nil
 	}
 	ctx, end := inSpan(ctx, contract.VerifySpec().Key)
@@ -47,5 +47,6 @@ func (c *containerRunner) verify(ctx context.Context, plan contract.Plan) (found
 	if err := c.mount(&e, contract.VerifySpec()); err != nil {
 		return found, err
 	}
-	return found, commands{c.deployment}.result(ctx, e, &found)
+	err = commands{c.deployment}.result(ctx, e, &found)
+	return found, err
 }

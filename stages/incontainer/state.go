@@ -186,7 +186,8 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 			return nil, err
 		}
 	}
-	if out.Runtime, err = state.Runtime(ctx, s.store); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// One of a newer version is refused; what else is wrong with it is mended by a run.
+	if _, err := state.Runtime(ctx, s.store); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged) {
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
 	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {

@@ -303,7 +303,7 @@ func badTerraform(code fault.Code, op, waited string, err error) error {
 	if strings.Contains(text, stateLocked) {
 		return &fault.Fault{
 			Code: CodeStateLocked, Class: fault.Locked, Op: op,
-			Fix: "wait for the other run to end, then run again: slipway status",
+			Fix: "wait for the other run to end, then run again: slipway install",
 			Err: fmt.Errorf("the Terraform state is locked for more than %s%s", waited, lockHolder(text)),
 		}
 	}

@@ -124,7 +124,7 @@ func (c *Client) outOfTime(ctx context.Context, what string, long time.Duration,
 func unreachable(what string, err error) error {
 	return &fault.Fault{
 		Code: CodeUnreachable, Class: fault.Timeout, Op: what,
-		Fix: "look at the cluster's node, then run again: slipway status",
+		Fix: "look at the cluster, then run again: slipway status --live",
 		Err: err,
 	}
 }

@@ -72,7 +72,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 func unanswered(err error) error {
 	return &fault.Fault{
 		Code: CodeUnanswered, Class: fault.Timeout, Op: "reach the platform through its load balancer", Err: err,
-		Fix: "look at the apps: slipway status",
+		Fix: "look at the apps: slipway status --live",
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 // codeNewer: the runtime state was written by a newer version of Slipway.
 const codeNewer fault.Code = "RUN-009"
 
-// errDamaged says that the runtime state is no YAML of ours. Nothing is decided by it,
+// ErrDamaged says that the runtime state is no YAML of ours. Nothing is decided by it,
 // so that the next run just writes it anew.
-var errDamaged = errors.New("decode " + runtime)
+var ErrDamaged = errors.New("decode " + runtime)
 
 // migrations bring a runtime state to the next version, by the version that it has.
 // Each works on the document, for the types are those of the current version.
-var migrations = [contract.RuntimeVersion]func(doc map[string]any){
+var migrations = [contract.RuntimeVersion]func(doc map[string]any){ //nolint:gochecknoglobals // a constant table
 	0: func(map[string]any) {}, // from before versions were written
 }
 
@@ -36,12 +36,12 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 	}
 	doc := map[string]any{}
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	number, isNumber := doc["version"].(float64)
 	version := int(number)
 	if doc["version"] != nil && (!isNumber || float64(version) != number || version < 0) {
-		return nil, fmt.Errorf("%w: its version is %v", errDamaged, doc["version"])
+		return nil, fmt.Errorf("%w: its version is %v", ErrDamaged, doc["version"])
 	}
 	if version > contract.RuntimeVersion {
 		return nil, &fault.Fault{
@@ -55,11 +55,11 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 	}
 	doc["version"] = version
 	if data, err = yaml.Marshal(doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	out := &contract.RuntimeState{}
 	if err := yaml.UnmarshalStrict(data, out); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return out, nil
 }
@@ -68,7 +68,7 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 // anything of the deployment that it describes.
 func CheckRuntime(ctx context.Context, s *store.Store) error {
 	_, err := Runtime(ctx, s)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
 		return nil
 	}
 	return err
@@ -79,7 +79,7 @@ func CheckRuntime(ctx context.Context, s *store.Store) error {
 func PutRuntime(ctx context.Context, s *store.Store, now contract.RuntimeState) error {
 	earlier, err := Runtime(ctx, s)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errDamaged):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrDamaged):
 		earlier = &contract.RuntimeState{}
 	case err != nil:
 		return err

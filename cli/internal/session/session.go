@@ -103,7 +103,11 @@ func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err erro
 	if s.own, err = openSession(ctx, io.MultiWriter(log, &s.log)); err != nil {
 		return nil, err
 	}
-	return s.own.end, enter(s.own.Session)
+	if err := enter(s.own.Session); err != nil {
+		s.own.end()
+		return nil, err
+	}
+	return s.own.end, nil
 }
 
 // join prepares connect to join the session of the deployment's background cluster;
