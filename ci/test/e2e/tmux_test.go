@@ -28,7 +28,7 @@ type screen struct {
 }
 
 // inTmux starts a program on a terminal of 100 columns and 50 lines. Its exit code is
-// shown when it has ended.
+// shown when it has ended; the terminal outlasts the whole test run.
 func inTmux(t *testing.T, dir string, env []string, program string, args ...string) *screen {
 	t.Helper()
 	_, err := exec.LookPath("tmux")
@@ -38,7 +38,7 @@ func inTmux(t *testing.T, dir string, env []string, program string, args ...stri
 	for _, word := range append(append(env, program), args...) {
 		line = append(line, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
 	}
-	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50", "-c", dir, strings.Join(line, " ")+`; printf '\n[exit %d]' $?; exec sleep 1000`)
+	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50", "-c", dir, strings.Join(line, " ")+`; printf '\n[exit %d]' $?; exec sleep 4000`)
 	t.Cleanup(func() { s.tmux("kill-server") })
 	return s
 }
