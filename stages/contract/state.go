@@ -34,9 +34,9 @@ type RunFiles struct {
 
 // Stored is what `slipway state show` prints: what the deployment's state knows.
 type Stored struct {
-	Record  *report.Run   `json:"record,omitempty"` // of the last run
-	Cluster bool          `json:"cluster"` // there are credentials of a cluster
-	Here    bool          `json:"here"`    // and they are in the state volume
+	Record  *report.Run `json:"record,omitempty"` // of the last run
+	Cluster bool        `json:"cluster"`          // there are credentials of a cluster
+	Here    bool        `json:"here"`             // and they are in the state volume
 }
 
 // RunSummary is a run in a list.
