@@ -30,7 +30,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, progress.Options{})}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
-	layer, err := oci.WriteLayer(t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
+	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
 	require.NoError(t, err)
 	image, err := oci.NewImage(oci.Config{Arch: "amd64"}, layer)
 	require.NoError(t, err)

@@ -360,8 +360,8 @@ func (b *builder) fileLayer(ctx context.Context, name string, d definition) (*oc
 		}
 		in.Strings("file", []string{f.Path, f.Mode.String(), fmt.Sprint(f.Owner, f.Dir), source, string(f.Data), f.Link})
 	}
-	dir, _, err := b.store.Do(ctx, in.Key(), func(_ context.Context, dir string) error {
-		_, err := oci.WriteLayer(dir, d.trees, d.files)
+	dir, _, err := b.store.Do(ctx, in.Key(), func(ctx context.Context, dir string) error {
+		_, err := oci.WriteLayer(ctx, dir, d.trees, d.files)
 		return err
 	})
 	if err != nil {

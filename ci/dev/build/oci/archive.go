@@ -2,16 +2,19 @@ package oci
 
 import (
 	"archive/tar"
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -35,26 +38,16 @@ func WriteArchive(name string, images []Named) error {
 	if err != nil {
 		return fmt.Errorf("write an image archive: %w", err)
 	}
-	defer func() { _ = f.Close() }()
-	if err := writeArchive(f, images); err != nil {
-		return fmt.Errorf("write an image archive: %w", err)
-	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(writeArchive(f, images), f.Close()); err != nil {
 		return fmt.Errorf("write an image archive: %w", err)
 	}
 	return nil
 }
 
-// blob is a file of blobs/sha256.
-type blob struct {
-	size int64
-	open func() (io.ReadCloser, error)
-}
-
 func writeArchive(w io.Writer, images []Named) error {
 	images = slices.SortedFunc(slices.Values(images), func(a, b Named) int { return strings.Compare(a.Ref, b.Ref) })
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
-	blobs := map[string]blob{}
+	blobs := map[string]v1.Layer{}
 	for _, named := range images {
 		manifest, err := collect(named, blobs)
 		if err != nil {
@@ -72,27 +65,31 @@ func writeArchive(w io.Writer, images []Named) error {
 			return err
 		}
 	}
-	hexes := make([]string, 0, len(blobs))
-	for hex := range blobs {
-		hexes = append(hexes, hex)
-	}
-	slices.Sort(hexes)
-	for _, hex := range hexes {
+	for _, hex := range slices.Sorted(maps.Keys(blobs)) {
 		if err := add(out, "blobs/sha256/"+hex, blobs[hex]); err != nil {
 			return err
 		}
 	}
-	if err := add(out, "index.json", data(indexJSON)); err != nil {
+	if err := add(out, "index.json", static.NewLayer(indexJSON, index.MediaType)); err != nil {
 		return err
 	}
-	if err := add(out, "oci-layout", data([]byte(`{"imageLayoutVersion":"1.0.0"}`))); err != nil {
+	if err := add(out, "oci-layout", static.NewLayer([]byte(`{"imageLayoutVersion":"1.0.0"}`), "")); err != nil {
 		return err
 	}
 	return out.Close()
 }
 
-// collect puts the blobs of an image into blobs and describes its manifest.
-func collect(named Named, blobs map[string]blob) (v1.Descriptor, error) {
+// collect puts the blobs of an image into blobs, by their digests, and describes
+// its manifest.
+func collect(named Named, blobs map[string]v1.Layer) (v1.Descriptor, error) {
+	layers, err := named.Image.Layers()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	config, err := partial.ConfigLayer(named.Image)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
 	manifest, err := named.Image.RawManifest()
 	if err != nil {
 		return v1.Descriptor{}, err
@@ -101,33 +98,16 @@ func collect(named Named, blobs map[string]blob) (v1.Descriptor, error) {
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	config, err := named.Image.RawConfigFile()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	configName, err := named.Image.ConfigName()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
 	file, err := named.Image.ConfigFile()
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	layers, err := named.Image.Layers()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	blobs[digest.Hex], blobs[configName.Hex] = data(manifest), data(config)
-	for _, layer := range layers {
-		hash, err := layer.Digest()
+	for _, blob := range append(layers, config, static.NewLayer(manifest, types.OCIManifestSchema1)) {
+		hash, err := blob.Digest()
 		if err != nil {
 			return v1.Descriptor{}, err
 		}
-		size, err := layer.Size()
-		if err != nil {
-			return v1.Descriptor{}, err
-		}
-		blobs[hash.Hex] = blob{size: size, open: layer.Compressed}
+		blobs[hash.Hex] = blob
 	}
 	_, tag, _ := strings.Cut(named.Ref[strings.LastIndexByte(named.Ref, '/')+1:], ":")
 	return v1.Descriptor{
@@ -137,20 +117,16 @@ func collect(named Named, blobs map[string]blob) (v1.Descriptor, error) {
 	}, nil
 }
 
-func data(b []byte) blob {
-	return blob{size: int64(len(b)), open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }}
-}
-
-func add(out *tar.Writer, name string, b blob) error {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: b.size, ModTime: time.Unix(Epoch, 0)}
-	if err := out.WriteHeader(h); err != nil {
+// add puts a blob into the archive as it is stored.
+func add(out *tar.Writer, name string, blob v1.Layer) error {
+	size, err := blob.Size()
+	if err != nil {
 		return err
 	}
-	r, err := b.open()
+	r, err := blob.Compressed()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	_, err = io.Copy(out, r)
-	return err
+	return copyInto(out, &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: time.Unix(Epoch, 0)}, r)
 }

@@ -19,9 +19,7 @@ type Config struct {
 	Cmd        []string
 	Env        map[string]string
 	WorkingDir string
-	User       string // "999:999"; empty is root
-	Labels     map[string]string
-	Volumes    []string
+	User       string   // "999:999"; empty is root
 	Ports      []string // "6443/tcp"
 	StopSignal string
 }
@@ -46,8 +44,13 @@ func NewImage(config Config, layers ...v1.Layer) (v1.Image, error) {
 	}
 	file.Config = v1.Config{
 		Entrypoint: config.Entrypoint, Cmd: config.Cmd, WorkingDir: config.WorkingDir, User: config.User,
-		Labels: config.Labels, StopSignal: config.StopSignal,
-		Volumes: set(config.Volumes), ExposedPorts: set(config.Ports),
+		StopSignal: config.StopSignal,
+	}
+	for _, port := range config.Ports {
+		if file.Config.ExposedPorts == nil {
+			file.Config.ExposedPorts = map[string]struct{}{}
+		}
+		file.Config.ExposedPorts[port] = struct{}{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.Env)) {
 		file.Config.Env = append(file.Config.Env, name+"="+config.Env[name])
@@ -57,15 +60,4 @@ func NewImage(config Config, layers ...v1.Layer) (v1.Image, error) {
 		return nil, fmt.Errorf("make an image: %w", err)
 	}
 	return image, nil
-}
-
-func set(names []string) map[string]struct{} {
-	if len(names) == 0 {
-		return nil
-	}
-	m := make(map[string]struct{}, len(names))
-	for _, name := range names {
-		m[name] = struct{}{}
-	}
-	return m
 }

@@ -3,6 +3,7 @@ package oci
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -40,44 +41,22 @@ type Layer struct {
 }
 
 type meta struct {
-	Digest  v1.Hash `json:"digest"` // of the compressed bytes
-	DiffID  v1.Hash `json:"diffID"` // of the tar stream
-	Size    int64   `json:"size"`   // compressed, bytes
-	Content int64   `json:"content"`
+	Digest v1.Hash `json:"digest"` // of the compressed bytes
+	DiffID v1.Hash `json:"diffID"` // of the tar stream
+	Size   int64   `json:"size"`   // compressed, bytes
 }
 
 // WriteLayer writes a layer of trees and files into the folder dir, which
 // exists; OpenLayer reads it from there. Later trees and files replace earlier
 // ones of the same name.
-func WriteLayer(dir string, trees []Tree, files []File) (*Layer, error) {
+func WriteLayer(ctx context.Context, dir string, trees []Tree, files []File) (*Layer, error) {
 	list, err := entries(trees, files)
 	if err != nil {
 		return nil, err
 	}
 	layer := &Layer{path: filepath.Join(dir, layerBlob)}
-	out, err := os.Create(layer.path)
-	if err != nil {
+	if layer.meta, err = compress(ctx, layer.path, list); err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
-	}
-	defer func() { _ = out.Close() }()
-	digest, diff := sha256.New(), sha256.New()
-	compressed, content := &counter{}, &counter{}
-	encoder, err := zstd.NewWriter(io.MultiWriter(out, digest, compressed),
-		zstd.WithEncoderLevel(Level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
-	if err != nil {
-		return nil, fmt.Errorf("write a layer: %w", err)
-	}
-	if err := writeTar(io.MultiWriter(encoder, diff, content), list); err != nil {
-		return nil, fmt.Errorf("write a layer: %w", err)
-	}
-	if err := encoder.Close(); err != nil {
-		return nil, fmt.Errorf("write a layer: %w", err)
-	}
-	if err := out.Close(); err != nil {
-		return nil, fmt.Errorf("write a layer: %w", err)
-	}
-	layer.meta = meta{
-		Digest: hash(digest.Sum(nil)), DiffID: hash(diff.Sum(nil)), Size: compressed.n, Content: content.n,
 	}
 	data, err := json.MarshalIndent(layer.meta, "", "  ")
 	if err != nil {
@@ -87,6 +66,32 @@ func WriteLayer(dir string, trees []Tree, files []File) (*Layer, error) {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
 	return layer, nil
+}
+
+// compress writes the entries into the file path.
+func compress(ctx context.Context, path string, list []entry) (meta, error) {
+	out, err := os.Create(path)
+	if err != nil {
+		return meta{}, err
+	}
+	defer func() { _ = out.Close() }()
+	digest, diff := sha256.New(), sha256.New()
+	encoder, err := zstd.NewWriter(io.MultiWriter(out, digest),
+		zstd.WithEncoderLevel(Level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return meta{}, err
+	}
+	if err := writeTar(ctx, io.MultiWriter(encoder, diff), list); err != nil {
+		return meta{}, err
+	}
+	if err := encoder.Close(); err != nil {
+		return meta{}, err
+	}
+	info, err := out.Stat()
+	if err != nil {
+		return meta{}, err
+	}
+	return meta{Digest: hash(digest.Sum(nil)), DiffID: hash(diff.Sum(nil)), Size: info.Size()}, out.Close()
 }
 
 // OpenLayer reads the layer that WriteLayer left in dir.
@@ -110,9 +115,6 @@ func (l *Layer) DiffID() (v1.Hash, error) { return l.meta.DiffID, nil }
 
 // Size is that of the compressed bytes.
 func (l *Layer) Size() (int64, error) { return l.meta.Size, nil }
-
-// Content is the length of the tar stream in bytes.
-func (l *Layer) Content() int64 { return l.meta.Content }
 
 // MediaType is that of a zstd layer.
 func (l *Layer) MediaType() (types.MediaType, error) { return types.OCILayerZStd, nil }
@@ -145,9 +147,12 @@ func (s stream) Close() error {
 }
 
 // writeTar writes the entries as a PAX stream with whole seconds.
-func writeTar(w io.Writer, list []entry) error {
+func writeTar(ctx context.Context, w io.Writer, list []entry) error {
 	out := tar.NewWriter(w)
 	for _, e := range list {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		if err := writeEntry(out, e); err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
@@ -224,11 +229,3 @@ func mode(m fs.FileMode) int64 {
 }
 
 func hash(sum []byte) v1.Hash { return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum)} }
-
-// counter counts the bytes that are written to it.
-type counter struct{ n int64 }
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return len(p), nil
-}

@@ -59,9 +59,9 @@ func TestALayerDependsOnContentAlone(t *testing.T) {
 		{Path: "etc/passwd", Mode: 0o644, Data: []byte("root")},
 		{Path: "usr/bin/g", Mode: 0o755, Data: []byte("replaced")},
 	}
-	a, err := WriteLayer(t.TempDir(), []Tree{{Root: sample(t, time.Now()), Skip: skip}}, files)
+	a, err := WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: sample(t, time.Now()), Skip: skip}}, files)
 	require.NoError(t, err)
-	b, err := WriteLayer(t.TempDir(), []Tree{{Root: sample(t, time.Now().Add(time.Hour)), Skip: skip}}, files)
+	b, err := WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: sample(t, time.Now().Add(time.Hour)), Skip: skip}}, files)
 	require.NoError(t, err)
 	require.Equal(t, a.meta, b.meta)
 
@@ -73,7 +73,7 @@ func TestALayerDependsOnContentAlone(t *testing.T) {
 	require.Equal(t, "usr/bin/git", got["usr/bin/git-upload"].Linkname)
 	require.EqualValues(t, len("replaced"), got["usr/bin/g"].Size)
 
-	old, err := WriteLayer(t.TempDir(), []Tree{{Root: sample(t, time.Unix(1e9, 5)), Skip: skip}}, files)
+	old, err := WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: sample(t, time.Unix(1e9, 5)), Skip: skip}}, files)
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(1e9, 0), headers(t, old)["usr/bin/git"].ModTime)
 	require.NotEqual(t, a.meta.DiffID, old.meta.DiffID)
@@ -89,7 +89,7 @@ func open(t *testing.T, opener func() (io.ReadCloser, error)) io.Reader {
 
 func TestALayerIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	wrote, err := WriteLayer(dir, nil, []File{{Path: "a", Mode: 0o644, Data: []byte("a")}})
+	wrote, err := WriteLayer(t.Context(), dir, nil, []File{{Path: "a", Mode: 0o644, Data: []byte("a")}})
 	require.NoError(t, err)
 	read, err := OpenLayer(dir)
 	require.NoError(t, err)
@@ -98,10 +98,9 @@ func TestALayerIsReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, read.meta.Digest, digest)
 	require.Equal(t, read.meta.Size, size)
-	diff, content, err := v1.SHA256(open(t, read.Uncompressed))
+	diff, _, err := v1.SHA256(open(t, read.Uncompressed))
 	require.NoError(t, err)
 	require.Equal(t, read.meta.DiffID, diff)
-	require.Equal(t, read.Content(), content)
 }
 
 func TestOverlayUpperBecomesALayer(t *testing.T) {
@@ -117,7 +116,7 @@ func TestOverlayUpperBecomesALayer(t *testing.T) {
 		t.Skip("this file system has no trusted attributes")
 	}
 	require.NoError(t, err)
-	l, err := WriteLayer(t.TempDir(), []Tree{{Root: upper, Overlay: true}}, nil)
+	l, err := WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: upper, Overlay: true}}, nil)
 	require.NoError(t, err)
 	got := headers(t, l)
 	require.Equal(t, byte(tar.TypeReg), got["etc/.wh.motd"].Typeflag)
@@ -132,15 +131,15 @@ func TestWrongEntries(t *testing.T) {
 	for _, f := range []File{
 		{Path: "../x", Data: []byte{}}, {Path: "", Dir: true}, {Path: "x"}, {Path: "x", Dir: true, Link: "y"},
 	} {
-		_, err := WriteLayer(t.TempDir(), nil, []File{f})
+		_, err := WriteLayer(t.Context(), t.TempDir(), nil, []File{f})
 		require.Error(t, err, f.Path)
 	}
 }
 
 func TestAnArchiveIsAnOCILayoutAndRepeatable(t *testing.T) {
-	base, err := WriteLayer(t.TempDir(), nil, []File{{Path: "base", Mode: 0o644, Data: []byte("shared")}})
+	base, err := WriteLayer(t.Context(), t.TempDir(), nil, []File{{Path: "base", Mode: 0o644, Data: []byte("shared")}})
 	require.NoError(t, err)
-	top, err := WriteLayer(t.TempDir(), nil, []File{{Path: "top", Mode: 0o755, Data: []byte("own")}})
+	top, err := WriteLayer(t.Context(), t.TempDir(), nil, []File{{Path: "top", Mode: 0o755, Data: []byte("own")}})
 	require.NoError(t, err)
 	config := Config{Arch: "amd64", Entrypoint: []string{"/top"}, Env: map[string]string{"B": "2", "A": "1"}, User: "999"}
 	one, err := NewImage(config, base)

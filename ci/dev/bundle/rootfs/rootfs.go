@@ -113,7 +113,7 @@ func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 		if err := os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644); err != nil {
 			return err
 		}
-		_, err = oci.WriteLayer(dir, []oci.Tree{{Root: files, Skip: skip(trim)}}, nil)
+		_, err = oci.WriteLayer(ctx, dir, []oci.Tree{{Root: files, Skip: skip(trim)}}, nil)
 		return err
 	})
 	return open(dir, key, nil, hit, err)
@@ -145,7 +145,7 @@ func (b *Builder) Add(ctx context.Context, lower *Layer, a Addition) (*Layer, er
 		if err := b.install(ctx, dir, lower, a, packages); err != nil {
 			return fmt.Errorf("build the layer %s: %w", a.Name, err)
 		}
-		_, err := oci.WriteLayer(dir, []oci.Tree{{
+		_, err := oci.WriteLayer(ctx, dir, []oci.Tree{{
 			Root: filepath.Join(dir, filesDir), Overlay: true, Skip: skip(a.Trim),
 		}}, nil)
 		return err

@@ -62,7 +62,7 @@ func base(t *testing.T, b *Builder) *Layer {
 		`, "sh", files).Run()
 	})
 	require.NoError(t, err)
-	_, err = oci.WriteLayer(dir, []oci.Tree{{Root: filepath.Join(dir, filesDir), Skip: skip(nil)}}, nil)
+	_, err = oci.WriteLayer(t.Context(), dir, []oci.Tree{{Root: filepath.Join(dir, filesDir), Skip: skip(nil)}}, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, stampFile), nil, 0o644))
 	layer, err := open(dir, key, nil, hit, nil)
