@@ -8,9 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -38,19 +43,18 @@ func (s sdkImage) build(ctx context.Context, st *store.Store) (dir, manifest str
 		return "", "", false, err
 	}
 	config := imageConfig(host)
-	configText, err := json.Marshal(config)
-	if err != nil {
-		return "", "", false, fmt.Errorf("describe the Go SDK image: %w", err)
-	}
 	key := store.NewInputs("engine-go-sdk").
-		String("recipe", "1").
+		String("recipe", "2").
 		String("debian", s.base.Digest).
 		String("codegen", digestOf(s.codegen)).
 		String("go", host["GOVERSION"]).
-		String("config", string(configText)).
+		String("config", fmt.Sprint(config)).
 		Key()
 	dir, hit, err = st.Do(ctx, key, func(ctx context.Context, dir string) error {
-		return s.make(ctx, dir, host["GOROOT"], config)
+		if err := s.make(ctx, dir, host["GOROOT"], config); err != nil {
+			return fmt.Errorf("pack the Go SDK image: %w", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return "", "", false, err
@@ -62,70 +66,75 @@ func (s sdkImage) build(ctx context.Context, st *store.Store) (dir, manifest str
 	return dir, strings.TrimSpace(string(digest)), hit, nil
 }
 
-func (s sdkImage) make(ctx context.Context, dir, goroot string, config ociConfig) error {
-	layout, err := newLayout(dir)
+// make writes the image as an OCI layout into dir, and the digest of its manifest
+// beside it.
+func (s sdkImage) make(ctx context.Context, dir, goroot string, config oci.Config) error {
+	goroot, err := filepath.EvalSymlinks(goroot)
 	if err != nil {
 		return err
 	}
-	if err := layout.addTar(s.tar); err != nil {
-		return err
-	}
-	err = layout.addLayer(func(w *layerWriter) error {
-		for _, d := range []string{"go", "go/bin", "go/pkg", "go/pkg/mod", "go/src", "root", "root/.cache", "root/.cache/go-build", "usr", "usr/local", "usr/local/bin", "usr/sbin"} {
-			mode := int64(0o755)
-			if d == "root" {
-				mode = 0o700
-			}
-			if err := w.dir(d, mode); err != nil {
-				return err
-			}
-		}
+	tree := oci.Tree{Root: goroot, Into: "usr/local/go", Uniform: true, Skip: skipGoFile}
+	files := []oci.File{
+		{Path: "usr/local/bin/codegen", Mode: 0o755, Source: s.codegen},
 		// The engine adds the machine's certificates to a container before each
 		// command. Without this program it appends them to the bundle, which
 		// takes no time; with it, it runs the program twice.
-		if err := w.whiteout("usr/sbin/update-ca-certificates"); err != nil {
-			return err
-		}
-		if err := w.file("usr/local/bin/codegen", s.codegen); err != nil {
-			return err
-		}
-		return w.tree(ctx, "usr/local/go", goroot, includeGoFile)
-	})
-	if err != nil {
-		return fmt.Errorf("pack the Go SDK image: %w", err)
+		{Path: "usr/sbin/.wh.update-ca-certificates", Mode: 0o644, Data: []byte{}},
+		{Path: "root", Mode: 0o700, Dir: true},
 	}
-	digest, err := layout.finish(config)
-	if err != nil {
-		return fmt.Errorf("pack the Go SDK image: %w", err)
+	for _, name := range []string{"go", "go/bin", "go/pkg", "go/pkg/mod", "go/src", "root/.cache", "root/.cache/go-build", "usr", "usr/local", "usr/local/bin", "usr/sbin"} {
+		files = append(files, oci.File{Path: name, Mode: 0o755, Dir: true})
 	}
-	return os.WriteFile(filepath.Join(dir, manifestFile), []byte(digest+"\n"), 0o644)
+	base, err := oci.OpenPlain(s.tar)
+	if err != nil {
+		return err
+	}
+	packed := filepath.Join(dir, "go.tar")
+	own, err := oci.WritePlain(ctx, packed, []oci.Tree{tree}, files)
+	if err != nil {
+		return err
+	}
+	image, err := oci.NewImage(config, base, own)
+	if err != nil {
+		return err
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return err
+	}
+	to, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	if err := to.AppendImage(image); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(packed), os.WriteFile(filepath.Join(dir, manifestFile), []byte(digest.String()+"\n"), 0o644))
 }
 
-// includeGoFile leaves out of a Go tree what only Go's own tests and documentation
+// skipGoFile leaves out of a Go tree what only Go's own tests and documentation
 // need.
-func includeGoFile(path string) bool {
+func skipGoFile(path string) bool {
 	top, _, _ := strings.Cut(path, "/")
-	if slices.Contains([]string{"api", "doc", "misc", "test", ".git", ".github"}, top) {
-		return false
-	}
-	return !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, "/testdata") && !strings.Contains(path, "/testdata/")
+	return slices.Contains([]string{"api", "doc", "misc", "test", ".git", ".github"}, top) ||
+		strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "/testdata") || strings.Contains(path, "/testdata/")
 }
 
-func imageConfig(host map[string]string) ociConfig {
-	env := []string{
-		"PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"GOPATH=/go",
-		"GOTOOLCHAIN=local",
-		"CGO_ENABLED=0",
-		"HOME=/root",
-		"LC_ALL=C.UTF-8",
+func imageConfig(host map[string]string) oci.Config {
+	env := map[string]string{
+		"PATH":        "/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"GOPATH":      "/go",
+		"GOTOOLCHAIN": "local",
+		"CGO_ENABLED": "0",
+		"HOME":        "/root",
+		"LC_ALL":      "C.UTF-8",
 	}
 	for _, name := range goSettings() {
 		if v := host[name]; v != "" && (name != "GOSUMDB" || v != "sum.golang.org") {
-			env = append(env, name+"="+v)
+			env[name] = v
 		}
 	}
-	return ociConfig{Env: env, WorkingDir: "/", Entrypoint: []string{"codegen"}}
+	return oci.Config{Arch: runtime.GOARCH, Env: env, WorkingDir: "/", Entrypoint: []string{"codegen"}}
 }
 
 // readGo is what `go env` says here.

@@ -32,6 +32,10 @@ type Tree struct {
 	// Owner gives every entry to one user and group; nil keeps what the folder
 	// has.
 	Owner *Owner
+	// Uniform keeps of the folders, files and links no more than name, content
+	// and who may execute them, and leaves out everything else: machines whose
+	// folders were unpacked in other ways make the same layer.
+	Uniform bool
 	// Skip leaves out what it returns true for, with what is below; it gets the
 	// path below Root ("usr/share/doc"). May be nil.
 	Skip func(path string) bool
@@ -144,6 +148,9 @@ func walk(t Tree, byName map[string]entry) error {
 		if err != nil {
 			return fmt.Errorf("read a layer's folder: %w", err)
 		}
+		if t.Uniform {
+			e = e.uniform()
+		}
 		if t.Owner != nil {
 			e.file.Owner = *t.Owner
 		}
@@ -160,6 +167,20 @@ func walk(t Tree, byName map[string]entry) error {
 		}
 		return nil
 	})
+}
+
+// uniform is e as Tree.Uniform says; without a name if it is to be left out.
+func (e entry) uniform() entry {
+	if e.file.check() != nil {
+		return entry{}
+	}
+	e.info, e.xattrs, e.file.Owner = nil, nil, Owner{}
+	if e.file.Mode&0o111 == 0 {
+		e.file.Mode = 0o644
+	} else {
+		e.file.Mode = 0o755
+	}
+	return e
 }
 
 // hidden is the marker of something that lower layers have and the image has

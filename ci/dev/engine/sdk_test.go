@@ -57,12 +57,16 @@ func TestImage(t *testing.T) {
 		return b
 	}
 	var manifest struct {
-		Config descriptor
-		Layers []descriptor
+		Config struct{ Digest string }
+		Layers []struct {
+			Digest    string
+			Size      int64
+			MediaType string
+		}
 	}
 	require.NoError(t, json.Unmarshal(blob(digest), &manifest))
 	var config struct {
-		Config ociConfig
+		Config struct{ Env, Entrypoint []string }
 		RootFS struct {
 			DiffIDs []string `json:"diff_ids"`
 		} `json:"rootfs"`
@@ -103,10 +107,8 @@ func TestImage(t *testing.T) {
 func TestPackingStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	l, err := newLayout(t.TempDir())
-	require.NoError(t, err)
-	err = l.addLayer(func(w *layerWriter) error {
-		return w.tree(ctx, "x", t.TempDir(), func(string) bool { return true })
-	})
+	base := filepath.Join(t.TempDir(), "root.tar")
+	require.NoError(t, os.WriteFile(base, make([]byte, 1024), 0o644))
+	err := sdkImage{tar: base, codegen: base}.make(ctx, t.TempDir(), t.TempDir(), imageConfig(nil))
 	require.ErrorIs(t, err, context.Canceled)
 }
