@@ -27,7 +27,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	t.Helper()
 	st, err := store.Open(t.TempDir())
 	require.NoError(t, err)
-	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, progress.Options{})}
+	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, false)}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})

@@ -17,7 +17,7 @@ type Reporter struct {
 	w       io.Writer
 	total   int
 	inPlace bool
-	every   time.Duration
+	every   time.Duration // between lines of one task
 	began   time.Time
 
 	mu      sync.Mutex
@@ -27,23 +27,14 @@ type Reporter struct {
 	order   []string
 }
 
-// Options of a Reporter; the zero value fits a log.
-type Options struct {
-	InPlace   bool          // rewrite the current line; for terminals
-	Heartbeat time.Duration // between lines of one task; 15 s when zero, 1 s in place
-}
-
-// New reports on a job of total tasks to w.
-func New(w io.Writer, total int, o Options) *Reporter {
-	every := o.Heartbeat
-	switch {
-	case every > 0:
-	case o.InPlace:
+// New reports on a job of total tasks to w; inPlace rewrites the current line, as
+// fits a terminal.
+func New(w io.Writer, total int, inPlace bool) *Reporter {
+	every := 15 * time.Second
+	if inPlace {
 		every = time.Second
-	default:
-		every = 15 * time.Second
 	}
-	return &Reporter{w: w, total: total, inPlace: o.InPlace, every: every, began: time.Now(), results: map[string]int{}}
+	return &Reporter{w: w, total: total, inPlace: inPlace, every: every, began: time.Now(), results: map[string]int{}}
 }
 
 // ForStderr reports to standard error, in place when that is a terminal and
@@ -52,9 +43,7 @@ func ForStderr(total int) *Reporter {
 	info, err := os.Stderr.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
 	term := os.Getenv("TERM")
-	return New(os.Stderr, total, Options{
-		InPlace: terminal && os.Getenv("CI") == "" && term != "" && term != "dumb",
-	})
+	return New(os.Stderr, total, terminal && os.Getenv("CI") == "" && term != "" && term != "dumb")
 }
 
 // Task is one numbered piece of work. Safe for concurrent use.

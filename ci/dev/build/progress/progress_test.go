@@ -14,7 +14,7 @@ import (
 func TestLogLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		r := progress.New(&out, 3, progress.Options{})
+		r := progress.New(&out, 3, false)
 		a := r.Start("kubernetes v1.35.4", "building")
 		time.Sleep(80 * time.Second)
 		a.Done("built")
@@ -43,7 +43,7 @@ all: 1 built, 1 unchanged, 1 failed in 1m36s
 func TestTerminalLineIsRewritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		r := progress.New(&out, 1, progress.Options{InPlace: true})
+		r := progress.New(&out, 1, true)
 		a := r.Start("x", "building")
 		time.Sleep(1500 * time.Millisecond)
 		a.Done("built")

@@ -68,21 +68,6 @@ func (l *Layer) Stack() []*Layer {
 // File is where a file lies that this layer, not one below it, has.
 func (l *Layer) File(name string) string { return filepath.Join(l.dir, filesDir, name) }
 
-// Versions are those of the installed packages by name.
-func (l *Layer) Versions() (map[string]string, error) {
-	data, err := os.ReadFile(filepath.Join(l.dir, stampFile))
-	if err != nil {
-		return nil, fmt.Errorf("read package versions: %w", err)
-	}
-	versions := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		if name, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			versions[name] = version
-		}
-	}
-	return versions, nil
-}
-
 // Base builds Debian's minimum without documentation and without what trim leaves
 // out of the layer.
 func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
