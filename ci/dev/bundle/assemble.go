@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -174,14 +173,7 @@ func point(root, dir string) error {
 	if err := os.Chtimes(dir, now, now); err != nil {
 		return err
 	}
-	link := filepath.Join(root, ".current")
-	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := os.Symlink(filepath.Base(dir), link); err != nil {
-		return err
-	}
-	if err := os.Rename(link, filepath.Join(root, "current")); err != nil {
+	if err := store.Link(filepath.Join(root, "current"), filepath.Base(dir)); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(root)
@@ -244,7 +236,7 @@ func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
 	if p.images != nil {
 		err = oci.WriteArchive(name, p.images)
 	} else {
-		err = copyFile(name, p.source, p.mode)
+		err = store.CopyFile(name, p.source, p.mode)
 	}
 	if err != nil {
 		return p.File, err
@@ -263,20 +255,6 @@ func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
 	f := p.File
 	f.SHA256, f.Size = sum, info.Size()
 	return f, nil
-}
-
-func copyFile(to, from string, mode os.FileMode) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(mode), out.Close())
 }
 
 // copyBundle copies a bundle to a folder that does not exist or is empty.
@@ -300,10 +278,7 @@ func copyBundle(dir, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
-			return err
-		}
-		if err := copyFile(filepath.Join(to, name), b.Path(name), info.Mode().Perm()); err != nil {
+		if err := store.CopyFile(filepath.Join(to, name), b.Path(name), info.Mode().Perm()); err != nil {
 			return err
 		}
 	}

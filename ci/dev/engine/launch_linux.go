@@ -28,7 +28,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 			return fmt.Errorf("start the engine: %w", err)
 		}
 	}
-	if err := os.Remove(p.socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfThere(p.socket); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
 	text, err := c.setup(ctx, parts)
@@ -113,7 +113,7 @@ func (c *control) logTail() string {
 	if err != nil {
 		return err.Error()
 	}
-	return lastLines(string(b), 15)
+	return remedy.LastLines(string(b), 15)
 }
 
 // setup describes the engine to the process inside.

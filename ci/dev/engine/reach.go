@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 )
 
 // daggerVersion is the version of engine, CLI and SDK alike.
@@ -77,10 +79,10 @@ func coreVersion(ctx context.Context, cli, host string) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("ask the engine at %s for its version: %w; last seen:\n%s", host, err, lastLines(string(out), 20))
+		return fmt.Errorf("ask the engine at %s for its version: %w; last seen:\n%s", host, err, remedy.LastLines(string(out), 20))
 	}
 	if !strings.Contains(string(out), daggerVersion) {
-		return fmt.Errorf("the engine at %s is not %s: %s", host, daggerVersion, lastLines(string(out), 3))
+		return fmt.Errorf("the engine at %s is not %s: %s", host, daggerVersion, remedy.LastLines(string(out), 3))
 	}
 	return nil
 }
@@ -124,9 +126,4 @@ func cliOnPath(ctx context.Context) string {
 func isVersion(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) >= 2 && fields[0] == "dagger" && fields[1] == daggerVersion
-}
-
-func lastLines(text string, n int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-n):], "\n")
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // record is the pid file: it names one process of one boot for good. A pid
@@ -117,11 +119,7 @@ func (r record) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("write the pid file: %w", err)
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the pid file: %w", err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
+	if err := atomicfile.Write(path, append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write the pid file: %w", err)
 	}
 	return nil

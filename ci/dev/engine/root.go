@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -90,7 +90,7 @@ func (b rootBuild) make(ctx context.Context, dir string) error {
 		initBin:             b.initd,
 		cniDir + "/dnsname": b.dnsname,
 	} {
-		if err := copyFile(from, filepath.Join(dir, at), 0o755); err != nil {
+		if err := store.CopyFile(filepath.Join(dir, at), from, 0o755); err != nil {
 			return err
 		}
 	}
@@ -125,27 +125,7 @@ func unpack(ctx context.Context, tarFile, dir string) error {
 	var output bytes.Buffer
 	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("tar: %w\n%s", err, lastLines(output.String(), 10))
+		return fmt.Errorf("tar: %w\n%s", err, remedy.LastLines(output.String(), 10))
 	}
 	return nil
-}
-
-func copyFile(from, to string, mode os.FileMode) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		_ = out.Close()
-		return err
-	}
-	return out.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -139,14 +138,7 @@ func (c *control) linkCLI(cli string) error {
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		return fmt.Errorf("link the dagger CLI: %w", err)
 	}
-	tmp := link + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("link the dagger CLI: %w", err)
-	}
-	if err := os.Symlink(cli, tmp); err != nil {
-		return fmt.Errorf("link the dagger CLI: %w", err)
-	}
-	if err := os.Rename(tmp, link); err != nil {
+	if err := store.Link(link, cli); err != nil {
 		return fmt.Errorf("link the dagger CLI: %w", err)
 	}
 	return nil

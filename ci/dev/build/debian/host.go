@@ -72,12 +72,7 @@ func apt(ctx context.Context, args ...string) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, lastLines(output.String(), 10))
+		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, remedy.LastLines(output.String(), 10))
 	}
 	return nil
-}
-
-func lastLines(text string, n int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-n):], "\n")
 }

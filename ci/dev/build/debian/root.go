@@ -22,6 +22,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -124,7 +125,7 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
 		}
-		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, lastLines(output.String(), 30))
+		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, remedy.LastLines(output.String(), 30))
 	}
 	versions, err := Versions(out)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -103,7 +104,7 @@ func (c Command) Compile(ctx context.Context, out string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build %s: %w", c.Name, cause)
 		}
-		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, tail(output.String(), 40))
+		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, remedy.LastLines(output.String(), 40))
 	}
 	return nil
 }
@@ -197,9 +198,4 @@ func withStderr(err error) error {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(e.Stderr))
 	}
 	return err
-}
-
-func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

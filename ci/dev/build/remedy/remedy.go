@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Error is a failure that the user can do something about.
@@ -30,4 +31,10 @@ func Print(w io.Writer, err error) {
 		return
 	}
 	fmt.Fprintf(w, "error %s: %v\n  fix: %s\n", e.Code, err, e.Fix)
+}
+
+// LastLines is the end of what a tool printed: there it says why it failed.
+func LastLines(text string, n int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
 }
