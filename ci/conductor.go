@@ -121,6 +121,16 @@ func (c *conductor) stdout(ctx context.Context, args ...string) (string, error) 
 	return c.exec(args...).Stdout(ctx)
 }
 
+// command runs one command about a deployment and returns what it prints, as stdout
+// does.
+func (m *Slipway) command(ctx context.Context, config *dagger.File, name string, args ...string) (string, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return "", err
+	}
+	return c.stdout(ctx, args...)
+}
+
 // program is Slipway's own program out of the bundle, compared with the index
 // before it is run; it compares the rest.
 func program(ctx context.Context, bundle *dagger.Directory) (*dagger.File, error) {

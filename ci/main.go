@@ -150,15 +150,11 @@ func (m *Slipway) Status(
 	// +optional
 	live bool,
 ) (string, error) {
-	c, err := m.conductor(ctx, config, nil, name)
-	if err != nil {
-		return "", err
-	}
 	args := []string{"status", "--output", format}
 	if live {
 		args = append(args, "--live")
 	}
-	return c.stdout(ctx, args...)
+	return m.command(ctx, config, name, args...)
 }
 
 // Report is the directory with a run's report: report.html and more.
@@ -209,11 +205,7 @@ func (m *Slipway) Destroy(
 	// +optional
 	name string,
 ) (string, error) {
-	c, err := m.conductor(ctx, config, nil, name)
-	if err != nil {
-		return "", err
-	}
-	return c.stdout(ctx, "destroy", "--ignore-not-found")
+	return m.command(ctx, config, name, "destroy", "--ignore-not-found")
 }
 
 // Runs lists the runs of a deployment, or shows one of them.
@@ -236,15 +228,11 @@ func (m *Slipway) Runs(
 	// +default="text"
 	format string,
 ) (string, error) {
-	c, err := m.conductor(ctx, config, nil, name)
-	if err != nil {
-		return "", err
-	}
 	args := []string{"runs", "--output", format}
 	if show != "" {
 		args = append(args, "show", show)
 	}
-	return c.stdout(ctx, args...)
+	return m.command(ctx, config, name, args...)
 }
 
 // Unlock takes the deployment's lock away from a run that is gone.
@@ -266,15 +254,11 @@ func (m *Slipway) Unlock(
 	// +optional
 	name string,
 ) (string, error) {
-	c, err := m.conductor(ctx, config, nil, name)
-	if err != nil {
-		return "", err
-	}
 	args := []string{"unlock", "--reason", reason}
 	if force {
 		args = append(args, "--force")
 	}
-	return c.stdout(ctx, args...)
+	return m.command(ctx, config, name, args...)
 }
 
 // Kubeconfig is the administrator's access to the cluster.
