@@ -2,17 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
 )
 
 // pins are the bundle's images by reference and its tools by version.
@@ -21,37 +21,19 @@ type pins struct {
 	tools  map[string]string // name → version
 }
 
-func readPins(bundle string) (*pins, error) {
-	text, err := os.ReadFile(filepath.Join(bundle, "bundle.json"))
+func readPins(dir string) (*pins, error) {
+	b, err := bundle.Read(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read the bundle, which make bundle builds: %w", err)
+		return nil, fmt.Errorf("%w; make bundle builds one", err)
 	}
-	var index struct {
-		Files []struct {
-			Name, Kind, Version string
-		}
-		Images []struct {
-			Name, Ref, Digest string
-		}
-	}
-	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("decode the bundle's bundle.json: %w", err)
-	}
-	p := &pins{images: map[string]string{}, tools: map[string]string{}}
-	for _, f := range index.Files {
-		if f.Kind == "tool" {
+	p := &pins{images: b.Images(), tools: map[string]string{}}
+	for _, f := range b.Files {
+		if f.Kind == bundle.Tool {
 			p.tools[f.Name] = f.Version
 		}
 	}
-	for _, i := range index.Images {
-		name := i.Ref
-		if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
-			name = name[:at]
-		}
-		p.images[i.Name] = name + "@" + i.Digest
-	}
 	if p.images["pause"] == "" || p.tools["kubectl"] == "" {
-		return nil, fmt.Errorf("%s lacks images or tools: build it again with make bundle", bundle)
+		return nil, fmt.Errorf("%s lacks images or tools: build it again with make bundle", dir)
 	}
 	return p, nil
 }

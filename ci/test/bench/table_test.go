@@ -3,10 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
 )
 
 func TestMedianIsTheMiddle(t *testing.T) {
@@ -36,14 +39,24 @@ func TestVerdictNamesMissedTargets(t *testing.T) {
 
 func TestPinsBecomeShellVariables(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bundle.json"), []byte(`{
-"files":[{"path":"bin/kubectl","name":"kubectl","kind":"tool","version":"1.35.4"},{"name":"argocd","kind":"manifest","version":"3"}],
-"images":[{"name":"pause","ref":"slipway.local/pause:1","digest":"sha256:aa"},
-{"name":"local-path-provisioner","ref":"slipway.local:5000/local-path-provisioner","digest":"sha256:bb"}]}`), 0o644))
+	sum := strings.Repeat("a", 64)
+	index, err := bundle.Index{
+		Version: bundle.Format, Platform: "linux/amd64",
+		Files: []bundle.File{
+			{Path: "bin/kubectl", Name: "kubectl", Kind: bundle.Tool, Version: "1.35.4", SHA256: sum},
+			{Path: "manifests/argocd/x.yaml", Name: "argocd", Kind: bundle.Manifest, Version: "3", SHA256: sum},
+		},
+		Images: []bundle.Image{
+			{Name: "pause", Ref: "slipway.local/pause:1", Digest: "sha256:" + sum},
+			{Name: "local-path-provisioner", Ref: "slipway.local:5000/local-path-provisioner", Digest: "sha256:" + sum},
+		},
+	}.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), index, 0o644))
 	p, err := readPins(dir)
 	require.NoError(t, err)
-	require.Equal(t, "image_local_path_provisioner='slipway.local:5000/local-path-provisioner@sha256:bb'\n"+
-		"image_pause='slipway.local/pause@sha256:aa'\nversion_kubectl='1.35.4'\n", p.env())
+	require.Equal(t, "image_local_path_provisioner='slipway.local:5000/local-path-provisioner@sha256:"+sum+"'\n"+
+		"image_pause='slipway.local/pause@sha256:"+sum+"'\nversion_kubectl='1.35.4'\n", p.env())
 	_, err = readPins(t.TempDir())
 	require.ErrorContains(t, err, "make bundle")
 }
