@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +45,7 @@ func real(t *testing.T) (c *kube.Client, namespace, busybox string) {
 	ns, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), namespaceObject(), metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		require.NoError(t, c.DeleteNamespace(ctx, ns.Name))
 	})
@@ -195,7 +197,7 @@ spec:
 
 func TestRealRollout(t *testing.T) {
 	c, ns, busybox := real(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	apply(t, c, ns, deployment("good", busybox, "exec busybox sleep 1000", ""))
 	require.NoError(t, c.WaitRollout(ctx, "Deployment", ns, "good"))
@@ -228,19 +230,33 @@ func TestRealCauses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			apply(t, c, ns, x.manifest)
-			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-			defer cancel()
-			err := c.WaitRollout(ctx, "Deployment", ns, name)
-			require.Error(t, err)
-			t.Log(err)
+			err := waitUntilNamed(t, x.want, func(ctx context.Context) error {
+				return c.WaitRollout(ctx, "Deployment", ns, name)
+			})
 			require.Equal(t, fault.Timeout, fault.ClassOf(err))
-			require.ErrorContains(t, err, "waited 8")
+			require.ErrorContains(t, err, "waited ")
 			require.ErrorContains(t, err, "for Deployment "+ns+"/"+name+" to be rolled out")
-			for _, want := range x.want {
-				require.ErrorContains(t, err, want)
-			}
 		})
 	}
+}
+
+// waitUntilNamed repeats a wait that ends at its deadline until the error names all
+// of want, and returns that error: how long the cluster takes to report a cause is
+// up to how busy the machine is.
+func waitUntilNamed(t *testing.T, want []string, wait func(context.Context) error) error {
+	t.Helper()
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		err := wait(ctx)
+		cancel()
+		require.Error(t, err)
+		t.Log(err)
+		if !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
+			return err
+		}
+	}
+	require.Fail(t, "no error named the cause", "%q", want)
+	return nil
 }
 
 func TestRealMountFailureIsACause(t *testing.T) {
@@ -254,15 +270,14 @@ spec:
   containers: [{name: main, image: %q, command: [busybox, sleep, "1000"], volumeMounts: [{name: v, mountPath: /v}]}]
   volumes: [{name: v, secret: {secretName: missing}}]
 `, busybox))
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-	defer cancel()
-	err := c.WaitPodDone(ctx, ns, "p")
-	require.ErrorContains(t, err, `volume v cannot be mounted: secret "missing" not found, pod p, since `)
+	waitUntilNamed(t, []string{`volume v cannot be mounted: secret "missing" not found, pod p, since `}, func(ctx context.Context) error {
+		return c.WaitPodDone(ctx, ns, "p")
+	})
 }
 
 func TestRealPodsThatEnd(t *testing.T) {
 	c, ns, busybox := real(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for name, command := range map[string]string{"good": "true", "bad": "echo rows are missing; exit 1"} {
 		apply(t, c, ns, fmt.Sprintf(`
@@ -283,11 +298,10 @@ spec:
 func TestRealStuckFinalizersAreNamedAndStripped(t *testing.T) {
 	c, ns, _ := real(t)
 	apply(t, c, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [slipway.sh/never]}}`)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-	defer cancel()
-	err := c.DeleteNamespace(ctx, ns)
+	err := waitUntilNamed(t, []string{"slipway.sh/never"}, func(ctx context.Context) error {
+		return c.DeleteNamespace(ctx, ns)
+	})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
-	require.ErrorContains(t, err, "slipway.sh/never")
 
 	stuck, err := c.StuckIn(t.Context(), ns)
 	require.NoError(t, err)

@@ -43,7 +43,7 @@ func TestStepsOnANode(t *testing.T) {
 			"with-file", "--path", "/test/bundle/bundle.json", "--source", filepath.Join(d.Bundle, "bundle.json"),
 			"with-directory", "--path", "/test/bundle/manifests", "--source", filepath.Join(d.Bundle, "manifests"),
 			"with-env-variable", "--name", "SLIPWAY_TEST_BUNDLE", "--value", "/test/bundle",
-			"with-exec", "--args", list("sh", "-ceu", `SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG" exec /test/program -test.run=^TestReal -test.v`),
+			"with-exec", "--args", list("sh", "-ceu", `SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG" exec /test/program -test.run=^TestReal -test.v -test.failfast`),
 			"stdout")
 		require.Contains(t, r.out, "--- PASS: TestReal", slipway.Tail(r.out))
 		require.NotContains(t, r.out, "--- SKIP")
