@@ -235,15 +235,6 @@ func (m *Slipway) Runs(
 	return m.command(ctx, config, name, args...)
 }
 
-// Providers lists the providers.
-func (m *Slipway) Providers(ctx context.Context) (string, error) {
-	c, err := m.conductor(ctx, nil, nil, "")
-	if err != nil {
-		return "", err
-	}
-	return c.stdout(ctx, "providers")
-}
-
 // Unlock takes the deployment's lock away from a run that is gone.
 //
 // Who did so and why is recorded.

@@ -81,7 +81,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		newInstall(p), newDestroy(p), newStatus(p), newReport(p), newRuns(p), newUnlock(p),
 		newKubeconfig(p), newCluster(p), newToolchain(p),
 		newConfigure(p), newValidate(p), newConfig(p), newUse(p), newEnv(p), newSchema(p),
-		newBundle(p), newLock(p), newExplain(p), newProviders(p), newVersion(p),
+		newBundle(p), newLock(p), newExplain(p), newVersion(p),
 		newStep(p), newState(p), newVerify(p), newSession(),
 	)
 	return root
