@@ -14,13 +14,22 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/providers/registry"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/aws"
+	"github.com/slipway-sh/slipway/providers/azure"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/providers/onprem"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
 // leastBroken is how many broken files there are at least.
 const leastBroken = 200
+
+// known returns the providers that the goldens name: a further one leaves them as they are.
+func known() *providers.Registry {
+	return providers.NewRegistry(local.Provider{}, onprem.Provider{}, aws.Provider{}, azure.Provider{})
+}
 
 // canary is in the broken files where people write secrets, and in the environment.
 const canary = "hunter2"
@@ -63,7 +72,7 @@ func messages(t *testing.T, name string, text []byte) string {
 		"CI_DOMAIN": "ci.example.com", "CI_NAME": "ci", "CI_REGION": "eu-central-1", "CI_USER": "somebody",
 		"CI_SECRET": canary + " " + canary, "EMPTY": "",
 	}
-	opts := registry.All().Options()
+	opts := known().Options()
 	opts.File = name
 	opts.Env = func(name string) (string, bool) {
 		value, ok := env[name]

@@ -55,7 +55,7 @@ func TestSections(t *testing.T) {
 }
 
 func TestAProviderThatCanOnlyBeConfigured(t *testing.T) {
-	require.Equal(t, []string{"aws", "azure", "local", "onprem"}, registry.All().Names())
+	require.Subset(t, registry.All().Names(), []string{"aws", "azure", "local", "onprem"})
 	_, err := registry.All().Get("aws")
 	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeNoInstall})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
