@@ -216,7 +216,8 @@ func TestRealCauses(t *testing.T) {
 			[]string{"slipway.local/nothing:1"},
 		},
 		"crash": {
-			deployment("crash", busybox, "echo reading settings; echo no such setting >&2; exit 3", ""),
+			// Without a probe it counts as ready for the moment in which it runs.
+			deployment("crash", busybox, "echo reading settings; echo no such setting >&2; exit 3", `readinessProbe: {exec: {command: ["/bin/false"]}}`),
 			[]string{"container main", "with exit code 3", `it wrote "no such setting"`},
 		},
 		"room": {
