@@ -44,25 +44,47 @@ func (p *Pipeline) checkHooks(hooks []Hook) error {
 	return errors.Join(errs...)
 }
 
-// on reports whether the hook is bound to a step.
-func (h Hook) on(key Key) bool { return h.Step == EveryStep || h.Step == key.String() }
+// on reports whether the hook runs around a step, a stage (a key without a name) or the
+// whole run (the zero key).
+func (h Hook) on(key Key) bool {
+	switch {
+	case key == Key{}:
+		return h.Step == ""
+	case key.Name == "":
+		return h.Step == key.Stage
+	}
+	return h.Step == EveryStep || h.Step == key.String()
+}
 
-// before runs the hooks before a step, up to the first error.
+// place describes in errors what hooks run around.
+func place(key Key) string {
+	switch {
+	case key == Key{}:
+		return "the run"
+	case key.Name == "":
+		return "the stage " + key.Stage
+	}
+	return "the step"
+}
+
+// before runs the hooks before a step, a stage or the whole run, up to the first error.
 func before(ctx context.Context, hooks []Hook, key Key) error {
 	for _, h := range hooks {
 		if h.Before == nil || !h.on(key) {
 			continue
 		}
-		if err := h.Before(ctx, key); errors.Is(err, ErrSkip) {
+		err := h.Before(ctx, key)
+		if errors.Is(err, ErrSkip) && key != (Key{}) {
 			return ErrSkip
-		} else if err != nil {
-			return fmt.Errorf("hook before the step: %w", err)
+		}
+		if err != nil {
+			return fmt.Errorf("hook before %s: %w", place(key), err)
 		}
 	}
 	return nil
 }
 
-// after runs all hooks after a step.
+// after runs all hooks after a step or the whole run; see scheduler.settled for a stage.
 func after(ctx context.Context, hooks []Hook, r Result) error {
 	var errs []error
 	for _, h := range hooks {
@@ -70,34 +92,7 @@ func after(ctx context.Context, hooks []Hook, r Result) error {
 			continue
 		}
 		if err := h.After(ctx, r); err != nil {
-			errs = append(errs, fmt.Errorf("hook after the step: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// beforeRun runs the hooks before the whole run, up to the first error.
-func beforeRun(ctx context.Context, hooks []Hook) error {
-	for _, h := range hooks {
-		if h.Before == nil || h.Step != "" {
-			continue
-		}
-		if err := h.Before(ctx, Key{}); err != nil {
-			return fmt.Errorf("hook before the run: %w", err)
-		}
-	}
-	return nil
-}
-
-// afterRun runs all hooks after the whole run.
-func afterRun(ctx context.Context, hooks []Hook, r Result) error {
-	var errs []error
-	for _, h := range hooks {
-		if h.After == nil || h.Step != "" {
-			continue
-		}
-		if err := h.After(ctx, r); err != nil {
-			errs = append(errs, fmt.Errorf("hook after the run: %w", err))
+			errs = append(errs, fmt.Errorf("hook after %s: %w", place(r.Key), err))
 		}
 	}
 	return errors.Join(errs...)

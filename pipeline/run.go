@@ -77,7 +77,7 @@ func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 	}
 	s := newScheduler(ctx, p, opts)
 	started := time.Now()
-	if err := safely(func() error { return beforeRun(ctx, opts.Hooks) }); err != nil {
+	if err := safely(func() error { return before(ctx, opts.Hooks, Key{}) }); err != nil {
 		s.refused = err
 	}
 	s.loop(ctx)
@@ -90,7 +90,7 @@ func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 	if err != nil {
 		whole.Status = Failed
 	}
-	errs = append(errs, safely(func() error { return afterRun(last, opts.Hooks, whole) }))
+	errs = append(errs, safely(func() error { return after(last, opts.Hooks, whole) }))
 	return results, errors.Join(errs...)
 }
 

@@ -42,6 +42,10 @@ func (p *Pipeline) stages(hooks []Hook) map[string]*stage {
 	return all
 }
 
+// errStageGoexit is the error of the steps of a stage when a hook before it called
+// runtime.Goexit.
+var errStageGoexit = errors.New("a hook before the stage ended its goroutine")
+
 // before runs the hooks before the stage when the first of its steps is about to start;
 // the others wait for that. Their error is that of each step.
 func (st *stage) before(ctx context.Context, hooks []Hook) error {
@@ -50,19 +54,8 @@ func (st *stage) before(ctx context.Context, hooks []Hook) error {
 	}
 	st.once.Do(func() {
 		st.begun = true
-		st.err = safely(func() error {
-			for _, h := range hooks {
-				if h.Before == nil || h.Step != st.name {
-					continue
-				}
-				if err := h.Before(ctx, Key{Stage: st.name}); errors.Is(err, ErrSkip) {
-					return ErrSkip
-				} else if err != nil {
-					return fmt.Errorf("hook before the stage %s: %w", st.name, err)
-				}
-			}
-			return nil
-		})
+		st.err = errStageGoexit // stays when a hook ends the goroutine
+		st.err = safely(func() error { return before(ctx, hooks, Key{Stage: st.name}) })
 	})
 	return st.err
 }
@@ -82,11 +75,11 @@ func (s *scheduler) settled(ctx context.Context, n *node) {
 	defer release()
 	r := st.result()
 	for _, h := range s.opts.Hooks {
-		if h.After == nil || h.Step != st.name {
+		if h.After == nil || !h.on(r.Key) {
 			continue
 		}
 		if err := safely(func() error { return h.After(last, r) }); err != nil {
-			s.spoiled = append(s.spoiled, fmt.Errorf("hook after the stage %s: %w", st.name, err))
+			s.spoiled = append(s.spoiled, fmt.Errorf("hook after %s: %w", place(r.Key), err))
 		}
 	}
 	if err := errors.Join(s.spoiled...); err != nil {
