@@ -47,9 +47,6 @@ func (l *Lock) lease(ctx context.Context, r Record, started time.Time) (context.
 	return ctx, le
 }
 
-// Record returns the lease's record as it was when the lock was taken.
-func (l *Lease) Record() Record { return l.record }
-
 // beat renews the lease until it is lost or released.
 func (l *Lease) beat(ctx context.Context) {
 	defer close(l.stopped)
