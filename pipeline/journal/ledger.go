@@ -272,27 +272,6 @@ func (l *Ledger) All(ctx context.Context) ([]Attempt, error) {
 	return out, errors.Join(errs...)
 }
 
-// Runs returns the ids of the runs in the store, sorted. As ids begin with the time,
-// the oldest is first.
-func (l *Ledger) Runs(ctx context.Context) ([]string, error) {
-	keys, err := l.store.List(ctx, runsPrefix)
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, k := range keys {
-		if id, _, inRun := strings.Cut(strings.TrimPrefix(k, runsPrefix), "/"); inRun {
-			ids = append(ids, id)
-		}
-	}
-	all, err := l.All(ctx)
-	for _, a := range all {
-		ids = append(ids, a.Run)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), err
-}
-
 // Run returns the attempts of a run in the order in which they started. An attempt
 // that is Running may belong to a program that was killed; only the deployment's lock
 // shows whether it is alive. Unusable records are left out and listed in the error.

@@ -145,9 +145,12 @@ func TestStore(t *testing.T) {
 		out, why, err := l.Resume(t.Context(), "run-2", "infrastructure", "terraform", d, func(context.Context, json.RawMessage) error { return nil })
 		require.NoError(t, err)
 		require.JSONEq(t, `{"n":1}`, string(out), why)
-		runs, err := l.Runs(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{"run-1", "run-2"}, runs)
+		for run, status := range map[string]journal.Status{"run-1": journal.Succeeded, "run-2": journal.Reused} {
+			attempts, err := l.Run(t.Context(), run)
+			require.NoError(t, err)
+			require.Len(t, attempts, 1, run)
+			require.Equal(t, status, attempts[0].Status, run)
+		}
 	})
 	t.Run("secrets", func(t *testing.T) {
 		s, _ := next(t)
