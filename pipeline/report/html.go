@@ -191,7 +191,7 @@ func (r *Run) stepViews(root *os.Root) []*stepView {
 		s.Took = "–"
 		if !s.Started.IsZero() {
 			s.From = at(s.Started.Sub(start))
-			s.Took = Took(time.Duration(s.Seconds * float64(time.Second)))
+			s.Took = Took(s.elapsed())
 			if s.ran() {
 				s.To = at(s.Finished.Sub(start))
 			}

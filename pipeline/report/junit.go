@@ -78,7 +78,7 @@ func (r *Run) JUnit(w io.Writer) error {
 			all.Suites = append(all.Suites, r.suite(s.Stage))
 			i = len(all.Suites) - 1
 		}
-		all.Suites[i].add(s.junit(), time.Duration(s.Seconds*float64(time.Second)))
+		all.Suites[i].add(s.junit(), s.elapsed())
 	}
 	if len(r.Apps) > 0 {
 		suite := r.suite(appsSuite)

@@ -112,6 +112,9 @@ type Step struct {
 // ID returns "stage/step".
 func (s *Step) ID() string { return s.Stage + "/" + s.Step }
 
+// elapsed returns Seconds as a duration.
+func (s *Step) elapsed() time.Duration { return time.Duration(s.Seconds * float64(time.Second)) }
+
 // App is an Application of Argo CD as last seen.
 type App struct {
 	Name      string `json:"name"`

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/slipway-sh/slipway/pipeline"
 )
@@ -50,11 +49,7 @@ func (r *Run) Summary(w io.Writer) error {
 }
 
 func (r *Run) head(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%s %s", r.Workflow, r.Deployment)
-	if r.Platform.Name != "" {
-		fmt.Fprintf(b, " (%s %s)", r.Platform.Name, r.Platform.Version)
-	}
-	fmt.Fprintf(b, ": %s", r.Outcome)
+	fmt.Fprintf(b, "%s: %s", r.name(), r.Outcome)
 	if d := r.Elapsed(); d > 0 {
 		fmt.Fprintf(b, " in %s", Took(d))
 	}
@@ -73,9 +68,9 @@ func (r *Run) stepRows() [][]string {
 		}
 		took := "-"
 		if !s.Started.IsZero() {
-			took = Took(time.Duration(s.Seconds * float64(time.Second)))
+			took = Took(s.elapsed())
 		}
-		rows = append(rows, []string{s.Stage + "/" + s.Step, status, took})
+		rows = append(rows, []string{s.ID(), status, took})
 	}
 	return rows
 }
@@ -97,14 +92,7 @@ func (r *Run) tail(b *bytes.Buffer) {
 	}
 }
 
-// Apps writes a table of the apps, followed by the causes of those that are not healthy.
-func Apps(w io.Writer, all []App) error {
-	var b bytes.Buffer
-	apps(&b, all)
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
+// apps writes a table of the apps, followed by the causes of those that are not healthy.
 func apps(b *bytes.Buffer, apps []App) {
 	rows := make([][]string, len(apps))
 	for i, a := range apps {
