@@ -3,11 +3,8 @@ package publish
 import (
 	"archive/tar"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path"
@@ -16,6 +13,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -26,28 +24,20 @@ type entry struct {
 	mode int64
 }
 
-// layer is a layer whose compressed bytes are in a file.
-type layer struct {
-	file           string
-	digest, diffID v1.Hash
-	size           int64
-}
-
 // writeLayer writes a layer to file. Its bytes depend on the files' paths, modes
 // and contents alone: owners are root, times are the epoch.
-func writeLayer(file string, entries []entry) (_ *layer, err error) {
+func writeLayer(file string, entries []entry) (_ v1.Layer, err error) {
 	out, err := os.Create(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	compressed, plain := counted{hash: sha256.New()}, sha256.New()
 	// The fastest level: programs hardly get smaller with a better one.
-	packed, err := gzip.NewWriterLevel(io.MultiWriter(out, &compressed), gzip.BestSpeed)
+	packed, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
-	archive := tar.NewWriter(io.MultiWriter(packed, plain))
+	archive := tar.NewWriter(packed)
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	made := map[string]bool{".": true}
 	for _, e := range entries {
@@ -61,7 +51,7 @@ func writeLayer(file string, entries []entry) (_ *layer, err error) {
 	if err := errors.Join(archive.Close(), packed.Close()); err != nil {
 		return nil, err
 	}
-	return &layer{file: file, digest: sum(compressed.hash), diffID: sum(plain), size: compressed.size}, nil
+	return tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 }
 
 func addParents(out *tar.Writer, dir string, made map[string]bool) error {
@@ -91,38 +81,4 @@ func addFile(out *tar.Writer, e entry) error {
 	}
 	_, err = io.Copy(out, in)
 	return err
-}
-
-type counted struct {
-	hash hash.Hash
-	size int64
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	c.size += int64(len(b))
-	return c.hash.Write(b)
-}
-
-func sum(h hash.Hash) v1.Hash {
-	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(h.Sum(nil))}
-}
-
-func (l *layer) Digest() (v1.Hash, error)            { return l.digest, nil }
-func (l *layer) DiffID() (v1.Hash, error)            { return l.diffID, nil }
-func (l *layer) Size() (int64, error)                { return l.size, nil }
-func (l *layer) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
-func (l *layer) Compressed() (io.ReadCloser, error)  { return os.Open(l.file) }
-func (l *layer) Uncompressed() (io.ReadCloser, error) {
-	f, err := os.Open(l.file)
-	if err != nil {
-		return nil, err
-	}
-	r, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, f}, nil
 }

@@ -149,7 +149,7 @@ func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 	return mutate.Append(image, addendum(l))
 }
 
-func addendum(l *layer) mutate.Addendum {
+func addendum(l v1.Layer) mutate.Addendum {
 	return mutate.Addendum{Layer: l, MediaType: types.OCILayer, History: v1.History{CreatedBy: "slipway bundle push"}}
 }
 
