@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -53,11 +54,7 @@ func (f *Store) Set(plan Plan) {
 func (f *Store) Counts() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := map[string]int{}
-	for k, v := range f.counts {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(f.counts)
 }
 
 // draw picks the fault and the delay of one operation.
