@@ -85,6 +85,13 @@ func TestErrorsAreComplete(t *testing.T) {
 		require.True(t, code.tested[name], "no test looks for %s (%s)", name, code.declared[name])
 	}
 	require.Empty(t, code.written, "use the constant of the package that raises it")
+	for _, area := range Errors() {
+		for _, c := range area.Codes {
+			for class := range code.classes[string(c.Code)] {
+				require.Contains(t, c.Classes, class, "%s is raised with a class that docs/errors.yaml does not list", c.Code)
+			}
+		}
+	}
 }
 
 // usage is what the repository's Go files do with fault codes.
@@ -92,6 +99,9 @@ type usage struct {
 	declared map[string]string // the file that declares a code's constant
 	tested   map[string]bool   // a test names the code or its constant
 	written  []string          // code literals without a constant
+
+	// classes are those that a fault is made with beside its code, in one literal.
+	classes map[string]map[string]bool
 }
 
 // sources reads every Go file of the repository.
@@ -104,8 +114,10 @@ func sources(t *testing.T) usage {
 	literal := regexp.MustCompile(`"[^"\n]*\b(` + pattern + `)\b[^"\n]*"`)
 	constant := regexp.MustCompile(`(?m)^(?:const|\t)\s*(\w+)(?:\s+fault\.Code)?\s*=\s*"(` + pattern + `)"$`)
 	comment := regexp.MustCompile(`(?m)//.*$`)
+	raised := regexp.MustCompile(`\bCode:\s*(?:\w+\.)?(\w+),\s*Class:\s*fault\.(\w+)`)
 	word := regexp.MustCompile(`\w+(?:-\d{3})?`)
-	out := usage{declared: map[string]string{}, tested: map[string]bool{}}
+	out := usage{declared: map[string]string{}, tested: map[string]bool{}, classes: map[string]map[string]bool{}}
+	pairs := map[[2]string]bool{}  // names of constants and classes in literals of faults
 	names := map[string][]string{} // codes by the name of the constant
 	words := map[string]bool{}     // in tests
 	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -131,6 +143,9 @@ func sources(t *testing.T) usage {
 			out.declared[m[2]] = name
 			names[m[1]] = append(names[m[1]], m[2])
 		}
+		for _, m := range raised.FindAllStringSubmatch(string(text), -1) {
+			pairs[[2]string{m[1], strings.ToLower(m[2])}] = true
+		}
 		rest := comment.ReplaceAllString(constant.ReplaceAllString(string(text), ""), "")
 		if !strings.HasPrefix(name, "ci/test/") {
 			for _, m := range literal.FindAllStringSubmatch(rest, -1) {
@@ -140,6 +155,15 @@ func sources(t *testing.T) usage {
 		return nil
 	})
 	require.NoError(t, err)
+	for pair := range pairs {
+		if codes := names[pair[0]]; len(codes) == 1 { // a name that two packages have tells nothing
+			if out.classes[codes[0]] == nil {
+				out.classes[codes[0]] = map[string]bool{}
+			}
+			out.classes[codes[0]][pair[1]] = true
+		}
+	}
+	require.NotEmpty(t, out.classes)
 	for w := range words {
 		out.tested[w] = true
 		if codes := names[w]; len(codes) > 0 {
