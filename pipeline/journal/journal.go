@@ -6,21 +6,15 @@ package journal
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// Reason is why a record cannot be used.
-type Reason string
-
-// The reasons.
-const (
-	Torn    Reason = "torn"    // incomplete or altered: its checksum does not match
-	Foreign Reason = "foreign" // it belongs to another step, or was written by another kind of program
-)
-
-// RecordError reports a key of the store that holds no usable record.
+// RecordError reports a key of the store that holds no usable record. One that belongs to
+// another step or deployment is seal.Foreign, too.
 type RecordError struct {
 	File   string
-	Reason Reason
+	Reason seal.Reason
 	Err    error
 }
 

@@ -239,7 +239,7 @@ func (l *Ledger) Last(ctx context.Context, stage, step string) (Attempt, error) 
 	key := latestKey(stage, step)
 	a, err := l.get(ctx, key)
 	if err == nil && (a.Stage != stage || a.Step != step) {
-		err = &RecordError{key, Foreign, fmt.Errorf("it is of step %q", a.Stage+"/"+a.Step)}
+		err = &RecordError{key, seal.Foreign, fmt.Errorf("it is of step %q", a.Stage+"/"+a.Step)}
 	}
 	if err != nil {
 		return Attempt{}, err
@@ -291,7 +291,7 @@ func (l *Ledger) Run(ctx context.Context, run string) ([]Attempt, error) {
 		}
 		a, err := l.get(ctx, k)
 		if err == nil && a.key() != k {
-			err = &RecordError{k, Foreign, fmt.Errorf("it is that of %s", a.key())}
+			err = &RecordError{k, seal.Foreign, fmt.Errorf("it is that of %s", a.key())}
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -352,10 +352,10 @@ func (l *Ledger) get(ctx context.Context, key string) (Attempt, error) {
 	var a Attempt
 	if err := seal.Open(data, kind, version, &a); err != nil {
 		e, _ := errors.AsType[*seal.Error](err)
-		return Attempt{}, &RecordError{key, Reason(e.Reason), e.Err}
+		return Attempt{}, &RecordError{key, e.Reason, e.Err}
 	}
 	if a.Deployment != l.deployment {
-		return Attempt{}, &RecordError{key, Foreign, fmt.Errorf("it is of deployment %q", a.Deployment)}
+		return Attempt{}, &RecordError{key, seal.Foreign, fmt.Errorf("it is of deployment %q", a.Deployment)}
 	}
 	return a, nil
 }

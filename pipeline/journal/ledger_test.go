@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 const run1, run2 = "20260102-030405-a1b2c3", "20260103-030405-d4e5f6"
@@ -194,7 +195,7 @@ func TestLedger_tornAndForeign(t *testing.T) {
 	require.NoError(t, l.End(t.Context(), begin(t, l, run1, "terraform"), json.RawMessage(`{"n":1}`), nil))
 	whole, err := s.Get(t.Context(), key)
 	require.NoError(t, err)
-	unusable := func(data []byte, reason journal.Reason, says string) {
+	unusable := func(data []byte, reason seal.Reason, says string) {
 		t.Helper()
 		require.NoError(t, s.Put(t.Context(), key, data))
 		_, err := l.Last(t.Context(), "infrastructure", "terraform")
@@ -213,7 +214,7 @@ func TestLedger_tornAndForeign(t *testing.T) {
 		require.ErrorContains(t, err, key)
 	}
 	for i := range whole {
-		unusable(whole[:i], journal.Torn, "is torn")
+		unusable(whole[:i], seal.Torn, "is torn")
 		altered := append([]byte(nil), whole...)
 		altered[i] ^= 1
 		unusable(altered, "", key)
@@ -223,14 +224,14 @@ func TestLedger_tornAndForeign(t *testing.T) {
 	other, err := s.Get(t.Context(), "journal/infrastructure.cluster.json")
 	require.NoError(t, err)
 	require.NoError(t, s.Delete(t.Context(), "journal/infrastructure.cluster.json"))
-	unusable(other, journal.Foreign, `it is of step "infrastructure/cluster"`)
+	unusable(other, seal.Foreign, `it is of step "infrastructure/cluster"`)
 	theirs := memory(t)
 	staging := journal.On(theirs, "staging")
 	require.NoError(t, staging.End(t.Context(), begin(t, staging, run1, "terraform"), nil, nil))
 	foreign, err := theirs.Get(t.Context(), key)
 	require.NoError(t, err)
-	unusable(foreign, journal.Foreign, `it is of deployment "staging"`)
-	unusable([]byte(`{"version":1,"sha256":"","record":{}}`+"\n"), journal.Foreign, "kind")
+	unusable(foreign, seal.Foreign, `it is of deployment "staging"`)
+	unusable([]byte(`{"version":1,"sha256":"","record":{}}`+"\n"), seal.Foreign, "kind")
 
 	// The next attempt goes on from there.
 	a := begin(t, l, run1, "terraform")
