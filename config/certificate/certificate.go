@@ -15,7 +15,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"slices"
 	"strings"
@@ -50,12 +49,7 @@ func NewCA(deployment string, now time.Time) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("make the CA's key: %w", err)
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return Pair{}, err
-	}
 	t := &x509.Certificate{
-		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: "Slipway CA of " + deployment, Organization: []string{"Slipway"}},
 		NotBefore:             now.Add(-5 * time.Minute),
 		NotAfter:              now.Add(caLife),
@@ -85,16 +79,11 @@ func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("make the certificate's key: %w", err)
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return Pair{}, err
-	}
 	notAfter := now.Add(leafLife)
 	if parent.NotAfter.Before(notAfter) {
 		notAfter = parent.NotAfter
 	}
 	t := &x509.Certificate{
-		SerialNumber:          serial,
 		Subject:               pkix.Name{Organization: []string{"Slipway"}},
 		NotBefore:             now.Add(-5 * time.Minute),
 		NotAfter:              notAfter,
@@ -327,12 +316,4 @@ func encode(der []byte, key *ecdsa.PrivateKey) (Pair, error) {
 		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: b}),
 	}, nil
-}
-
-func newSerial() (*big.Int, error) {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, fmt.Errorf("make a serial number: %w", err)
-	}
-	return n, nil
 }
