@@ -80,8 +80,12 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.AddCommand(
 		newInstall(p), newDestroy(p), newStatus(p), newReport(p), newRuns(p), newUnlock(p),
 		newKubeconfig(p), newCluster(p), newToolchain(p),
-		newConfigure(p), newValidate(p), newConfig(p), newUse(p), newEnv(p), newSchema(p),
-		newBundle(p), newLock(p), newExplain(p), newVersion(p),
+		newConfigure(p), newValidate(p),
+		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),
+		newUse(p), newEnv(p), newSchema(p),
+		group("bundle", "Checks a bundle, or pushes it to a registry", newBundleVerify(), newBundlePush()),
+		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(), newLockUpdate()),
+		newExplain(), newVersion(p),
 		newStep(p), newState(p), newVerify(p), newSession(),
 	)
 	return root
@@ -102,7 +106,8 @@ func noSuchCommand(cmd *cobra.Command, name string) error {
 }
 
 // group is a command that only has commands below it.
-func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short}
 	cmd.AddCommand(commands...)
 	var names []string
 	for _, c := range commands {

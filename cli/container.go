@@ -62,17 +62,6 @@ type stateOptions struct {
 
 func newState(p *Program) *cobra.Command {
 	var o stateOptions
-	cmd := &cobra.Command{Use: "state", Hidden: true}
-	set := cmd.PersistentFlags()
-	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
-	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
-	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
-	set.StringVar(&o.who.Run, "run", "", "hold: id of the run")
-	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
-	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
-	set.DurationVar(&o.patience, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
-	set.StringVar(&o.reason, "reason", "", "unlock: why")
-	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
 	sub := func(use string, least, most int, do func(ctx context.Context, io console.Streams, s *incontainer.State, args []string) error) *cobra.Command {
 		return &cobra.Command{
 			Use: use, Args: takes(least, most, "give: "+use),
@@ -85,7 +74,7 @@ func newState(p *Program) *cobra.Command {
 	}
 	type streams = console.Streams
 	type state = *incontainer.State
-	return group(cmd,
+	cmd := group("state", "",
 		sub("keep FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Keep(ctx, args[0]) }),
 		sub("show FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Show(ctx, args[0]) }),
 		sub("report DIR [RUN]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
@@ -103,4 +92,16 @@ func newState(p *Program) *cobra.Command {
 			return s.Runs(ctx, args[0], o.deployment, args[1])
 		}),
 	)
+	cmd.Hidden = true
+	set := cmd.PersistentFlags()
+	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
+	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
+	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
+	set.StringVar(&o.who.Run, "run", "", "hold: id of the run")
+	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
+	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
+	set.DurationVar(&o.patience, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
+	set.StringVar(&o.reason, "reason", "", "unlock: why")
+	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
+	return cmd
 }

@@ -16,7 +16,7 @@ import (
 // errorsPage is where people read docs/errors.md.
 const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.md"
 
-func newExplain(*Program) *cobra.Command {
+func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain CODE", Short: "Shows what an error code means and what to do", Args: takes(1, 1, "give one code, as an error shows it"), RunE: run("", explain),
 		ValidArgsFunction: once(errorCodes()),

@@ -1,12 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
-
-	"github.com/slipway-sh/slipway/cli/internal/console"
 )
 
 // format is how a command prints its result: text or json.
@@ -35,7 +34,9 @@ func (f *format) Type() string { return "string" }
 // print prints v as JSON, or calls text.
 func (f *format) print(w io.Writer, v any, text func(io.Writer) error) error {
 	if *f == "json" {
-		return console.JSON(w, v)
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
 	}
 	return text(w)
 }

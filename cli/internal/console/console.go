@@ -2,8 +2,6 @@
 package console
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -21,16 +19,6 @@ type Streams struct {
 	Terminal *os.File
 	// Stop is closed when the run shall end after the steps that run now.
 	Stop <-chan struct{}
-}
-
-// JSON prints v, indented.
-func JSON(w io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the output: %w", err)
-	}
-	_, err = fmt.Fprintln(w, string(text))
-	return err
 }
 
 // EngineLog shows the engine's log when it is wanted, else only the lines in
