@@ -48,7 +48,7 @@ type Config struct {
 
 // Global describes the deployment.
 type Global struct {
-	Name   string `json:"name" jsonschema:"pattern=^[a-z]([a-z0-9-]{0\\,13}[a-z0-9])?$,example=staging" jsonschema_description:"Name of the deployment: 1 to 15 lower-case letters, digits and hyphens, starting with a letter."`
+	Name   string `json:"name" jsonschema:"pattern=^[a-z]([a-z0-9-]{0\\,13}[a-z0-9])?$,example=staging" want:"1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the deployment: 1 to 15 lower-case letters, digits and hyphens, starting with a letter."`
 	Domain string `json:"domain" interpolate:"true" jsonschema:"example=platform.example.com" jsonschema_description:"Parent domain: the platform's hosts are <app>.<domain>."`
 	Admin  Admin  `json:"admin" jsonschema_description:"The platform's administrator."`
 	Scale  int    `json:"scale" jsonschema:"enum=50,enum=100,enum=500,enum=1000,example=100" jsonschema_description:"Scale profile: how many things, such as hosts or sites, the platform is made to carry. It picks infrastructure sizes and the platform's resources."`

@@ -59,22 +59,14 @@ func (c *Config) origin(path string) Origin {
 	if flag, ok := c.flags[path]; ok {
 		return Origin(FromFlag + " " + flag)
 	}
-	if line, ok := c.lines(path); ok {
-		origin := fmt.Sprintf("line %d", line)
+	if c.doc.Has(path) {
+		origin := fmt.Sprintf("line %d", c.doc.Line(path))
 		if slices.Contains(c.expanded, path) {
 			origin += ", environment"
 		}
 		return Origin(origin)
 	}
 	return FromDefault
-}
-
-// lines returns the line of the value at path in the file.
-func (c *Config) lines(path string) (int, bool) {
-	if c.doc == nil || !c.doc.Has(path) {
-		return 0, false
-	}
-	return c.doc.Line(path), true
 }
 
 // walk calls leaf for every value that is not a non-empty mapping.

@@ -39,7 +39,7 @@ const reservedEnv = "SLIPWAY_"
 // Hook is a command of the user's that runs before or after a step, each step, a
 // stage or the whole workflow. Hooks at the same place run in the order of the file.
 type Hook struct {
-	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
+	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" want:"1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
 	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
 	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
 	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, destroy, configure; install and destroy when left out. With configure it runs before or after workflow: configuring has no steps."`
@@ -48,9 +48,9 @@ type Hook struct {
 	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
 	Env       map[string]string    `json:"env,omitempty" example:"{\"CHANNEL\": \"ops\"}" jsonschema_description:"Environment variables. They are in the run's record: no secrets here. Names that start with SLIPWAY_ are Slipway's own."`
 	Secrets   map[string]SecretRef `json:"secrets,omitempty" example:"{\"TOKEN\": \"env:CHAT_TOKEN\"}" jsonschema_description:"Environment variables that are secrets, each with the place where the secret is. Never the secret itself."`
-	Timeout   Duration             `json:"timeout" jsonschema:"default=5m,example=30s" jsonschema_description:"How long it may take, 1s to 24h."`
-	Optional  bool                 `json:"optional,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"Whether its failure is a warning only."`
-	Always    bool                 `json:"always,omitempty" jsonschema:"default=false" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS holds the outcome."`
+	Timeout   Duration             `json:"timeout" jsonschema:"example=30s" jsonschema_description:"How long it may take, 1s to 24h."`
+	Optional  bool                 `json:"optional,omitempty" example:"true" jsonschema_description:"Whether its failure is a warning only."`
+	Always    bool                 `json:"always,omitempty" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS holds the outcome."`
 }
 
 // SetDefaults sets the defaults of the hook.
@@ -100,7 +100,6 @@ const placeWant = `a step (stage/name), a stage, "*" for each step, or workflow`
 const imageName = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?`
 
 var (
-	hookRE   = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$`)
 	stepRE   = regexp.MustCompile(`^[a-z][a-z0-9-]*(/[a-z][a-z0-9-]*)?$`) // or a stage
 	envRE    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	imageRE  = regexp.MustCompile(`^` + imageName + `@sha256:[0-9a-f]{64}$`)
@@ -118,7 +117,7 @@ func (c *Config) hookProblems(steps map[string][]string) []Problem {
 			continue // the item could not be decoded, which has been reported
 		}
 		field := fmt.Sprintf("hooks[%d]", i)
-		match(l, field+".name", h.Name, hookRE, "1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
+		l.Check(field, h)
 		if other, ok := first[h.Name]; ok {
 			l.Add(field+".name", fmt.Sprintf("%s, the name of hooks[%d]", document.Quote(h.Name), other), "a name of its own")
 		} else {
@@ -127,9 +126,7 @@ func (c *Config) hookProblems(steps map[string][]string) []Problem {
 		h.placeProblems(l, field, steps)
 		h.commandProblems(l, field)
 		h.envProblems(l, field)
-		if d := time.Duration(h.Timeout); d < minTimeout || d > maxTimeout {
-			l.Add(field+".timeout", h.Timeout.String(), "a duration from 1s to 24h")
-		}
+		h.Timeout.problem(l, field+".timeout")
 	}
 	return *l
 }
@@ -257,12 +254,7 @@ func (h *Hook) envProblems(l *document.List, field string) {
 		if _, twice := h.Env[key]; twice {
 			l.Add(at, "a variable that is in env too", "it in one of them")
 		}
-		switch ref := h.Secrets[key]; {
-		case ref == "":
-			l.Add(at, "nothing", "where the secret is: "+RefForms)
-		case !ref.Valid():
-			l.Add(at, "something else", refWant("secret"))
-		}
+		h.Secrets[key].problem(l, at, "secret")
 	}
 }
 

@@ -273,15 +273,18 @@ func (c *Config) sectionProblems(opts Options, providers []string) []Problem {
 	return problems
 }
 
-// Decode reads a provider's section strictly into the struct that into points
-// to. The problems are for Options.Section.
+// Decode reads a provider's section strictly into the struct that into points to, and
+// checks what the tags of its fields ask for; see document.List.Check. The problems are
+// for Options.Section.
 func Decode(section json.RawMessage, into any) []Problem {
 	doc, problems := document.Parse(section)
 	if doc == nil {
 		return problems
 	}
 	_, more := doc.Decode(into)
-	return append(problems, more...)
+	l := document.List(append(problems, more...))
+	l.Check("", into)
+	return l
 }
 
 func invalid(file string, problems []Problem) error {

@@ -1,6 +1,11 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
 
 // SecretRef is a reference to a secret, "kind:rest", never the secret itself. The empty
 // SecretRef refers to none. Its kinds are those of Dagger's secret providers.
@@ -35,9 +40,22 @@ func (r SecretRef) URI() string {
 }
 
 // Wanted describes the expected value if something other than text was given.
-func (r SecretRef) Wanted() string {
-	return "where the secret is: " + RefForms + "; the secret itself does not belong in this file"
+func (r SecretRef) Wanted() string { return refWant("secret") }
+
+// refWant describes what is expected in place of a value that is not a reference.
+func refWant(what string) string {
+	return fmt.Sprintf("where the %s is: %s; the %s itself does not belong in this file", what, RefForms, what)
 }
 
 // Valid reports whether r is a well-formed reference.
 func (r SecretRef) Valid() bool { return refRE.MatchString(string(r)) }
+
+// problem adds what is wrong with a reference that must be there, to a secret of that name.
+func (r SecretRef) problem(l *document.List, field, what string) {
+	switch {
+	case r == "":
+		l.Add(field, "nothing", "where the "+what+" is: "+RefForms)
+	case !r.Valid():
+		l.Add(field, "something else", refWant(what))
+	}
+}

@@ -65,11 +65,9 @@ func (s *SMTP) problems(l *document.List) {
 		l.Add("smtp.port", strconv.Itoa(s.Port), "a TCP port, 1 to 65535")
 	}
 	if !isMail(s.From) {
-		l.Add("smtp.from", shownOr(s.From), "a mail address such as platform@example.com")
+		l.Add("smtp.from", document.Shown(s.From), "a mail address such as platform@example.com")
 	}
-	if s.TLS != StartTLS && s.TLS != Implicit && s.TLS != Plain {
-		l.Add("smtp.tls", document.Quote(s.TLS), document.OneOf(StartTLS, Implicit, Plain))
-	}
+	l.Check("smtp", s)
 	login(l, "smtp", s.Username, s.Password)
 }
 
@@ -82,22 +80,27 @@ func (o *Observability) problems(l *document.List) {
 		}
 		return
 	}
-	const want = "a URL such as https://metrics.example.com/api/v1/write"
-	u, err := url.Parse(o.Endpoint)
-	switch {
-	case err != nil:
-		l.Add("observability.endpoint", "something that is not a URL", want)
-	case u.User != nil:
-		l.Add("observability.endpoint", "a URL with user or password", want+"; they go into username and password")
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Fragment != "":
-		l.Add("observability.endpoint", "another kind of URL", want)
-	case !isPort(u.Port()):
-		l.Add("observability.endpoint", "a URL with a port out of range", want)
-	}
+	checkURL(l, "observability.endpoint", o.Endpoint, "a URL such as https://metrics.example.com/api/v1/write", "; they go into username and password", false)
 	if got, ok := certificates(o.CA); !ok && o.CA != "" {
 		l.Add("observability.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
 	}
 	login(l, "observability", o.Username, o.Password)
+}
+
+// checkURL validates the URL of an HTTP server; a bare one has neither path nor query.
+// login says where a user name and a password belong.
+func checkURL(l *document.List, field, text, want, login string, bare bool) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		l.Add(field, "something that is not a URL", want)
+	case u.User != nil:
+		l.Add(field, "a URL with user or password", want+login)
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Fragment != "", bare && (u.Path != "" && u.Path != "/" || u.RawQuery != ""):
+		l.Add(field, "another kind of URL", want)
+	case !isPort(u.Port()):
+		l.Add(field, "a URL with a port out of range", want)
+	}
 }
 
 // isPort reports whether the port of a URL is empty or in range.
@@ -106,27 +109,12 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n > 0 && n < 1<<16
 }
 
-// shownOr quotes a value, or returns "nothing" if it is empty.
-func shownOr(value string) string {
-	if value == "" {
-		return "nothing"
-	}
-	return document.Quote(value)
-}
-
 // login validates a user name with its password.
 func login(l *document.List, section, user string, password SecretRef) {
 	switch {
 	case user == "" && password != "":
 		l.Follow(section+".username", section+".password", "a value", fmt.Sprintf("none without %s.username", section))
-	case user != "" && password == "":
-		l.Add(section+".password", "nothing", "where the password is: "+RefForms)
-	case password != "" && !password.Valid():
-		l.Add(section+".password", "something else", refWant("password"))
+	case user != "":
+		password.problem(l, section+".password", "password")
 	}
-}
-
-// refWant describes what is expected in place of a value that is not a reference.
-func refWant(what string) string {
-	return fmt.Sprintf("where the %s is: %s; the %s itself does not belong in this file", what, RefForms, what)
 }

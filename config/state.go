@@ -50,12 +50,10 @@ func (s *State) problems(l *document.List, opts Options) {
 		case !envRE.MatchString(name):
 			l.Add(at, document.QuoteKey(name), "the name of a variable")
 		}
-		if ref := s.Credentials[name]; !ref.Valid() {
-			got := "something else"
-			if ref == "" {
-				got = "nothing"
-			}
-			l.Add(at, got, refWant("credential"))
+		if ref := s.Credentials[name]; ref == "" {
+			l.Add(at, "nothing", refWant("credential"))
+		} else {
+			ref.problem(l, at, "credential")
 		}
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/mail"
-	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,47 +16,41 @@ import (
 )
 
 const (
-	namePattern      = `^[a-z]([a-z0-9-]{0,13}[a-z0-9])?$`
-	labelPattern     = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`
-	componentPattern = `^[a-z]([a-z0-9-]{0,51}[a-z0-9])?$`
-	refPattern       = `^(env:[A-Za-z_][A-Za-z0-9_]*|(file|cmd):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?|vault:[^\x00-\x20\x7f.?]+\.[^\x00-\x20\x7f.?]+|op:[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+){2,3})$`
-	versionPattern   = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`
-	registryPattern  = `^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`
+	labelPattern = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`
+	refPattern   = `^(env:[A-Za-z_][A-Za-z0-9_]*|(file|cmd):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?|vault:[^\x00-\x20\x7f.?]+\.[^\x00-\x20\x7f.?]+|op:[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+){2,3})$`
 )
 
 var (
-	nameRE      = regexp.MustCompile(namePattern)
 	domainRE    = regexp.MustCompile(`^` + labelPattern + `(\.` + labelPattern + `)+$`)
-	componentRE = regexp.MustCompile(componentPattern)
+	componentRE = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,51}[a-z0-9])?$`)
 	refRE       = regexp.MustCompile(refPattern)
-	versionRE   = regexp.MustCompile(versionPattern)
+	versionRE   = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 	hostRE      = regexp.MustCompile(`^` + labelPattern + `$|^[0-9a-f:]*:[0-9a-f:]*$`)
-	registryRE  = regexp.MustCompile(registryPattern)
+	registryRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 )
 
 // IsName reports whether name is a valid name for a deployment.
-func IsName(name string) bool { return nameRE.MatchString(name) }
+func IsName(name string) bool {
+	l := new(document.List)
+	l.Check("", Global{Name: name, Scale: Profiles()[0].Scale})
+	return len(*l) == 0
+}
 
 // maxDomain leaves room for an app's name before the domain.
 const maxDomain = 200
 
-// The range of a timeout.
-const (
-	minTimeout = time.Second
-	maxTimeout = 24 * time.Hour
-)
-
-// match adds a problem unless value matches.
-func match(l *document.List, field, value string, re *regexp.Regexp, want string) {
-	if !re.MatchString(value) {
-		l.Add(field, shownOr(value), want)
+// problem adds what is wrong with a timeout.
+func (d Duration) problem(l *document.List, field string) {
+	if time.Duration(d) < time.Second || time.Duration(d) > 24*time.Hour {
+		l.Add(field, d.String(), "a duration from 1s to 24h")
 	}
 }
 
 // problems validates c, without lines.
 func (c *Config) problems(providers []string, opts Options) []Problem {
 	l := new(document.List)
-	match(l, "global.name", c.Global.Name, nameRE, "1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen")
+	l.Check("global", c.Global)
+	l.Check("tls", c.TLS)
 	if len(providers) > 0 && !slices.Contains(providers, c.Provider) {
 		l.Add("provider", document.Quote(c.Provider), document.OneOf(providers...))
 	}
@@ -70,11 +62,8 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	if email := c.Global.Admin.Email; email != "admin@"+c.Global.Domain && !isMail(email) {
 		l.Add("global.admin.email", document.Quote(email), "a mail address such as admin@example.com")
 	}
-	if c.Profile().Scale == 0 {
-		l.Add("global.scale", strconv.Itoa(c.Global.Scale), document.OneOf(scales()...))
-	}
 	if c.Advanced.Registry != "" {
-		match(l, "advanced.registry", c.Advanced.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
+		l.Match("advanced.registry", c.Advanced.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
 	}
 	c.TLS.problems(l)
 	c.Proxy.problems(l)
@@ -82,27 +71,21 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	c.Observability.problems(l)
 	c.Platform.problems(l)
 	c.State.problems(l, opts)
-	for field, d := range map[string]Duration{"advanced.timeouts.app": c.Advanced.Timeouts.App, "advanced.timeouts.step": c.Advanced.Timeouts.Step} {
-		if time.Duration(d) < minTimeout || time.Duration(d) > maxTimeout {
-			l.Add(field, d.String(), "a duration from 1s to 24h")
-		}
-	}
+	c.Advanced.Timeouts.App.problem(l, "advanced.timeouts.app")
+	c.Advanced.Timeouts.Step.problem(l, "advanced.timeouts.step")
 	slices.SortStableFunc(*l, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
 	return *l
 }
 
 func (t *TLS) problems(l *document.List) {
-	switch t.Mode {
-	case SelfSigned:
+	if t.Mode == SelfSigned {
 		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.ca": t.CA != "", "tls.key": t.Key != ""} {
 			if set {
 				l.Follow("tls.mode", field, "a value", "none with mode self-signed; or set tls.mode to given")
 			}
 		}
-		return
-	case Given:
-	default:
-		l.Add("tls.mode", document.Quote(t.Mode), document.OneOf(SelfSigned, Given))
+	}
+	if t.Mode != Given {
 		return
 	}
 	if got, ok := certificates(t.Certificate); !ok {
@@ -111,12 +94,7 @@ func (t *TLS) problems(l *document.List) {
 	if got, ok := certificates(t.CA); !ok && t.CA != "" {
 		l.Add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
 	}
-	switch {
-	case t.Key == "":
-		l.Add("tls.key", "nothing", "where the private key is: "+RefForms)
-	case !t.Key.Valid():
-		l.Add("tls.key", "something else", refWant("private key"))
-	}
+	t.Key.problem(l, "tls.key", "private key")
 }
 
 // certificates reports whether text consists of PEM certificates, and if not, describes
@@ -146,20 +124,8 @@ func certificates(text string) (got string, ok bool) {
 
 func (p *Proxy) problems(l *document.List) {
 	for field, value := range map[string]string{"proxy.http": p.HTTP, "proxy.https": p.HTTPS} {
-		if value == "" {
-			continue
-		}
-		u, err := url.Parse(value)
-		const want = "a URL such as http://proxy.example.com:3128"
-		switch {
-		case err != nil:
-			l.Add(field, "something that is not a URL", want)
-		case u.User != nil:
-			l.Add(field, "a URL with user or password", want+", without them")
-		case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
-			l.Add(field, "another kind of URL", want)
-		case !isPort(u.Port()):
-			l.Add(field, "a URL with a port out of range", want)
+		if value != "" {
+			checkURL(l, field, value, "a URL such as http://proxy.example.com:3128", ", without them", true)
 		}
 	}
 	if strings.ContainsFunc(p.NoProxy, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
@@ -171,7 +137,7 @@ func (p *Platform) problems(l *document.List) {
 	if strings.Contains(p.Release, "://") {
 		l.Add("platform.release", "a URL", "a version such as 1.0.0, or a path with a slash such as ./my-platform")
 	} else if !strings.Contains(p.Release, "/") {
-		match(l, "platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
+		l.Match("platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
 	} else if strings.ContainsFunc(p.Release, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		l.Add("platform.release", document.Quote(p.Release), "a path without control characters")
 	}
@@ -216,12 +182,4 @@ func isMail(s string) bool {
 		return false
 	}
 	return !strings.ContainsAny(s, "\" []")
-}
-
-func scales() []string {
-	var names []string
-	for _, p := range Profiles() {
-		names = append(names, strconv.Itoa(p.Scale))
-	}
-	return names
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -181,12 +180,4 @@ func (r *Registry) validate(provider string, section json.RawMessage) []config.P
 func IsNetwork(text string, least, most int) bool {
 	p, err := netip.ParsePrefix(text)
 	return err == nil && p.Addr().Is4() && p.Masked() == p && p.Bits() >= least && p.Bits() <= most
-}
-
-// Got formats a wrong text for a problem.
-func Got(text string) string {
-	if text == "" {
-		return "nothing"
-	}
-	return document.Quote(text)
 }

@@ -71,7 +71,7 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 		if i, ok := fields[name]; ok {
 			before := len(d.problems)
 			d.value(field, value, v.Field(i))
-			if values := enumOf(v.Type().Field(i)); len(values) > 0 && len(d.problems) > before && v.Field(i).Kind() != reflect.Slice {
+			if values := keywords(v.Type().Field(i), "enum"); len(values) > 0 && len(d.problems) > before && v.Field(i).Kind() != reflect.Slice {
 				d.problems[before].Want = OneOf(values...) + unquoted(value, v.Field(i).Kind())
 			}
 			if v.Field(i).Kind() == reflect.String && d.env != nil && v.Type().Field(i).Tag.Get("interpolate") == "true" {

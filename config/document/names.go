@@ -90,18 +90,6 @@ func pathsOf(path string, t reflect.Type) []string {
 	return out
 }
 
-// enumOf returns the values that the JSON schema permits for a field; none if it permits
-// any.
-func enumOf(f reflect.StructField) []string {
-	var out []string
-	for entry := range strings.SplitSeq(f.Tag.Get("jsonschema"), ",") {
-		if value, ok := strings.CutPrefix(entry, "enum="); ok {
-			out = append(out, value)
-		}
-	}
-	return out
-}
-
 // Nearest returns the name that was probably meant; empty if none is close enough.
 func Nearest(name string, names []string) string {
 	best, far := "", 1+max(1, len(name)/3)

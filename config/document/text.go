@@ -142,6 +142,14 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
+// Shown quotes a value for a message, or is "nothing" if it is empty.
+func Shown(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return Quote(s)
+}
+
 // inURL matches a password before a host, with the user name if there is one.
 var inURL = regexp.MustCompile(`(?s)[^\s@:/,]*:.*@`)
 

@@ -204,16 +204,18 @@ func TestLoad_upgradableFromItself(t *testing.T) {
 	}
 }
 
-func TestCompareVersions(t *testing.T) {
+func TestLoad_upgradableFromEarlierOnes(t *testing.T) {
 	ordered := []string{"0.9.0", "1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.2", "1.0.10", "1.2.0", "10.0.0"}
-	for i, a := range ordered {
-		for j, b := range ordered {
-			got := platform.CompareVersions(a, b)
-			require.Equal(t, i < j, got < 0, "%s %s", a, b)
-			require.Equal(t, i == j, got == 0, "%s %s", a, b)
+	for i, from := range ordered {
+		for j, version := range ordered {
+			_, err := platform.Load(tree("apiVersion: slipway/v1\nname: a\nversion: " + version + "\nupgradableFrom: [" + from + "]\nnamespaces: [{name: argocd}]\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: argocd}\n"))
+			if i < j {
+				require.NoError(t, err, "%s %s", from, version)
+			} else {
+				require.ErrorContains(t, err, "want a version before "+version)
+			}
 		}
 	}
-	require.Panics(t, func() { platform.CompareVersions("1.0", "1.0.0") })
 }
 
 func TestDigest(t *testing.T) {

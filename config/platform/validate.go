@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/slipway-sh/slipway/config/document"
 )
@@ -44,15 +45,6 @@ type validator struct {
 	fsys fs.FS
 }
 
-func (v *validator) match(field, value string, re *regexp.Regexp, want string) {
-	switch {
-	case value == "":
-		v.Add(field, "nothing", want)
-	case !re.MatchString(value):
-		v.Add(field, document.Quote(value), want)
-	}
-}
-
 // unique reports duplicate names.
 func (v *validator) unique(field string, n int, name func(int) string) {
 	first := map[string]int{}
@@ -70,13 +62,15 @@ func (v *validator) release() {
 	if r.APIVersion != APIVersion {
 		v.Add("apiVersion", document.Quote(r.APIVersion), APIVersion)
 	}
-	v.match("name", r.Name, nameRE, "lower-case letters, digits and hyphens")
+	v.Match("name", r.Name, nameRE, "lower-case letters, digits and hyphens")
 	const version = `a semantic version such as "1.0.0"`
-	v.match("version", r.Version, versionRE, version)
+	v.Match("version", r.Version, versionRE, version)
+	release, _ := semver.StrictNewVersion(r.Version) // nil: match has reported it
 	for i, from := range r.UpgradableFrom {
 		field := fmt.Sprintf("upgradableFrom[%d]", i)
-		v.match(field, from, versionRE, version)
-		if versionRE.MatchString(from) && versionRE.MatchString(r.Version) && CompareVersions(from, r.Version) >= 0 {
+		v.Match(field, from, versionRE, version)
+		earlier, err := semver.StrictNewVersion(from)
+		if err == nil && release != nil && !earlier.LessThan(release) {
 			v.Add(field, document.Quote(from), "a version before "+r.Version)
 		}
 	}
@@ -113,7 +107,7 @@ func (v *validator) namespaces() {
 	v.unique("namespaces", len(all), func(i int) string { return all[i].Name })
 	for i, n := range all {
 		field := fmt.Sprintf("namespaces[%d]", i)
-		v.match(field+".name", n.Name, nameRE, "lower-case letters, digits and hyphens")
+		v.Match(field+".name", n.Name, nameRE, "lower-case letters, digits and hyphens")
 		v.labels(field+".labels", n.Labels)
 	}
 }
@@ -134,7 +128,7 @@ func (v *validator) namespace(field, name string) {
 		names = append(names, n.Name)
 	}
 	if !slices.Contains(names, name) {
-		v.Add(field, got(name), "one of the namespaces: "+strings.Join(names, ", "))
+		v.Add(field, document.Shown(name), "one of the namespaces: "+strings.Join(names, ", "))
 	}
 }
 
@@ -161,7 +155,7 @@ func (v *validator) components() {
 	argo := slices.IndexFunc(all, isArgoCD)
 	for i, c := range all {
 		field := fmt.Sprintf("components[%d]", i)
-		v.match(field+".name", c.Name, nameRE, "lower-case letters, digits and hyphens")
+		v.Match(field+".name", c.Name, nameRE, "lower-case letters, digits and hyphens")
 		v.namespace(field+".namespace", c.Namespace)
 		if c.Wave < 0 || c.Wave > MaxWave {
 			v.Add(field+".wave", fmt.Sprint(c.Wave), fmt.Sprintf("0 to %d", MaxWave))
@@ -176,11 +170,11 @@ func (v *validator) components() {
 			}
 		}
 		for j, image := range c.Images {
-			v.match(fmt.Sprintf("%s.images[%d]", field, j), image, imageRE, "an image's short name such as postgresql")
+			v.Match(fmt.Sprintf("%s.images[%d]", field, j), image, imageRE, "an image's short name such as postgresql")
 		}
 		switch {
 		case c.Kind != App && c.Kind != Bootstrap:
-			v.Add(field+".kind", got(string(c.Kind)), document.OneOf(string(App), string(Bootstrap)))
+			v.Add(field+".kind", document.Shown(string(c.Kind)), document.OneOf(string(App), string(Bootstrap)))
 		case c.Kind == App && c.Bundle != "":
 			v.Add(field+".bundle", document.Quote(c.Bundle), "none for an app: Argo CD takes it from the GitOps tree")
 		case c.Kind == App && c.Path != "" && !strings.HasPrefix(c.Path, v.r.GitOps+"/") && v.r.GitOps != ".":
@@ -195,7 +189,7 @@ func (v *validator) components() {
 			v.directory(field+".path", c.Path)
 		}
 		if c.Bundle != "" {
-			v.match(field+".bundle", c.Bundle, imageRE, "a directory of the bundle's manifests such as argocd")
+			v.Match(field+".bundle", c.Bundle, imageRE, "a directory of the bundle's manifests such as argocd")
 		}
 	}
 }
@@ -205,7 +199,7 @@ func (v *validator) secrets() {
 	v.unique("secrets", len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name })
 	for i, s := range all {
 		field := fmt.Sprintf("secrets[%d]", i)
-		v.match(field+".name", s.Name, nameRE, "lower-case letters, digits and hyphens")
+		v.Match(field+".name", s.Name, nameRE, "lower-case letters, digits and hyphens")
 		v.namespace(field+".namespace", s.Namespace)
 		v.labels(field+".labels", s.Labels)
 		if len(s.Keys) == 0 {
@@ -214,7 +208,7 @@ func (v *validator) secrets() {
 		seen := map[string]bool{}
 		for j, k := range s.Keys {
 			at := fmt.Sprintf("%s.keys[%d]", field, j)
-			v.match(at+".key", k.Key, keyRE, "letters, digits, dots, hyphens and underscores")
+			v.Match(at+".key", k.Key, keyRE, "letters, digits, dots, hyphens and underscores")
 			if seen[k.Key] {
 				v.Add(at+".key", document.Quote(k.Key)+" again", "each key once")
 			}
@@ -248,10 +242,10 @@ func (v *validator) secretKey(field string, k SecretKey) {
 		v.copied(field+".from", k.From)
 	case Given:
 		if !slices.Contains(GivenNames(), k.From) {
-			v.Add(field+".from", got(k.From), document.OneOf(GivenNames()...))
+			v.Add(field+".from", document.Shown(k.From), document.OneOf(GivenNames()...))
 		}
 	default:
-		v.Add(field+".generate", got(string(k.Generate)),
+		v.Add(field+".generate", document.Shown(string(k.Generate)),
 			document.OneOf(string(Password), string(Token), string(Literal), string(CopyOf), string(Given)))
 	}
 }
@@ -272,7 +266,7 @@ func (v *validator) copied(field, from string) {
 			return
 		}
 	}
-	v.Add(field, got(from), "namespace/secret/key of a secret in this file")
+	v.Add(field, document.Shown(from), "namespace/secret/key of a secret in this file")
 }
 
 // holes checks the {names} in a template.
@@ -302,7 +296,7 @@ func (v *validator) links() {
 		}
 		u, err := url.Parse(l.URL("example.com", "x"))
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			v.Add(field+".urlTemplate", got(l.URLTemplate), "a URL such as https://gitea.{domain}")
+			v.Add(field+".urlTemplate", document.Shown(l.URLTemplate), "a URL such as https://gitea.{domain}")
 		}
 		v.holes(field+".urlTemplate", l.URLTemplate, "domain", "deployment")
 		if l.Service != "" {
@@ -339,7 +333,7 @@ func (v *validator) component(field, name string) {
 
 func (v *validator) service(field, value string) {
 	if _, _, _, err := ParseService(value); err != nil {
-		v.Add(field, got(value), "namespace/name:port")
+		v.Add(field, document.Shown(value), "namespace/name:port")
 	}
 }
 
@@ -351,55 +345,4 @@ func ParseService(s string) (namespace, name string, port int, err error) {
 		}
 	}
 	return "", "", 0, fmt.Errorf("service %s: want namespace/name:port", document.Quote(s))
-}
-
-// CompareVersions orders two semantic versions: negative when a comes before b.
-// It panics unless both are semantic versions without build metadata.
-func CompareVersions(a, b string) int {
-	x, y := versionRE.FindStringSubmatch(a), versionRE.FindStringSubmatch(b)
-	if x == nil || y == nil {
-		panic(fmt.Sprintf("platform: compare versions %q and %q", a, b))
-	}
-	for i := 1; i <= 3; i++ {
-		if c := numbers(x[i], y[i]); c != 0 {
-			return c
-		}
-	}
-	switch pa, pb := x[4], y[4]; {
-	case pa == pb:
-		return 0
-	case pa == "":
-		return 1 // a release comes after its pre-releases
-	case pb == "":
-		return -1
-	default:
-		return slices.CompareFunc(strings.Split(pa[1:], "."), strings.Split(pb[1:], "."), identifiers)
-	}
-}
-
-// numbers compares decimal numbers of any length.
-func numbers(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-}
-
-// identifiers compares two parts of a pre-release: numbers come before words.
-func identifiers(a, b string) int {
-	digits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
-	switch {
-	case digits(a) && digits(b):
-		return numbers(a, b)
-	case digits(a):
-		return -1
-	case digits(b):
-		return 1
-	}
-	return strings.Compare(a, b)
-}
-
-func got(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return document.Quote(s)
 }

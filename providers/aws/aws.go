@@ -20,10 +20,10 @@ type Provider struct{}
 
 // Settings is this provider's section of the config.
 type Settings struct {
-	Region   string   `json:"region" suggested:"AWS_REGION,AWS_DEFAULT_REGION" jsonschema:"required,pattern=^[a-z]{2}(-[a-z]+)+-[0-9]$,example=eu-central-1,example=eu-west-1,example=us-east-1,example=us-east-2,example=us-west-2,example=ap-northeast-1,example=ap-southeast-1" jsonschema_description:"Region in which everything is made."`
-	Account  string   `json:"account,omitempty" jsonschema:"pattern=^[0-9]{12}$,example=123456789012" jsonschema_description:"Account that the credentials must belong to, 12 digits; not checked when left out."`
-	CIDR     string   `json:"cidr,omitempty" jsonschema:"default=10.250.0.0/16,example=10.20.0.0/16" jsonschema_description:"IPv4 network of the VPC that is made, /16 to /20."`
-	VPCID    string   `json:"vpcId,omitempty" jsonschema:"pattern=^vpc-[0-9a-f]{8}([0-9a-f]{9})?$,example=vpc-0123456789abcdef0" jsonschema_description:"VPC to use in place of one that is made."`
+	Region   string   `json:"region" suggested:"AWS_REGION,AWS_DEFAULT_REGION" jsonschema:"required,pattern=^[a-z]{2}(-[a-z]+)+-[0-9]$,example=eu-central-1,example=eu-west-1,example=us-east-1,example=us-east-2,example=us-west-2,example=ap-northeast-1,example=ap-southeast-1" want:"a region such as eu-central-1" jsonschema_description:"Region in which everything is made."`
+	Account  string   `json:"account,omitempty" jsonschema:"pattern=^[0-9]{12}$,example=123456789012" want:"12 digits (in quotes in the file)" jsonschema_description:"Account that the credentials must belong to, 12 digits; not checked when left out."`
+	CIDR     string   `json:"cidr,omitempty" jsonschema:"example=10.20.0.0/16" jsonschema_description:"IPv4 network of the VPC that is made, /16 to /20."`
+	VPCID    string   `json:"vpcId,omitempty" jsonschema:"pattern=^vpc-[0-9a-f]{8}([0-9a-f]{9})?$,example=vpc-0123456789abcdef0" want:"the id of a VPC such as vpc-0123456789abcdef0" jsonschema_description:"VPC to use in place of one that is made."`
 	Tag      string   `json:"tag,omitempty" jsonschema:"example=team-blue" jsonschema_description:"Value of the tag Customer on everything that is made, up to 256 characters."`
 	Roles    []string `json:"roles,omitempty" example:"[\"platform-admin\"]" jsonschema_description:"IAM roles that become administrators of the cluster, by name."`
 	JumpHost JumpHost `json:"jumpHost" jsonschema_description:"The host over which the cluster's API is reached."`
@@ -34,12 +34,7 @@ type JumpHost struct {
 	Allow []string `json:"allow,omitempty" example:"[\"192.0.2.0/24\"]" jsonschema_description:"IPv4 networks from which the jump host may be reached; none when left out."`
 }
 
-var (
-	regionRE  = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
-	accountRE = regexp.MustCompile(`^[0-9]{12}$`)
-	vpcRE     = regexp.MustCompile(`^vpc-[0-9a-f]{8}([0-9a-f]{9})?$`)
-	roleRE    = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
-)
+var roleRE = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
 
 // Name returns Name.
 func (Provider) Name() string { return Name }
@@ -52,32 +47,20 @@ func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }
 // Validate checks the section: see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
 	s := defaults()
-	problems := config.Decode(section, &s)
-	l := new(document.List)
-	if !regionRE.MatchString(s.Region) {
-		l.Add("region", providers.Got(s.Region), "a region such as eu-central-1")
-	}
-	if s.Account != "" && !accountRE.MatchString(s.Account) {
-		l.Add("account", document.Quote(s.Account), "12 digits (in quotes in the file)")
-	}
+	l := document.List(config.Decode(section, &s))
 	if !providers.IsNetwork(s.CIDR, 16, 20) {
 		l.Add("cidr", document.Quote(s.CIDR), "an IPv4 network, /16 to /20, such as 10.250.0.0/16")
-	}
-	if s.VPCID != "" && !vpcRE.MatchString(s.VPCID) {
-		l.Add("vpcId", document.Quote(s.VPCID), "the id of a VPC such as vpc-0123456789abcdef0")
 	}
 	if len(s.Tag) > 256 {
 		l.Add("tag", document.Quote(s.Tag), "at most 256 characters")
 	}
 	for i, role := range s.Roles {
-		if !roleRE.MatchString(role) {
-			l.Add(fmt.Sprintf("roles[%d]", i), providers.Got(role), "the name of an IAM role, 1 to 64 letters, digits and _+=,.@-")
-		}
+		l.Match(fmt.Sprintf("roles[%d]", i), role, roleRE, "the name of an IAM role, 1 to 64 letters, digits and _+=,.@-")
 	}
 	for i, network := range s.JumpHost.Allow {
 		if !providers.IsNetwork(network, 0, 32) {
-			l.Add(fmt.Sprintf("jumpHost.allow[%d]", i), providers.Got(network), "an IPv4 network such as 192.0.2.0/24")
+			l.Add(fmt.Sprintf("jumpHost.allow[%d]", i), document.Shown(network), "an IPv4 network such as 192.0.2.0/24")
 		}
 	}
-	return append(problems, *l...)
+	return l
 }

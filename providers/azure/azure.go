@@ -4,7 +4,6 @@ package azure
 
 import (
 	"encoding/json"
-	"regexp"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
@@ -19,17 +18,11 @@ type Provider struct{}
 
 // Settings is this provider's section of the config.
 type Settings struct {
-	Subscription  string `json:"subscription" suggested:"ARM_SUBSCRIPTION_ID,AZURE_SUBSCRIPTION_ID" jsonschema:"required,pattern=^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$,example=01234567-89ab-cdef-0123-456789abcdef" jsonschema_description:"Id of the subscription in which everything is made."`
-	Location      string `json:"location" jsonschema:"required,pattern=^[a-z]+[0-9]?$,example=germanywestcentral,example=westeurope,example=northeurope,example=eastus,example=westus2,example=southeastasia" jsonschema_description:"Location in which everything is made, as az account list-locations names it."`
-	ResourceGroup string `json:"resourceGroup,omitempty" jsonschema:"example=platform" jsonschema_description:"Resource group to use; one is made for the deployment when left out."`
-	CIDR          string `json:"cidr,omitempty" jsonschema:"default=10.250.0.0/16,example=10.20.0.0/16" jsonschema_description:"IPv4 network of the virtual network that is made, /8 to /20."`
+	Subscription  string `json:"subscription" suggested:"ARM_SUBSCRIPTION_ID,AZURE_SUBSCRIPTION_ID" jsonschema:"required,pattern=^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$,example=01234567-89ab-cdef-0123-456789abcdef" want:"the id of a subscription such as 01234567-89ab-cdef-0123-456789abcdef, in lower case" jsonschema_description:"Id of the subscription in which everything is made."`
+	Location      string `json:"location" jsonschema:"required,pattern=^[a-z]+[0-9]?$,example=germanywestcentral,example=westeurope,example=northeurope,example=eastus,example=westus2,example=southeastasia" want:"a location such as germanywestcentral" jsonschema_description:"Location in which everything is made, as az account list-locations names it."`
+	ResourceGroup string `json:"resourceGroup,omitempty" jsonschema:"pattern=^[\\w().-]{0\\,89}[\\w()-]$,example=platform" want:"the name of a resource group: 1 to 90 letters, digits and _().-, not ending with a dot" jsonschema_description:"Resource group to use; one is made for the deployment when left out."`
+	CIDR          string `json:"cidr,omitempty" jsonschema:"example=10.20.0.0/16" jsonschema_description:"IPv4 network of the virtual network that is made, /8 to /20."`
 }
-
-var (
-	subscriptionRE = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	locationRE     = regexp.MustCompile(`^[a-z]+[0-9]?$`)
-	groupRE        = regexp.MustCompile(`^[\w().-]{0,89}[\w()-]$`)
-)
 
 // Name returns Name.
 func (Provider) Name() string { return Name }
@@ -42,19 +35,9 @@ func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }
 // Validate checks the section: see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
 	s := defaults()
-	problems := config.Decode(section, &s)
-	l := new(document.List)
-	if !subscriptionRE.MatchString(s.Subscription) {
-		l.Add("subscription", providers.Got(s.Subscription), "the id of a subscription such as 01234567-89ab-cdef-0123-456789abcdef, in lower case")
-	}
-	if !locationRE.MatchString(s.Location) {
-		l.Add("location", providers.Got(s.Location), "a location such as germanywestcentral")
-	}
-	if s.ResourceGroup != "" && !groupRE.MatchString(s.ResourceGroup) {
-		l.Add("resourceGroup", document.Quote(s.ResourceGroup), "the name of a resource group: 1 to 90 letters, digits and _().-, not ending with a dot")
-	}
+	l := document.List(config.Decode(section, &s))
 	if !providers.IsNetwork(s.CIDR, 8, 20) {
 		l.Add("cidr", document.Quote(s.CIDR), "an IPv4 network, /8 to /20, such as 10.250.0.0/16")
 	}
-	return append(problems, *l...)
+	return l
 }

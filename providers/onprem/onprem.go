@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
@@ -24,11 +23,9 @@ type Provider struct{}
 type Settings struct {
 	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Where the administrator's access to the cluster is. Never the access itself."`
 	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in it; the current one when left out."`
-	StorageClass string           `json:"storageClass,omitempty" jsonschema:"example=fast" jsonschema_description:"Storage class of the platform's volumes; the cluster's default one when left out."`
+	StorageClass string           `json:"storageClass,omitempty" jsonschema:"pattern=^[a-z0-9]([a-z0-9.-]{0\\,251}[a-z0-9])?$,example=fast" want:"the name of a storage class: lower-case letters, digits, dots and hyphens" jsonschema_description:"Storage class of the platform's volumes; the cluster's default one when left out."`
 	Addresses    []string         `json:"addresses,omitempty" example:"[\"192.0.2.10-192.0.2.20\"]" jsonschema_description:"IPv4 addresses, networks or ranges for Services of type LoadBalancer; the cluster gives them itself when left out."`
 }
-
-var classRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // Name returns Name.
 func (Provider) Name() string { return Name }
@@ -39,8 +36,7 @@ func (Provider) Settings() any { return Settings{} }
 // Validate checks the section: see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
 	var s Settings
-	problems := config.Decode(section, &s)
-	l := new(document.List)
+	l := document.List(config.Decode(section, &s))
 	switch {
 	case s.Kubeconfig == "":
 		l.Add("kubeconfig", "nothing", "where the access to the cluster is: "+config.RefForms)
@@ -50,15 +46,12 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 	if strings.ContainsFunc(s.Context, func(r rune) bool { return r < ' ' }) {
 		l.Add("context", document.Quote(s.Context), "the name of a context")
 	}
-	if s.StorageClass != "" && !classRE.MatchString(s.StorageClass) {
-		l.Add("storageClass", document.Quote(s.StorageClass), "the name of a storage class: lower-case letters, digits, dots and hyphens")
-	}
 	for i, text := range s.Addresses {
 		if !isAddressRange(text) {
-			l.Add(fmt.Sprintf("addresses[%d]", i), providers.Got(text), "an IPv4 address, a network or a range such as 192.0.2.10-192.0.2.20")
+			l.Add(fmt.Sprintf("addresses[%d]", i), document.Shown(text), "an IPv4 address, a network or a range such as 192.0.2.10-192.0.2.20")
 		}
 	}
-	return append(problems, *l...)
+	return l
 }
 
 // isAddressRange reports whether text is an IPv4 address, a network or a range.
