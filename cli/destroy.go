@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
@@ -39,7 +40,7 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 		c.LockTimeout = o.lockTimeout
 		return nil
 	}
-	return o.deployment.Do(ctx, io, deployment.Run{Workflow: "destroy", Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
+	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		if err := o.mistyped(ctx, d); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
@@ -59,7 +60,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
 	}
-	how := deployment.Run{Workflow: "install", Prepare: o.prepare}
+	how := deployment.Run{Workflow: config.Install, Prepare: o.prepare}
 	if o.background {
 		how.Lifetime = session.AfterRun
 	}

@@ -153,15 +153,8 @@ func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) 
 		return c.given(io)
 	}
 	c.asks = true
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-io.Stop:
-			cancel(form.ErrAborted)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, form.ErrAborted)
+	defer release()
 	text, err := c.ask(ctx, io, asker)
 	if errors.Is(err, form.ErrAborted) {
 		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: err, Fix: "nothing was written; run slipway configure again"}

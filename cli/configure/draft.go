@@ -126,10 +126,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 	if err != nil { // which check says as well
 		schema = plain
 	}
-	provider := first.Draft.Get("provider")
-	if provider == "" {
-		provider = plain.DefaultProvider()
-	}
+	provider := plain.Provider(first.Draft)
 	s, err := c.start(schema, components, fragment)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // SchemaURL is where editors find the schema of the written files.
@@ -140,44 +140,15 @@ func (d *Draft) Only(sections ...string) *Draft {
 }
 
 // Bytes returns the file.
-func (d *Draft) Bytes() ([]byte, error) {
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(d.doc); err != nil {
-		return nil, fmt.Errorf("encode the configuration: %w", err)
-	}
-	if err := enc.Close(); err != nil {
-		return nil, fmt.Errorf("encode the configuration: %w", err)
-	}
-	return b.Bytes(), nil
-}
+func (d *Draft) Bytes() ([]byte, error) { return document.Encode(d.doc) }
 
 // at returns the value of a field; nil if it is not set.
 func (d *Draft) at(path string) *yaml.Node {
-	n := d.root()
-	for name := range strings.SplitSeq(path, ".") {
-		if n = child(n, name); n == nil {
-			return nil
-		}
-	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+	_, n := document.Find(d.root(), path)
+	if n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		return nil
 	}
 	return n
-}
-
-// child returns the value of a field of a mapping; nil if it is not set.
-func child(n *yaml.Node, name string) *yaml.Node {
-	if n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i+1]
-		}
-	}
-	return nil
 }
 
 // Has reports whether a field or section is set.
@@ -290,7 +261,7 @@ func (d *Draft) put(path string, v *yaml.Node) {
 	n, at := d.root(), ""
 	names := strings.Split(path, ".")
 	for i, name := range names {
-		next := child(n, name)
+		_, next := document.Find(n, name)
 		at = strings.TrimPrefix(at+"."+name, ".")
 		last := i == len(names)-1
 		switch {

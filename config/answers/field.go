@@ -4,6 +4,7 @@
 package answers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -96,8 +97,10 @@ func (s *Schema) extension(section, name string) any {
 	return nil
 }
 
-// DefaultProvider returns the provider of a configuration that names none.
-func (s *Schema) DefaultProvider() string { return s.question("provider").Default }
+// Provider returns the provider of a draft: the default one if it names none.
+func (s *Schema) Provider(d *Draft) string {
+	return cmp.Or(d.Get("provider"), s.question("provider").Default)
+}
 
 // find returns the schema of the field at path, and whether its mapping requires it. If it
 // is unknown, the problem suggests a similar name.

@@ -187,11 +187,7 @@ func (v *Interview) Try(pages []Page, answers map[string]string, q Question) *co
 
 // must reports whether a field must be answered.
 func (v *Interview) must(d *Draft, path string) bool {
-	provider := d.Get("provider")
-	if provider == "" {
-		provider = v.Schema.DefaultProvider()
-	}
-	return slices.ContainsFunc(v.Schema.Must(provider), func(f Field) bool { return f.Path == path })
+	return slices.ContainsFunc(v.Schema.Must(v.Schema.Provider(d)), func(f Field) bool { return f.Path == path })
 }
 
 // key reports whether the field's section has no effect without it.

@@ -125,13 +125,7 @@ func (d *Document) Encode() ([]byte, error) {
 	if d.whole == nil {
 		return nil, nil
 	}
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := errors.Join(enc.Encode(d.whole), enc.Close()); err != nil {
-		return nil, fmt.Errorf("encode the document: %w", err)
-	}
-	return b.Bytes(), nil
+	return Encode(d.whole)
 }
 
 // Interpolate makes Decode replace ${NAME} and ${NAME:-default} in the text of
@@ -252,6 +246,35 @@ func pairs(n *yaml.Node) func(func(*yaml.Node, *yaml.Node) bool) {
 			}
 		}
 	}
+}
+
+// Find returns the key and value of the field at path in a mapping; nil if there is none.
+func Find(n *yaml.Node, path string) (key, value *yaml.Node) {
+	name, rest, deeper := strings.Cut(path, ".")
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for key, value := range pairs(n) {
+		if key.Value != name || key.Kind != yaml.ScalarNode {
+			continue
+		}
+		if deeper {
+			return Find(value, rest)
+		}
+		return key, value
+	}
+	return nil, nil
+}
+
+// Encode returns YAML text, indented by two spaces.
+func Encode(n *yaml.Node) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(n), enc.Close()); err != nil {
+		return nil, fmt.Errorf("encode the document: %w", err)
+	}
+	return b.Bytes(), nil
 }
 
 // kindOf describes n's kind; empty for a scalar with a custom tag.

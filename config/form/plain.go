@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,10 +43,7 @@ func NewPlain(in io.Reader, out io.Writer) *Plain {
 
 // Ask asks for one answer after another.
 func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, _ bool) (map[string]string, error) {
-	out := map[string]string{}
-	for path, answer := range before {
-		out[path] = answer
-	}
+	out := maps.Clone(before)
 	if !p.started {
 		fmt.Fprint(p.out, "An empty line accepts the value in [ ]; - clears it; Ctrl-C exits without writing anything.\n")
 		p.started = true
@@ -67,10 +65,7 @@ func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.P
 // question asks until the answer is valid, and stores it in all.
 func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answers.Page, all map[string]string, q answers.Question) error {
 	before := all[q.Path]
-	fmt.Fprintf(p.out, "\n%s: %s\n", q.Title(), describe(q))
-	for i, o := range q.Choices {
-		fmt.Fprintf(p.out, "  %d: %s\n", i+1, o.Label)
-	}
+	p.show(q.Title()+": "+describe(q), q.Choices)
 	if q.Kind == answers.Several {
 		fmt.Fprint(p.out, "  Names or numbers, separated by commas.\n")
 	}
@@ -106,10 +101,7 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 // Choose asks for one of the options; an empty answer selects the first.
 func (p *Plain) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	q := answers.Question{Kind: answers.Choice, Choices: options}
-	fmt.Fprintf(p.out, "\n%s\n", title)
-	for i, o := range options {
-		fmt.Fprintf(p.out, "  %d: %s\n", i+1, o.Label)
-	}
+	p.show(title, options)
 	for {
 		fmt.Fprintf(p.out, "Number [1]: ")
 		answer, err := p.read(ctx)
@@ -123,6 +115,14 @@ func (p *Plain) Choose(ctx context.Context, title string, options []answers.Opti
 			return answer, nil
 		}
 		fmt.Fprintf(p.out, "  not taken: %s\n", err)
+	}
+}
+
+// show prints a question with numbered options.
+func (p *Plain) show(title string, options []answers.Option) {
+	fmt.Fprintf(p.out, "\n%s\n", title)
+	for i, o := range options {
+		fmt.Fprintf(p.out, "  %d: %s\n", i+1, o.Label)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // file is a configuration that is being migrated.
@@ -12,39 +14,21 @@ type file struct {
 	changes []Change
 }
 
-// find returns the key and value of the field at path in a mapping; nil if there is none.
-func find(n *yaml.Node, path string) (key, value *yaml.Node) {
-	name, rest, deeper := strings.Cut(path, ".")
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != name || n.Content[i].Kind != yaml.ScalarNode {
-			continue
-		}
-		if deeper {
-			return find(n.Content[i+1], rest)
-		}
-		return n.Content[i], n.Content[i+1]
-	}
-	return nil, nil
-}
-
 // parent returns the mapping that holds the field at path, and the field's name there.
 func (f *file) parent(path string) (n *yaml.Node, name string) {
 	at := strings.LastIndexByte(path, '.')
 	if at < 0 {
 		return f.root, path
 	}
-	_, n = find(f.root, path[:at])
+	_, n = document.Find(f.root, path[:at])
 	return n, path[at+1:]
 }
 
 // version sets the version of the file.
 func (f *file) version(to string) {
-	key, value := find(f.root, "apiVersion")
+	key, value := document.Find(f.root, "apiVersion")
 	if key == nil {
-		key, value = find(f.root, "version")
+		key, value = document.Find(f.root, "version")
 	}
 	change := Change{From: key.Value, To: "apiVersion", Old: value.Value, New: to, Line: key.Line}
 	key.Value = "apiVersion"
@@ -62,11 +46,11 @@ func (f *file) version(to string) {
 // path already; it is then reported as unknown.
 func (f *file) move(from, to string) {
 	in, name := f.parent(from)
-	key, value := find(in, name)
+	key, value := document.Find(in, name)
 	if key == nil {
 		return
 	}
-	if _, taken := find(f.root, to); taken != nil {
+	if _, taken := document.Find(f.root, to); taken != nil {
 		return
 	}
 	into := f.mapping(to[:strings.LastIndexByte(to, '.')], in, key)
@@ -86,7 +70,7 @@ func (f *file) move(from, to string) {
 	f.changes = append(f.changes, Change{From: from, To: to, Line: key.Line})
 	// A duplicate of the field moves along, to be reported as one.
 	for in != into || name != key.Value {
-		again, value := find(in, name)
+		again, value := document.Find(in, name)
 		if again == nil {
 			return
 		}
@@ -101,7 +85,7 @@ func (f *file) move(from, to string) {
 func (f *file) mapping(path string, in, key *yaml.Node) *yaml.Node {
 	at := f.root
 	for name := range strings.SplitSeq(path, ".") {
-		k, v := find(at, name)
+		k, v := document.Find(at, name)
 		switch {
 		case k == nil:
 			k = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: key.Line, Column: key.Column}
@@ -142,7 +126,7 @@ func cut(n, key *yaml.Node) {
 
 // convert replaces a value according to a table, with the given tag.
 func (f *file) convert(path string, values map[string]string, tag string) {
-	_, v := find(f.root, path)
+	_, v := document.Find(f.root, path)
 	if v == nil || v.Kind != yaml.ScalarNode {
 		return
 	}

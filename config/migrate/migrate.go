@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // The versions of the schema, oldest first.
@@ -55,13 +57,10 @@ func (c Change) String() string {
 // Version returns the version that a file declares, which need not be one of Versions;
 // empty if it declares none.
 func Version(root *yaml.Node) string {
-	if root == nil {
-		return ""
-	}
-	if _, v := find(root, "apiVersion"); v != nil {
+	if _, v := document.Find(root, "apiVersion"); v != nil {
 		return v.Value
 	}
-	if _, v := find(root, "version"); v != nil && v.ShortTag() == "!!int" && v.Value == "1" {
+	if _, v := document.Find(root, "version"); v != nil && v.ShortTag() == "!!int" && v.Value == "1" {
 		return V1Alpha1
 	}
 	return ""

@@ -48,13 +48,13 @@ func Interruptible(ctx context.Context, errw io.Writer, stopping string) (contex
 	}
 }
 
-// UntilInterrupt is a context that the first interrupt ends.
-func UntilInterrupt(ctx context.Context, stop <-chan struct{}) (context.Context, func()) {
+// UntilInterrupt is a context that the first interrupt ends, with this cause.
+func UntilInterrupt(ctx context.Context, stop <-chan struct{}, cause error) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-stop:
-			cancel(ErrInterrupted)
+			cancel(cause)
 		case <-ctx.Done():
 		}
 	}()

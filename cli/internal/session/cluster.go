@@ -39,7 +39,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if wait {
 		defer func() { containers.TellFault(io.Err, err) }() // to the process that started this one
 	}
-	until, release := console.UntilInterrupt(ctx, io.Stop)
+	until, release := console.UntilInterrupt(ctx, io.Stop, console.ErrInterrupted)
 	defer release()
 	if err := c.FreePorts(until); err != nil {
 		return err
@@ -56,11 +56,11 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if err != nil {
 		return err
 	}
-	kept := lender.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
+	info := lender.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
 	if wait {
-		kept.Log = log
+		info.Log = log
 	}
-	k, err := lender.Lend(until, socket, kept, &s.log, func(ready func()) error {
+	k, err := lender.Lend(until, socket, info, &s.log, func(ready func()) error {
 		err := c.Up(until, ready)
 		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
 			err = NoEngine(fmt.Errorf("it gave the cluster up: %w", err))

@@ -26,14 +26,8 @@ const codeNoEngine fault.Code = "ENG-008"
 // session outlives ctx: a run that was interrupted still writes its record and
 // stops its cluster. The caller closes the client.
 func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
-	if err := daggercli.Shield(); err != nil {
+	if err := reach(ctx); err != nil {
 		return nil, err
-	}
-	if err := replies(ctx, os.Getenv(daggercli.EnvRunner)); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, NoEngine(err)
 	}
 	type answer struct {
 		client *dagger.Client
@@ -72,11 +66,8 @@ type opened struct {
 // engineconn/session.go): it serves the session until its input ends, and says in
 // the first line of its output where.
 func openSession(ctx context.Context, log io.Writer) (*opened, error) {
-	if err := daggercli.Shield(); err != nil {
+	if err := reach(ctx); err != nil {
 		return nil, err
-	}
-	if err := replies(ctx, os.Getenv(daggercli.EnvRunner)); err != nil {
-		return nil, NoEngine(err)
 	}
 	if os.Getenv(daggercli.EnvCLI) == "" {
 		return nil, NoEngine(fmt.Errorf("%s does not name the dagger CLI", daggercli.EnvCLI))
@@ -123,6 +114,21 @@ func NoEngine(err error) error {
 
 // engineLimit is how long an engine that starts may take to listen.
 const engineLimit = 5 * time.Second
+
+// reach waits for the engine, and has this program run in place of the dagger CLI.
+func reach(ctx context.Context) error {
+	if err := daggercli.Shield(); err != nil {
+		return err
+	}
+	err := replies(ctx, os.Getenv(daggercli.EnvRunner))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return NoEngine(err)
+}
 
 // replies returns nil once somebody listens where runner says that the engine is,
 // a URL unix://PATH or tcp://HOST:PORT: the dagger CLI would try for five minutes.
