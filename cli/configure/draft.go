@@ -89,7 +89,7 @@ func (s *initialDraft) suggest(sections ...string) {
 	for _, section := range sections {
 		for _, g := range s.Schema.Suggestions(section, os.LookupEnv) {
 			if !s.Draft.Has(g.Field.Path) {
-				s.problems = append(s.problems, wrong(s.Draft.Set(g.Field, g.Answer))...)
+				s.set(g)
 			}
 		}
 	}
@@ -100,15 +100,14 @@ func (s *initialDraft) take(given []answers.Given) {
 	s.given = append(s.given, given...)
 	for _, g := range given {
 		s.Given[g.Field.Path] = true
-		s.problems = append(s.problems, wrong(s.Draft.Set(g.Field, g.Answer))...)
+		s.set(g)
 	}
 }
 
-func wrong(p *config.Problem) []config.Problem {
-	if p == nil {
-		return nil
+func (s *initialDraft) set(g answers.Given) {
+	if wrong := s.Draft.Set(g.Field, g.Answer); wrong != nil {
+		s.problems = append(s.problems, *wrong)
 	}
-	return []config.Problem{*p}
 }
 
 // given makes the file without asking.
@@ -158,7 +157,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 	return text, c.inTheWay(draft.Get("global.name"), text)
 }
 
-// answers reads the file with answers.
+// answers reads the file with answers, in the current version.
 func (c *Command) answers(io console.Streams) (text []byte, err error) {
 	if c.fragment == "" {
 		return nil, nil
@@ -169,17 +168,12 @@ func (c *Command) answers(io console.Streams) (text []byte, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
 	}
-	return answersCurrent(text)
-}
-
-// answersCurrent are answers in the current version: of that, if they do not say.
-func answersCurrent(text []byte) ([]byte, error) {
 	doc, _ := document.Parse(text)
-	if doc != nil && !doc.Has("apiVersion") && !doc.Has("version") {
+	if doc != nil && !doc.Has("apiVersion") && !doc.Has("version") { // of the current version
 		return text, nil
 	}
-	current, _, err := config.Migrate(text, "the answers")
-	return current, err
+	text, _, err = config.Migrate(text, "the answers")
+	return text, err
 }
 
 // codeInTheWay: there is another configuration already where this one would be written,

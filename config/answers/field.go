@@ -237,20 +237,13 @@ func formatAnswer(v any) string {
 // Fields returns all fields below a section, or all fields for "", in the order of the
 // schema, without those in mappings with arbitrary keys.
 func (s *Schema) Fields(section string) []Field {
-	at, _, wrong := s.root, false, (*config.Problem)(nil)
+	at := s.root
 	if section != "" {
-		if at, _, wrong = s.find(section); wrong != nil {
-			return nil
-		}
+		at, _, _ = s.find(section) // nil: order has no names
 	}
 	var out []Field
-	for _, name := range order(at) {
-		path := strings.TrimPrefix(section+"."+name, ".")
-		if p, _ := at.Properties.Get(name); p.Properties != nil && p.Properties.Len() > 0 {
-			out = append(out, s.Fields(path)...)
-			continue
-		}
-		if f, wrong := s.Field(path); wrong == nil {
+	for _, path := range s.paths(section, at) {
+		if f, wrong := s.Field(path); wrong == nil { // it is no section
 			out = append(out, f)
 		}
 	}

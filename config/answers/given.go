@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // Given is an answer from a flag or the environment.
@@ -54,13 +55,10 @@ func (f Field) content(answer string) (string, *config.Problem) {
 	return f.read(file)
 }
 
-// maxFile is the largest file that can be an answer, in bytes.
-const maxFile = 1 << 20
-
 // read returns the content of a file.
 func (f Field) read(file string) (string, *config.Problem) {
 	text, err := os.ReadFile(file)
-	if err == nil && len(text) > maxFile {
+	if err == nil && len(text) > document.MaxSize {
 		err = errors.New("it is larger than 1 MiB")
 	}
 	if err != nil {
