@@ -3,7 +3,6 @@
 package argo
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -312,30 +311,14 @@ func Short(revision string) string {
 	return revision[:min(len(revision), 10)]
 }
 
-// RefreshPatch returns the merge patch that makes the controller refresh the branch.
-func RefreshPatch() []byte {
-	return mustJSON(map[string]any{"metadata": map[string]any{"annotations": map[string]any{RefreshAnnotation: "normal"}}})
-}
+// The merge patches that make the controller refresh the branch, and end the sync in
+// progress.
+const (
+	refreshPatch   = `{"metadata":{"annotations":{"` + RefreshAnnotation + `":"normal"}}}`
+	terminatePatch = `{"status":{"operationState":{"phase":"Terminating"}}}`
+)
 
-// TerminatePatch returns the merge patch that ends the sync in progress.
-func TerminatePatch() []byte {
-	return mustJSON(map[string]any{"status": map[string]any{"operationState": map[string]any{"phase": "Terminating"}}})
-}
-
-// SyncPatch returns the merge patch that starts a sync to revision.
-func SyncPatch(revision string) []byte {
-	return mustJSON(map[string]any{"operation": map[string]any{
-		"initiatedBy": map[string]any{"username": "slipway"},
-		"sync":        map[string]any{"revision": revision, "prune": true},
-		"retry":       map[string]any{"limit": 3},
-	}})
-}
-
-// mustJSON encodes the patches above, which cannot fail.
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
+// syncPatch returns the merge patch that starts a sync to revision, a commit.
+func syncPatch(revision string) []byte {
+	return fmt.Appendf(nil, `{"operation":{"initiatedBy":{"username":"slipway"},"retry":{"limit":3},"sync":{"prune":true,"revision":%q}}}`, revision)
 }

@@ -172,15 +172,15 @@ func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	due := p.requested.IsZero() || now.Sub(p.requested) >= pause
 	if (!p.fresh || a.Revision != t.Revision) && due && !a.Refreshing {
 		p.requested = now
-		v.Actions = append(v.Actions, Action{App: a, Patch: RefreshPatch(), Refresh: true, Why: "refresh the branch"})
+		v.Actions = append(v.Actions, Action{App: a, Patch: []byte(refreshPatch), Refresh: true, Why: "refresh the branch"})
 	}
 	switch {
 	case a.Stuck(t.Revision) && p.terminated != a.Operation.Started:
 		p.terminated = a.Operation.Started
-		v.Actions = append(v.Actions, Action{App: a, Patch: TerminatePatch(), Why: "end the sync to " + Short(a.Operation.Revision)})
+		v.Actions = append(v.Actions, Action{App: a, Patch: []byte(terminatePatch), Why: "end the sync to " + Short(a.Operation.Revision)})
 	case p.fresh && a.Revision == t.Revision && a.GivenUp() && !p.resynced && !a.Outdated:
 		p.resynced = true
-		v.Actions = append(v.Actions, Action{App: a, Patch: SyncPatch(t.Revision), Why: "sync again, the last one had failed"})
+		v.Actions = append(v.Actions, Action{App: a, Patch: syncPatch(t.Revision), Why: "sync again, the last one had failed"})
 	}
 	return p
 }

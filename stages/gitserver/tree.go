@@ -10,21 +10,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/storage/memory"
 )
 
 // Tree is the content of a repository: regular files by slash-separated path.
 type Tree map[string][]byte
-
-// Hash returns git's hash of the tree.
-func (t Tree) Hash() (string, error) {
-	b := &builder{store: memory.NewStorage()}
-	h, err := b.tree(t)
-	if err != nil {
-		return "", err
-	}
-	return h.String(), nil
-}
 
 // builder puts objects into a store and records their hashes in order.
 type builder struct {

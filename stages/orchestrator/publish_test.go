@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/gitserver"
 )
 
 func input() contract.PublishInput {
@@ -67,24 +68,22 @@ func TestTreeIsTheFolderAndWhatSlipwayFillsIn(t *testing.T) {
 }
 
 func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
-	hash := func(change func(*contract.PublishInput)) string {
+	built := func(change func(*contract.PublishInput)) gitserver.Tree {
 		in := input()
 		in.Images = maps.Clone(in.Images)
 		change(&in)
 		tree, err := buildTree(folder(), testRelease(), "demo", in)
 		require.NoError(t, err)
-		h, err := tree.Hash()
-		require.NoError(t, err)
-		return h
+		return tree
 	}
-	same := hash(func(*contract.PublishInput) {})
-	require.Equal(t, same, hash(func(in *contract.PublishInput) {
+	same := built(func(*contract.PublishInput) {})
+	require.Equal(t, same, built(func(in *contract.PublishInput) {
 		in.Images["argocd"], in.Gitea.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
 	}))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Images["postgresql"] = "r/postgresql@sha256:ee" }))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Disabled = nil }))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.Scale = "large" }))
-	require.NotEqual(t, same, hash(func(in *contract.PublishInput) { in.SMTP = &contract.SMTP{Host: "mail"} }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Images["postgresql"] = "r/postgresql@sha256:ee" }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Disabled = nil }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Scale = "large" }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.SMTP = &contract.SMTP{Host: "mail"} }))
 }
 
 func TestTheUsersValuesReachTheRootApp(t *testing.T) {
