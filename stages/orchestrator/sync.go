@@ -144,8 +144,8 @@ func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, er
 	if ctx.Err() == nil {
 		return err
 	}
-	if cause := context.Cause(ctx); !errors.Is(err, cause) || fault.ClassOf(err) == fault.Timeout {
-		err = cause // a call that the end of the time cut off tells nothing about the apps
+	if fault.ClassOf(err) == fault.Timeout {
+		err = context.Cause(ctx) // a call that the end of the time cut off tells nothing about the apps
 	}
 	return fmt.Errorf("waited %s for the apps; last seen: %s: %w", time.Since(begun).Round(time.Second), line, err)
 }

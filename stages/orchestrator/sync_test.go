@@ -123,6 +123,10 @@ func TestTheEndOfTheTimeIsNoOutage(t *testing.T) {
 	require.ErrorIs(t, err, timeUp)
 	require.NotErrorIs(t, err, &fault.Fault{Code: kube.CodeUnreachable})
 	require.ErrorContains(t, err, "waiting for web")
+
+	refused := errors.New("applications is forbidden")
+	err = w.outOfTime(ctx, time.Now(), "1/2 apps", refused)
+	require.ErrorIs(t, err, refused, "what was no matter of time stays")
 }
 
 func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {
