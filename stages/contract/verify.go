@@ -14,7 +14,7 @@ const (
 	VerifiedFile = "/slipway/verified.json"
 )
 
-// Plan is what `slipway verify` wires the graph of an install from: the same one
+// Plan is what `slipway verify` wires the graph of a workflow from: the same one
 // as its conductor.
 type Plan struct {
 	Workflow  string            `json:"workflow"`

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Verify looks at the earlier results of all steps of an install, with as many at a
+// Verify looks at the earlier results of all steps of a workflow, with as many at a
 // time as the graph allows.
 type Verify struct {
 	Steps *step.Registry
