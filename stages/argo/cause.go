@@ -1,6 +1,7 @@
 package argo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func (a Application) operationProblems() []Problem {
 			if r.Hook != hooks {
 				continue
 			}
-			p := Problem{Kind: NotApplied, Object: r.resource(), Text: orElse(clean(r.Message), "no message"), Since: since, Failed: true}
+			p := Problem{Kind: NotApplied, Object: r.resource(), Text: cmp.Or(clean(r.Message), "no message"), Since: since, Failed: true}
 			if r.Hook {
 				p.Kind, p.Text = HookFailed, clean(r.Message)
 			}
@@ -109,7 +110,7 @@ func (a Application) operationProblems() []Problem {
 		}
 	}
 	if a.GivenUp() {
-		text := fmt.Sprintf("sync %s: %s", strings.ToLower(a.Operation.Phase), orElse(clean(a.Operation.Message), "no message"))
+		text := fmt.Sprintf("sync %s: %s", strings.ToLower(a.Operation.Phase), cmp.Or(clean(a.Operation.Message), "no message"))
 		out = append(out, Problem{Kind: SyncFailed, Text: text, Since: since, Failed: true})
 	}
 	return out
@@ -137,7 +138,7 @@ func (a Application) Explain() string {
 }
 
 func (a Application) state() string {
-	return fmt.Sprintf("sync %s, health %s", orElse(a.Sync, "not known"), orElse(a.Health, "not known"))
+	return fmt.Sprintf("sync %s, health %s", cmp.Or(a.Sync, "not known"), cmp.Or(a.Health, "not known"))
 }
 
 // Failed reports whether something about a failed, as opposed to being slow.
@@ -149,7 +150,7 @@ func (a Application) Failed() bool {
 // its last sync.
 func (a Application) Owns(kind, namespace, name string) bool {
 	is := func(k, ns, n string) bool {
-		return k == kind && n == name && orElse(ns, a.Destination) == namespace
+		return k == kind && n == name && cmp.Or(ns, a.Destination) == namespace
 	}
 	return slices.ContainsFunc(a.Resources, func(r Resource) bool { return is(r.Kind, r.Namespace, r.Name) }) ||
 		slices.ContainsFunc(a.Operation.Failed, func(r Result) bool { return is(r.Kind, r.Namespace, r.Name) }) ||
@@ -185,11 +186,4 @@ func colon(s string) string {
 		return ""
 	}
 	return ": " + s
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

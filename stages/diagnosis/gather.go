@@ -127,64 +127,21 @@ func reason(err error) string {
 
 func (f *Facts) parts(client *kube.Client) []part {
 	core := client.Kubernetes.CoreV1()
+	warnings := func(ctx context.Context, o metav1.ListOptions) (*corev1.EventList, error) {
+		o.FieldSelector = fields.OneTermEqualSelector("type", corev1.EventTypeWarning).String()
+		return core.Events("").List(ctx, o)
+	}
 	parts := []part{
-		{"pods", func(ctx context.Context) (bool, error) {
-			return pages(ctx, &f.Pods, func(o metav1.ListOptions) ([]corev1.Pod, string, error) {
-				l, err := core.Pods("").List(ctx, o)
-				if err != nil {
-					return nil, "", err
-				}
-				return l.Items, l.Continue, nil
-			})
-		}},
-		{"nodes", func(ctx context.Context) (bool, error) {
-			return pages(ctx, &f.Nodes, func(o metav1.ListOptions) ([]corev1.Node, string, error) {
-				l, err := core.Nodes().List(ctx, o)
-				if err != nil {
-					return nil, "", err
-				}
-				return l.Items, l.Continue, nil
-			})
-		}},
-		{"claims", func(ctx context.Context) (bool, error) {
-			return pages(ctx, &f.Claims, func(o metav1.ListOptions) ([]corev1.PersistentVolumeClaim, string, error) {
-				l, err := core.PersistentVolumeClaims("").List(ctx, o)
-				if err != nil {
-					return nil, "", err
-				}
-				return l.Items, l.Continue, nil
-			})
-		}},
-		{"storage classes", func(ctx context.Context) (bool, error) {
-			return pages(ctx, &f.Classes, func(o metav1.ListOptions) ([]storagev1.StorageClass, string, error) {
-				l, err := client.Kubernetes.StorageV1().StorageClasses().List(ctx, o)
-				if err != nil {
-					return nil, "", err
-				}
-				return l.Items, l.Continue, nil
-			})
-		}},
-		{"jobs", func(ctx context.Context) (bool, error) {
-			return pages(ctx, &f.Jobs, func(o metav1.ListOptions) ([]batchv1.Job, string, error) {
-				l, err := client.Kubernetes.BatchV1().Jobs("").List(ctx, o)
-				if err != nil {
-					return nil, "", err
-				}
-				return l.Items, l.Continue, nil
-			})
-		}},
-		{"events", func(ctx context.Context) (bool, error) {
-			more, err := pages(ctx, &f.Events, func(o metav1.ListOptions) ([]corev1.Event, string, error) {
-				o.FieldSelector = fields.OneTermEqualSelector("type", corev1.EventTypeWarning).String()
-				l, err := core.Events("").List(ctx, o)
-				if err != nil {
-					return nil, "", err
-				}
-				return l.Items, l.Continue, nil
-			})
-			f.Events = slices.DeleteFunc(f.Events, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
-			return more, err
-		}},
+		{"pods", pages(&f.Pods, core.Pods("").List, func(l *corev1.PodList) []corev1.Pod { return l.Items })},
+		{"nodes", pages(&f.Nodes, core.Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })},
+		{"claims", pages(&f.Claims, core.PersistentVolumeClaims("").List,
+			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items })},
+		{"storage classes", pages(&f.Classes, client.Kubernetes.StorageV1().StorageClasses().List,
+			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })},
+		{"jobs", pages(&f.Jobs, client.Kubernetes.BatchV1().Jobs("").List, func(l *batchv1.JobList) []batchv1.Job { return l.Items })},
+		{"events", pages(&f.Events, warnings, func(l *corev1.EventList) []corev1.Event {
+			return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+		})},
 	}
 	if f.Apps == nil {
 		parts = append(parts, part{"applications", func(ctx context.Context) (bool, error) { return f.readApps(ctx, client) }})
@@ -192,23 +149,27 @@ func (f *Facts) parts(client *kube.Client) []part {
 	return parts
 }
 
-// pages reads a list into all, page by page, and reports whether there is more.
-func pages[T any](ctx context.Context, all *[]T, list func(metav1.ListOptions) ([]T, string, error)) (more bool, err error) {
-	next := ""
-	for range maxPages {
-		if err := ctx.Err(); err != nil {
-			return false, err
+// pages returns what reads a list into all, page by page, and reports whether there is
+// more.
+func pages[L metav1.ListInterface, T any](all *[]T, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (more bool, err error) {
+		next := ""
+		for range maxPages {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			page, err := list(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+			if err != nil {
+				return false, err
+			}
+			found := items(page)
+			*all = append(slices.Grow(*all, len(found)+1), found...) // not nil even if empty
+			if next = page.GetContinue(); next == "" {
+				return false, nil
+			}
 		}
-		var items []T
-		if items, next, err = list(metav1.ListOptions{Limit: pageSize, Continue: next}); err != nil {
-			return false, err
-		}
-		*all = append(slices.Grow(*all, len(items)+1), items...) // not nil even if empty
-		if next == "" {
-			return false, nil
-		}
+		return true, nil
 	}
-	return true, nil
 }
 
 // readApps reads the Applications; a cluster without Argo CD has none.

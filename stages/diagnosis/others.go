@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -119,7 +120,7 @@ func (f *Facts) jobFindings() []*finding {
 		}
 		o := object{"Job", j.Namespace, j.Name}
 		text := f.jobName(o)
-		if why := orElse(c.Message, c.Reason); why != "" {
+		if why := cmp.Or(c.Message, c.Reason); why != "" {
 			text += ": " + why
 		}
 		out = append(out, &finding{
@@ -153,7 +154,7 @@ func (f *Facts) jobName(o object) string {
 	name := "Job " + o.name
 	for _, a := range f.Apps {
 		for _, r := range slices.Concat(a.Operation.Failed, a.Operation.Running) {
-			if r.Hook && r.Kind == "Job" && r.Name == o.name && orElse(r.Namespace, a.Destination) == o.namespace {
+			if r.Hook && r.Kind == "Job" && r.Name == o.name && cmp.Or(r.Namespace, a.Destination) == o.namespace {
 				name = "hook Job " + o.name
 			}
 		}
@@ -192,7 +193,7 @@ func (f *Facts) appFindings() []*finding {
 				object: object{"Application", a.Namespace, a.Name},
 			}
 			if p.Object.Name != "" {
-				x.object = object{p.Object.Kind, orElse(p.Object.Namespace, a.Destination), p.Object.Name}
+				x.object = object{p.Object.Kind, cmp.Or(p.Object.Namespace, a.Destination), p.Object.Name}
 				x.owner = x.object
 			}
 			if p.Object.Kind == "Application" {
@@ -227,11 +228,4 @@ func (f *Facts) running(job object) *corev1.Pod {
 		}
 	}
 	return nil
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -315,7 +315,7 @@ func (f *Facts) concerned(all []*finding) map[object]bool {
 			continue
 		}
 		for _, r := range a.Resources {
-			out[object{r.Kind, orElse(r.Namespace, a.Destination), r.Name}] = true
+			out[object{r.Kind, cmp.Or(r.Namespace, a.Destination), r.Name}] = true
 		}
 	}
 	return out

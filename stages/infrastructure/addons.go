@@ -3,7 +3,6 @@ package infrastructure
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,25 +35,11 @@ func addons(ctx context.Context, env *step.Env, in contract.AddonsInput) (contra
 		return contract.Addons{}, err
 	}
 	env.Progress("add-ons: %s", kube.Count(applied))
-	workloads := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return o.GetKind() != "Deployment" })
-	errs := make(chan error, len(workloads))
-	for _, o := range workloads {
-		go func() { errs <- client.WaitRollout(ctx, o.GetKind(), o.GetNamespace(), o.GetName()) }()
-	}
-	var all []error
-	for range workloads {
-		all = append(all, <-errs)
-	}
-	if err := errors.Join(all...); err != nil {
+	workloads, err := client.WaitRollouts(ctx, objs)
+	if err != nil {
 		return contract.Addons{}, err
 	}
-	changed := 0
-	for _, a := range applied {
-		if a.Change != kube.Unchanged {
-			changed++
-		}
-	}
-	return contract.Addons{Applied: len(applied), Changed: changed, Workloads: len(workloads)}, nil
+	return contract.Addons{Applied: len(applied), Changed: kube.Altered(applied), Workloads: len(workloads)}, nil
 }
 
 // renderAddons renders the templates, in the order of their names.

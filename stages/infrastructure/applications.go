@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,10 +67,8 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 			}
 		}
 	}
-	for _, a := range roots(apps) {
-		if err := r.client.Delete(ctx, argo.Applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
+	if err := r.delete(ctx, argo.Applications(), roots(apps)); err != nil {
+		return err
 	}
 	if deadline > 0 {
 		r.env.Progress("deleting %d applications", len(apps))
@@ -98,13 +97,9 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 		} else if time.Since(lastSeen) > controllerGone {
 			return false, "", fmt.Errorf("the controller of Argo CD is gone, %s", kube.Left(apps))
 		}
-		for _, a := range roots(apps) {
-			if a.GetDeletionTimestamp() != nil {
-				continue
-			}
-			if err := r.client.Delete(ctx, argo.Applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
-				return false, "", err
-			}
+		free := slices.DeleteFunc(slices.Clone(roots(apps)), func(a unstructured.Unstructured) bool { return a.GetDeletionTimestamp() != nil })
+		if err := r.delete(ctx, argo.Applications(), free); err != nil {
+			return false, "", err
 		}
 		return false, kube.Left(apps), nil
 	})
@@ -116,10 +111,8 @@ func (r *remover) forceApplications(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range apps {
-		if err := r.client.Delete(ctx, argo.Applications(), a.GetNamespace(), a.GetName(), metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
+	if err := r.delete(ctx, argo.Applications(), apps); err != nil {
+		return err
 	}
 	if apps, err = r.myApplications(ctx); err != nil {
 		return err
@@ -136,10 +129,8 @@ func (r *remover) applicationSets(ctx context.Context) error {
 	if err != nil || len(sets) == 0 {
 		return err
 	}
-	for _, s := range sets {
-		if err := r.client.Delete(ctx, argo.ApplicationSets(), s.GetNamespace(), s.GetName(), metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
+	if err := r.delete(ctx, argo.ApplicationSets(), sets); err != nil {
+		return err
 	}
 	return r.gone(ctx, argo.ApplicationSets(), func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		return r.mine(ctx, argo.ApplicationSets())
@@ -184,7 +175,7 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 			Patch(ctx, a.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 		return err
 	})
-	if notFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -51,12 +51,15 @@ func (k checker) begin(ctx context.Context) error {
 	})
 }
 
-// end removes the check's objects. What is left then goes with the platform, so
-// that a failure is only logged.
+// end is removeObjects after a check, also after ctx has been cancelled.
 func (k checker) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
 	k.removeObjects(ctx)
 }
 
+// removeObjects removes the check's objects. What is left then goes with the platform,
+// so that a failure is only logged.
 func (k checker) removeObjects(ctx context.Context) {
 	for _, gvr := range checkResources() {
 		list, err := k.client.List(ctx, gvr, k.namespace(), k.selector())
@@ -131,5 +134,3 @@ func (k checker) pod(ctx context.Context, name, image, claim, command string) (s
 	}
 	return k.client.Logs(ctx, k.namespace(), pod.Name, kube.LogOptions{})
 }
-
-func notFound(err error) bool { return apierrors.IsNotFound(err) }

@@ -4,8 +4,6 @@
 package infrastructure
 
 import (
-	"context"
-
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -78,10 +76,3 @@ func (t toolchain) of(env *step.Env) toolchain {
 
 // checkLabel tells which check an object belongs to.
 const checkLabel = "slipway.sh/check"
-
-// cleanup runs f with a context that cancellation of ctx does not reach.
-func cleanup(ctx context.Context, f func(ctx context.Context)) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
-	defer cancel()
-	f(ctx)
-}

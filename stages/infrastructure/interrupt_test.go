@@ -55,7 +55,7 @@ func begun(t *testing.T, dir string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	require.NoError(t, kube.WaitFor(ctx, "the slow resource to begin", 20*time.Millisecond, func(context.Context) (bool, string, error) {
+	require.NoError(t, new(kube.Client).WaitFor(ctx, "the slow resource to begin", 20*time.Millisecond, func(context.Context) (bool, string, error) {
 		_, err := os.Stat(filepath.Join(dir, "begun"))
 		return err == nil, fmt.Sprint(err), nil
 	}))

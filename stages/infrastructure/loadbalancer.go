@@ -40,7 +40,7 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 	if err := check.begin(ctx); err != nil {
 		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
 	}
-	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
+	defer check.end(ctx)
 	address, err := useLoadBalancer(ctx, check, in.Image)
 	if err != nil {
 		return contract.LoadBalancerCheck{}, badLoadBalancer(err)

@@ -255,14 +255,24 @@ func (r *remover) clusterScope(ctx context.Context) error {
 		}
 		for _, o := range objs {
 			r.out.Cluster = append(r.out.Cluster, o.GetKind()+"/"+o.GetName())
-			if err := r.client.Delete(ctx, gvr, "", o.GetName(), metav1.DeletePropagationBackground); err != nil {
-				return err
-			}
+		}
+		if err := r.delete(ctx, gvr, objs); err != nil {
+			return err
 		}
 		left := func(ctx context.Context) ([]unstructured.Unstructured, error) {
 			return r.client.List(ctx, gvr, "", r.selector())
 		}
 		if err := r.gone(ctx, gvr, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete asks for the deletion of objects.
+func (r *remover) delete(ctx context.Context, gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
+	for _, o := range objs {
+		if err := r.client.Delete(ctx, gvr, o.GetNamespace(), o.GetName(), metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,7 +43,7 @@ func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (cont
 	if err := check.begin(ctx); err != nil {
 		return out, badStorage(err)
 	}
-	defer cleanup(ctx, func(ctx context.Context) { check.end(ctx) })
+	defer check.end(ctx)
 	if err := useStorage(ctx, check, in.Image, out.Class); err != nil {
 		return out, badStorage(err)
 	}
@@ -88,7 +89,7 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	check.removeObjects(ctx)
 	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", pollChecks, func(ctx context.Context) (bool, string, error) {
 		pv, err := check.client.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
-		if notFound(err) {
+		if apierrors.IsNotFound(err) {
 			return true, "", nil
 		}
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -205,7 +204,11 @@ func prepare(dir, root string, vars map[string]any) error {
 		return err
 	}
 	for _, name := range names {
-		if err := copyFile(filepath.Join(dir, filepath.Base(name)), name); err != nil {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o600); err != nil {
 			return err
 		}
 	}
@@ -217,20 +220,6 @@ func prepare(dir, root string, vars map[string]any) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, varFile), b, 0o600)
-}
-
-func copyFile(to, from string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = src.Close() }()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
 }
 
 // environment is the environment for Terraform: the step's, with the credentials

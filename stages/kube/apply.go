@@ -237,3 +237,14 @@ func Count(applied []Applied) string {
 	}
 	return fmt.Sprintf("%d objects: %d created, %d changed, %d unchanged", len(applied), n[Created], n[Changed], n[Unchanged])
 }
+
+// Altered is how many of applied were created or changed.
+func Altered(applied []Applied) int {
+	n := 0
+	for _, a := range applied {
+		if a.Change != Unchanged {
+			n++
+		}
+	}
+	return n
+}

@@ -22,17 +22,29 @@ func (c *Client) PodCause(ctx context.Context, namespace, selector string) strin
 	if err != nil {
 		return ""
 	}
-	// Without them a cause can still be read off most pods.
-	var events []corev1.Event
-	if list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-		events = list.Items
-	}
+	events := c.events(ctx, namespace)
 	if len(pods.Items) == 0 {
 		return noPod(events)
 	}
+	return c.worst(ctx, CurrentPods(pods.Items), events)
+}
+
+// events are those of a namespace, if they can be read: a cause can be read off most
+// pods without them.
+func (c *Client) events(ctx context.Context, namespace string) []corev1.Event {
+	list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	return list.Items
+}
+
+// worst says what is wrong with the pod in the most telling trouble, "" when none is in
+// any.
+func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.Event) string {
 	var worst *corev1.Pod
 	var trouble Trouble
-	for _, p := range CurrentPods(pods.Items) {
+	for _, p := range pods {
 		if t, ok := PodTrouble(&p, events); ok && (worst == nil || t.Kind.Order() < trouble.Kind.Order()) {
 			worst, trouble = &p, t
 		}
@@ -40,30 +52,13 @@ func (c *Client) PodCause(ctx context.Context, namespace, selector string) strin
 	if worst == nil {
 		return ""
 	}
-	return c.sentence(ctx, worst, trouble)
-}
-
-// causeOf is PodCause of one pod.
-func (c *Client) causeOf(ctx context.Context, p *corev1.Pod) string {
-	var events []corev1.Event
-	if list, err := c.Kubernetes.CoreV1().Events(p.Namespace).List(ctx, metav1.ListOptions{}); err == nil {
-		events = list.Items
-	}
-	t, ok := PodTrouble(p, events)
-	if !ok {
-		return ""
-	}
-	return c.sentence(ctx, p, t)
-}
-
-func (c *Client) sentence(ctx context.Context, p *corev1.Pod, t Trouble) string {
 	wrote := ""
-	if t.Kind == TroubleCrash {
+	if trouble.Kind == TroubleCrash {
 		// Without it there is still the exit code.
-		lines, _ := c.LastLines(ctx, p, t, tellingLines)
+		lines, _ := c.LastLines(ctx, worst, trouble, tellingLines)
 		wrote = TellingLine(lines)
 	}
-	return redact.Text(Sentence(Wrote(t.Text, wrote), "pod "+p.Name, t.Since, time.Now()))
+	return redact.Text(Sentence(Wrote(trouble.Text, wrote), "pod "+worst.Name, trouble.Since, time.Now()))
 }
 
 // noPod says why there is no pod.

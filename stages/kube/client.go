@@ -41,8 +41,8 @@ const (
 	CodeFailed fault.Code = "KUB-006"
 )
 
-// Outage is how long calls ride out an API server that does not answer.
-const Outage = 2 * time.Minute
+// outage is how long calls ride out an API server that does not answer.
+const outage = 2 * time.Minute
 
 // Client talks to one cluster. It is safe for concurrent use.
 type Client struct {
@@ -98,7 +98,7 @@ func New(config *rest.Config) (*Client, error) {
 		return nil, badKubeconfig(err)
 	}
 	return &Client{
-		Config: config, Kubernetes: typed, Dynamic: dyn, outage: Outage,
+		Config: config, Kubernetes: typed, Dynamic: dyn, outage: outage,
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,7 +101,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, name string) error {
 				seen = append(seen, cond.Message)
 			}
 		}
-		return false, orElse(strings.Join(seen, "; "), "phase "+string(ns.Status.Phase)), nil
+		return false, cmp.Or(strings.Join(seen, "; "), "phase "+string(ns.Status.Phase)), nil
 	})
 }
 

@@ -92,7 +92,7 @@ func TestWaitForSaysWhatWasSeenLast(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		n := 0
-		err := kube.WaitFor(ctx, "the bridge to open", time.Second, func(context.Context) (bool, string, error) {
+		err := new(kube.Client).WaitFor(ctx, "the bridge to open", time.Second, func(context.Context) (bool, string, error) {
 			n++
 			if n > 10 {
 				return false, "", apierrors.NewServiceUnavailable("the keeper is away")
@@ -108,7 +108,7 @@ func TestWaitForSaysWhatWasSeenLast(t *testing.T) {
 func TestWaitForEndsWithErrorsThatStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		err := kube.WaitFor(t.Context(), "x", time.Second, func(context.Context) (bool, string, error) {
+		err := new(kube.Client).WaitFor(t.Context(), "x", time.Second, func(context.Context) (bool, string, error) {
 			if n++; n < 3 {
 				return false, "", apierrors.NewNotFound(schema.GroupResource{}, "x")
 			}
@@ -120,14 +120,14 @@ func TestWaitForEndsWithErrorsThatStay(t *testing.T) {
 
 func TestWaitForHasALimitOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := kube.WaitFor(t.Context(), "x", time.Second, func(context.Context) (bool, string, error) { return false, "no", nil })
+		err := new(kube.Client).WaitFor(t.Context(), "x", time.Second, func(context.Context) (bool, string, error) { return false, "no", nil })
 		require.EqualError(t, err, "waited 10m0s for x; last seen: no")
 	})
 }
 
 func TestWaitForCancelledIsNoTimeout(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err := kube.WaitFor(ctx, "x", time.Millisecond, func(context.Context) (bool, string, error) {
+	err := new(kube.Client).WaitFor(ctx, "x", time.Millisecond, func(context.Context) (bool, string, error) {
 		cancel(errors.New("somebody pressed the button"))
 		return false, "", nil
 	})

@@ -46,7 +46,7 @@ var errLimited = errors.New("rate: Wait(n=1) would exceed context deadline")
 func TestADeadlineThatHasJustPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		err := WaitFor(newLate(t, time.Second), "the API", time.Second, func(context.Context) (bool, string, error) {
+		err := new(Client).WaitFor(newLate(t, time.Second), "the API", time.Second, func(context.Context) (bool, string, error) {
 			if calls++; calls == 1 {
 				return false, "connection refused", nil
 			}

@@ -1,14 +1,18 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -30,7 +34,31 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 		}
 		return false, r.String(), nil
 	})
-	return c.withCause(ctx, err, namespace, selector)
+	return withCause(ctx, err, func(ctx context.Context) string {
+		if selector == "" {
+			return ""
+		}
+		return c.PodCause(ctx, namespace, selector)
+	})
+}
+
+// WaitRollouts is WaitRollout for every Deployment, StatefulSet and DaemonSet among objs,
+// all at the same time. It returns their names, "Deployment/web", sorted; the error is
+// about every one that does not come up.
+func (c *Client) WaitRollouts(ctx context.Context, objs []*unstructured.Unstructured) ([]string, error) {
+	var names []string
+	errs := make([]error, len(objs))
+	var wg sync.WaitGroup
+	for i, o := range objs {
+		switch o.GetKind() {
+		case "Deployment", "StatefulSet", "DaemonSet":
+			names = append(names, o.GetKind()+"/"+o.GetName())
+			wg.Go(func() { errs[i] = c.WaitRollout(ctx, o.GetKind(), o.GetNamespace(), o.GetName()) })
+		}
+	}
+	wg.Wait()
+	slices.Sort(names)
+	return names, errors.Join(errs...)
 }
 
 // RolledOut tells at once whether the rollout is complete; the error says what
@@ -150,18 +178,15 @@ func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error 
 			return false, "", failed(errors.New(strings.TrimSpace("it failed " + p.Status.Reason + " " + p.Status.Message)))
 		}
 		trouble, _ := PodTrouble(p, nil)
-		return false, orElse(trouble.Text, "phase "+string(p.Status.Phase)), nil
+		return false, cmp.Or(trouble.Text, "phase "+string(p.Status.Phase)), nil
 	})
-	if err == nil {
-		return nil
-	}
-	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeLimit)
-	defer cancel()
-	p, getErr := c.Kubernetes.CoreV1().Pods(namespace).Get(look, name, metav1.GetOptions{})
-	if getErr != nil {
-		return err
-	}
-	return addCause(err, c.causeOf(look, p))
+	return withCause(ctx, err, func(ctx context.Context) string {
+		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return ""
+		}
+		return c.worst(ctx, []corev1.Pod{*p}, c.events(ctx, namespace))
+	})
 }
 
 func failed(err error) error {
@@ -178,11 +203,4 @@ func podReady(p *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (c *Client) ScaleUp(ctx context.Context, objs []*unstructured.Unstructured,
 		if _, declared, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas"); declared {
 			continue
 		}
-		api, err := c.Resource(ctx, o.GroupVersionKind(), orElse(o.GetNamespace(), namespace))
+		api, err := c.Resource(ctx, o.GroupVersionKind(), cmp.Or(o.GetNamespace(), namespace))
 		if err != nil {
 			return out, err
 		}
@@ -99,7 +100,7 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	}
 	var now, dropped []member
 	for _, o := range objs {
-		now = append(now, member{o.GroupVersionKind(), orElse(o.GetNamespace(), opts.Namespace), o.GetName()})
+		now = append(now, member{o.GroupVersionKind(), cmp.Or(o.GetNamespace(), opts.Namespace), o.GetName()})
 	}
 	for _, m := range before {
 		if !slices.ContainsFunc(now, m.same) {

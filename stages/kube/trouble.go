@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,7 +143,7 @@ func (r reading) container(c container) (Trouble, bool) {
 	case w != nil && isImage(w.Reason):
 		message := w.Message
 		if !strings.Contains(message, ": ") { // the event has the reason
-			message = orElse(r.said("Failed", "Failed to pull image"), message)
+			message = cmp.Or(r.said("Failed", "Failed to pull image"), message)
 		}
 		return Trouble{Kind: TroubleImage, Text: noImage(c.Image, w.Reason, message), Since: r.first("Failed")}, true
 	case w != nil && w.Reason == "CrashLoopBackOff" && last != nil:
@@ -192,7 +193,7 @@ func (r reading) ended(c container, t *corev1.ContainerStateTerminated, previous
 	}
 	if t.Reason == "StartError" || t.Reason == "ContainerCannotRun" {
 		out.Kind, out.Container = TroubleConfig, ""
-		out.Text = fmt.Sprintf("container %s cannot be started: %s", c.Name, orElse(afterFrame(t.Message), t.Reason))
+		out.Text = fmt.Sprintf("container %s cannot be started: %s", c.Name, cmp.Or(afterFrame(t.Message), t.Reason))
 		return out
 	}
 	if killed := t.ExitCode == 137 || t.ExitCode == 143; killed {
@@ -278,7 +279,7 @@ func (r reading) held() (Trouble, bool) {
 // unmounted says which volume cannot be mounted. The kubelet's message about one
 // volume is preferred to the one that sums up.
 func unmounted(one, sum string) string {
-	msg := OneLine(orElse(one, sum))
+	msg := OneLine(cmp.Or(one, sum))
 	if _, rest, ok := strings.Cut(msg, `failed for volume "`); ok {
 		if name, why, ok := strings.Cut(rest, `" : `); ok {
 			return "volume " + name + " cannot be mounted: " + why
@@ -309,7 +310,7 @@ func (r reading) unready() Trouble {
 		t.Kind, t.Text = TroubleUnready, "not ready"
 		for _, cond := range s.Conditions {
 			if cond.Type == corev1.PodReady && cond.Message+cond.Reason != "" {
-				t.Text += ": " + orElse(cond.Message, cond.Reason)
+				t.Text += ": " + cmp.Or(cond.Message, cond.Reason)
 			}
 		}
 	}

@@ -26,17 +26,8 @@ const (
 // other ends the wait. what completes "waited 30s for …": "deployment
 // gitea/gitea to be rolled out". The error is a fault of class Timeout with
 // CodeWait when time ran out, and tells how long it waited and what was seen
-// last.
-func WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
-	return waitFor(ctx, what, interval, nil, cond)
-}
-
-// WaitFor is the function WaitFor with c's Progress.
+// last. The cluster itself is not used: the zero Client can wait, too.
 func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
-	return waitFor(ctx, what, interval, c.Progress, cond)
-}
-
-func waitFor(ctx context.Context, what string, interval time.Duration, progress func(string, ...any), cond func(ctx context.Context) (bool, string, error)) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, noDeadline)
@@ -63,8 +54,8 @@ func waitFor(ctx context.Context, what string, interval time.Duration, progress 
 		default:
 			return fmt.Errorf("wait for %s: %w", what, err)
 		}
-		if progress != nil && last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
-			progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))
+		if last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
+			c.progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))
 			told, toldAt = last, time.Now()
 		}
 		if !sleep(ctx, interval) {
@@ -86,19 +77,15 @@ func waited(ctx context.Context, what string, long time.Duration, last string) e
 	}
 }
 
-// withCause adds what the pods say to the error of a wait. Looking takes ten
-// seconds at most, also after ctx has ended.
-func (c *Client) withCause(ctx context.Context, err error, namespace, selector string) error {
-	if err == nil || selector == "" {
-		return err
+// withCause completes the error of a wait by the cause that find sees in the cluster,
+// and keeps its code. Looking takes ten seconds at most, also after ctx has ended.
+func withCause(ctx context.Context, err error, find func(context.Context) string) error {
+	if err == nil {
+		return nil
 	}
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeLimit)
 	defer cancel()
-	return addCause(err, c.PodCause(look, namespace, selector))
-}
-
-// addCause completes err by cause and keeps its code.
-func addCause(err error, cause string) error {
+	cause := find(look)
 	if cause == "" {
 		return err
 	}

@@ -27,11 +27,7 @@ import (
 const gitServiceTimeout = 5 * time.Minute
 
 func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (contract.ArgoCD, error) {
-	r, err := load(env)
-	if err != nil {
-		return contract.ArgoCD{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := open(env)
 	if err != nil {
 		return contract.ArgoCD{}, err
 	}
@@ -61,43 +57,9 @@ func runArgoCD(ctx context.Context, env *step.Env, in contract.ArgoCDInput) (con
 	}
 	env.Progress("%s", kube.Count(applied))
 	env.Logger.Info("argo cd's objects", "deleted", deleted, "scaledUp", up)
-	out := contract.ArgoCD{Objects: len(applied), Changed: len(deleted) + len(up)}
-	for _, a := range applied {
-		if a.Change != kube.Unchanged {
-			out.Changed++
-		}
-	}
-	return out, rollout(ctx, c, objs, &out)
-}
-
-// rollout waits for all workloads at the same time and reports every one that
-// does not come up.
-func rollout(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, out *contract.ArgoCD) error {
-	type result struct {
-		name string
-		err  error
-	}
-	results := make(chan result)
-	waits := 0
-	for _, o := range objs {
-		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" {
-			continue
-		}
-		waits++
-		go func() {
-			results <- result{o.GetKind() + "/" + o.GetName(), c.WaitRollout(ctx, o.GetKind(), o.GetNamespace(), o.GetName())}
-		}()
-	}
-	var errs []error
-	for range waits {
-		r := <-results
-		if r.err != nil {
-			errs = append(errs, r.err)
-		}
-		out.Workloads = append(out.Workloads, r.name)
-	}
-	slices.Sort(out.Workloads)
-	return errors.Join(errs...)
+	out := contract.ArgoCD{Objects: len(applied), Changed: kube.Altered(applied) + len(deleted) + len(up)}
+	out.Workloads, err = c.WaitRollouts(ctx, objs)
+	return out, err
 }
 
 // argoManifests are the bundle's manifests, changed by the release and adapted.

@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/certificate"
@@ -36,11 +37,7 @@ const (
 )
 
 func runGitea(ctx context.Context, env *step.Env, in contract.GiteaInput) (contract.Gitea, error) {
-	r, err := load(env)
-	if err != nil {
-		return contract.Gitea{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := open(env)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
@@ -104,18 +101,16 @@ type gitea struct {
 // finish waits for the pods, verifies the server by use and registers it with
 // Argo CD.
 func (g *gitea) finish(ctx context.Context, rel *chartRelease) (contract.Gitea, error) {
-	workloads, err := rel.workloads(ctx)
+	objs, err := rel.objects(ctx)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
-	for _, w := range workloads {
-		if err := g.client.WaitRollout(ctx, w[0], gitserver.Namespace, w[1]); err != nil {
-			return contract.Gitea{}, err
-		}
+	if _, err := g.client.WaitRollouts(ctx, objs); err != nil {
+		return contract.Gitea{}, err
 	}
 	out := contract.Gitea{ClusterURL: "https://" + g.in.GitHost}
 	out.URL = "https://" + PublicHost(g.in.Domain)
-	if err := g.serves(ctx, g.in.Certificate, workloads); err != nil {
+	if err := g.serves(ctx, g.in.Certificate, objs); err != nil {
 		return contract.Gitea{}, err
 	}
 	if out.Address, err = g.client.WaitAddress(ctx, gitserver.Namespace, gitserver.Service, giteaPort); err != nil {
@@ -144,7 +139,7 @@ func (g *gitea) finish(ctx context.Context, rel *chartRelease) (contract.Gitea, 
 
 // serves makes sure that the pods show the certificate that their Secret holds:
 // the server reads it when it starts.
-func (g *gitea) serves(ctx context.Context, fingerprint string, workloads [][2]string) error {
+func (g *gitea) serves(ctx context.Context, fingerprint string, objs []*unstructured.Unstructured) error {
 	seen, err := g.shown(ctx)
 	if err != nil || seen == fingerprint {
 		return err
@@ -156,21 +151,21 @@ func (g *gitea) serves(ctx context.Context, fingerprint string, workloads [][2]s
 	if err != nil {
 		return fmt.Errorf("encode a patch: %w", err)
 	}
-	for _, w := range workloads {
-		if w[0] != "Deployment" {
+	for _, o := range objs {
+		if o.GetKind() != "Deployment" {
 			continue
 		}
-		err := g.client.Retry(ctx, "restart "+w[1], func(ctx context.Context) error {
-			_, err := g.client.Kubernetes.AppsV1().Deployments(gitserver.Namespace).Patch(ctx, w[1], types.StrategicMergePatchType, patch,
+		err := g.client.Retry(ctx, "restart "+o.GetName(), func(ctx context.Context) error {
+			_, err := g.client.Kubernetes.AppsV1().Deployments(gitserver.Namespace).Patch(ctx, o.GetName(), types.StrategicMergePatchType, patch,
 				metav1.PatchOptions{FieldManager: kube.FieldManager})
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if err := g.client.WaitRollout(ctx, w[0], gitserver.Namespace, w[1]); err != nil {
-			return err
-		}
+	}
+	if _, err := g.client.WaitRollouts(ctx, objs); err != nil {
+		return err
 	}
 	if seen, err = g.shown(ctx); err != nil || seen == fingerprint {
 		return err

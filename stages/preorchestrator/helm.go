@@ -71,6 +71,7 @@ func badRelease(op string, err error) error {
 // Change of a release.
 const (
 	unchanged = "unchanged"
+	scaledUp  = "scaled up" // where somebody had scaled it to none, and nothing else
 	installed = "installed"
 	upgraded  = "upgraded"
 )
@@ -115,7 +116,10 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		if err != nil {
 			return "", err
 		}
-		if len(differ) == 0 {
+		switch {
+		case len(differ) == 0 && len(up) > 0:
+			return scaledUp, nil
+		case len(differ) == 0:
 			return unchanged, nil
 		}
 		r.log.Info("objects are not as the release has them", "release", r.name, "objects", differ)
@@ -217,9 +221,8 @@ func (r *chartRelease) drift(ctx context.Context, objs []*unstructured.Unstructu
 	return out, nil
 }
 
-// workloads are the objects of the newest deployed revision whose pods are to
-// run, as kind and name.
-func (r *chartRelease) workloads(ctx context.Context) ([][2]string, error) {
+// objects are those of the newest deployed revision.
+func (r *chartRelease) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	rel, err := r.config.Releases.Deployed(r.name)
 	if err != nil {
 		return nil, badRelease("read the Helm release "+r.name, err)
@@ -228,15 +231,8 @@ func (r *chartRelease) workloads(ctx context.Context) ([][2]string, error) {
 	if err != nil {
 		return nil, badChart(r.name, err)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var out [][2]string
 	for _, o := range objs {
-		switch o.GetKind() {
-		case "Deployment", "StatefulSet", "DaemonSet":
-			out = append(out, [2]string{o.GetKind(), o.GetName()})
-		}
+		o.SetNamespace(r.namespace)
 	}
-	return out, nil
+	return objs, ctx.Err()
 }

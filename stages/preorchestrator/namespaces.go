@@ -25,11 +25,7 @@ import (
 const goneSoon = 3 * time.Minute
 
 func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Namespaces, error) {
-	r, err := load(env)
-	if err != nil {
-		return contract.Namespaces{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := open(env)
 	if err != nil {
 		return contract.Namespaces{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -68,9 +69,14 @@ func Register(r *step.Registry) {
 	step.RegisterVerified(r, contract.ReconcileStep(), runReconcile, verifyReconcile)
 }
 
-// load reads the platform release.
-func load(env *step.Env) (*platform.Release, error) {
-	return platform.Load(os.DirFS(env.PlatformDir))
+// open reads the platform release and connects to the cluster.
+func open(env *step.Env) (*platform.Release, *kube.Client, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	return r, c, err
 }
 
 // image is the reference by digest of a short name.

@@ -27,11 +27,7 @@ import (
 )
 
 func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (contract.Secrets, error) {
-	r, err := load(env)
-	if err != nil {
-		return contract.Secrets{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := open(env)
 	if err != nil {
 		return contract.Secrets{}, err
 	}
@@ -95,7 +91,7 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 	for _, w := range want {
 		name := w.Namespace + "/" + w.Name
 		out.Names = append(out.Names, name)
-		found, err := s.get(ctx, w.Namespace, w.Name)
+		found, err := s.client.Secret(ctx, w.Namespace, w.Name)
 		if err != nil {
 			return contract.Secrets{}, err
 		}
@@ -202,10 +198,6 @@ func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
 		})), nil
 	}
 	return nil, fmt.Errorf("a value cannot be made as %q", k.Generate)
-}
-
-func (s *secrets) get(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	return s.client.Secret(ctx, namespace, name)
 }
 
 // write creates w with values, or adds values to the one that is there. It never

@@ -32,11 +32,7 @@ const (
 func PublicHost(domain string) string { return "gitea." + domain }
 
 func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.TLS, error) {
-	r, err := load(env)
-	if err != nil {
-		return contract.TLS{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := open(env)
 	if err != nil {
 		return contract.TLS{}, err
 	}

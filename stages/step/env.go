@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,11 +63,11 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	file := &shared{dst: log}
 	e := &Env{
 		Run: run, ID: id,
-		StateDir:     or(dirs.State, contract.StateDir),
-		PlatformDir:  or(dirs.Platform, contract.PlatformDir),
-		BundleDir:    or(dirs.Bundle, contract.BundleDir),
-		TerraformDir: or(dirs.Terraform, contract.TerraformDir),
-		ToolsDir:     or(dirs.Tools, contract.ToolsDir),
+		StateDir:     cmp.Or(dirs.State, contract.StateDir),
+		PlatformDir:  cmp.Or(dirs.Platform, contract.PlatformDir),
+		BundleDir:    cmp.Or(dirs.Bundle, contract.BundleDir),
+		TerraformDir: cmp.Or(dirs.Terraform, contract.TerraformDir),
+		ToolsDir:     cmp.Or(dirs.Tools, contract.ToolsDir),
 		log:          redact.NewLineWriter(secrets, file),
 		tools:        redact.NewLineWriter(secrets, file),
 		screen:       redact.NewLineWriter(secrets, screen),
@@ -151,13 +152,6 @@ func (e *Env) flush() {
 	for _, w := range []*redact.LineWriter{e.tools, e.log, e.screen} {
 		w.Flush()
 	}
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // shared lets several writers use dst.

@@ -30,16 +30,11 @@ const (
 
 var errSecret = errors.New("the output holds a secret")
 
-func badInput(err error) error {
+// badRequest is the fault of a part of the request, "request" or "input", that cannot
+// be used.
+func badRequest(part string, err error) *fault.Fault {
 	return &fault.Fault{
-		Code: codeRequest, Class: fault.Bug, Op: "read the step's input",
-		Fix: "build the bundle again from this version of Slipway: make bundle", Err: err,
-	}
-}
-
-func badRequest(err error) *fault.Fault {
-	return &fault.Fault{
-		Code: codeRequest, Class: fault.Bug, Op: "read the step's request",
+		Code: codeRequest, Class: fault.Bug, Op: "read the step's " + part,
 		Fix: "build the bundle again from this version of Slipway: make bundle", Err: err,
 	}
 }

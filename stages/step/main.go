@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,7 +90,7 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) contract.Result {
 	req, err := readRequest(id, o.request)
 	if err != nil {
-		return finish(o.result, "", contract.Result{Status: contract.Failed, Fault: badRequest(err), Started: time.Now().UTC()}, stderr)
+		return finish(o.result, "", contract.Result{Status: contract.Failed, Fault: badRequest("request", err), Started: time.Now().UTC()}, stderr)
 	}
 	return perform(ctx, reg, req, o, stderr)
 }
@@ -106,11 +107,11 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 	res := contract.Result{Status: contract.Failed, Started: time.Now().UTC()}
 	code, err := find(reg, req)
 	if err != nil {
-		res.Fault = badRequest(err)
+		res.Fault = badRequest("request", err)
 		return finish(o.result, "", res, stderr)
 	}
 	id := req.Stage + "/" + req.Step
-	dir := recordDir(or(o.dirs.State, contract.StateDir), req.Run, req.Stage, req.Step)
+	dir := recordDir(cmp.Or(o.dirs.State, contract.StateDir), req.Run, req.Stage, req.Step)
 	logFile, err := openLog(dir, req)
 	if err != nil {
 		res.Fault = badState("open the step's log", err)

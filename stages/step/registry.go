@@ -95,7 +95,7 @@ func typed[In, Out any](run Code[In, Out]) Code[json.RawMessage, json.RawMessage
 	return func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error) {
 		var input In
 		if err := decode(in, &input); err != nil {
-			return nil, badInput(err)
+			return nil, badRequest("input", err)
 		}
 		out, err := run(ctx, env, input)
 		if err != nil {
