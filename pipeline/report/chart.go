@@ -12,7 +12,7 @@ type timelineView struct {
 	Ticks  []tick
 	Lanes  []laneView
 	Rest   []*stepView // never started
-	Path   []ref       // critical path
+	Path   []*stepView // critical path
 	Spent  string      // time spent on it
 	Ran    string      // "12 steps"
 	Across string      // "3 parallel lanes"
@@ -80,7 +80,7 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 			if n == 0 {
 				s.Critical = true
 				s.Bar.JoinBefore, s.Bar.JoinEnd = k > 0, k < len(lane)-1
-				v.Path = append(v.Path, ref{s.Step.Step, s.Anchor})
+				v.Path = append(v.Path, s)
 			}
 			l.Steps = append(l.Steps, s)
 		}

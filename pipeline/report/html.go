@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,38 +23,19 @@ var (
 	pageJS string
 )
 
-// lastLines is how many lines of its log are shown beside a problem.
-const lastLines = 12
-
 // pageView is the data of the template.
 type pageView struct {
 	*Run
-	Title, Phrase string
-	Style         style
-	Ended         bool
-	Policy        string // content security policy
-	CSS           template.CSS
-	JS            template.JS
-	Start         string // UTC
-	Took          string
-	Counts        string
-	Code, Meaning string // the exit code, and its meaning
-	Healthy       int
-	Problems      []problemView
-	Addresses     []linkView
-	Timeline      timelineView
-	Stages        []stageView
-	AppRows       []appView
-	Facts         []fact
-	Files         []string
-}
-
-type problemView struct {
-	problem
-	Anchor       string // of the step
-	BlockedSteps []ref
-	Meaning      string // of the fault's class
-	Last         string // lines of the log
+	Title    string
+	Policy   string // content security policy
+	CSS      template.CSS
+	JS       template.JS
+	Healthy  int // apps
+	Problems []problem
+	Timeline timelineView
+	Stages   []stageView
+	Facts    []fact
+	Files    []string
 }
 
 type stageView struct {
@@ -63,31 +45,17 @@ type stageView struct {
 
 type stepView struct {
 	*Step
-	Anchor             string
-	Style              style
-	Label              string // status with the number of the attempt
-	From, To, Took     string
-	Critical, Open     bool
-	NeedsRefs, Blocked []ref
-	Bar                bar
-	Log                *logText
-	Head, Tail         []part
-	Cut                string
+	Anchor         string
+	Style          style
+	Label          string // status with the number of the attempt
+	From, To, Took string
+	Critical       bool
+	Bar            bar
+	Log            *logText
 }
 
-// ref is a link to a step, or only its name if there is no anchor.
-type ref struct{ Text, Anchor string }
-
-type appView struct {
-	App
-	Style style
-	Short string
-}
-
-type linkView struct {
-	Link
-	Web bool // it is safe to follow in a browser
-}
+// Waits returns the ids of the steps that the step waited for.
+func (s *stepView) Waits() []string { return slices.Concat(s.Needs, s.After) }
 
 type fact struct{ Name, Value string }
 
@@ -98,45 +66,39 @@ func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("report").Parse(pageText)
+	steps := r.stepViews(root)
+	byID := map[string]*stepView{}
+	for _, s := range steps {
+		byID[s.ID()] = s
+	}
+	t, err := template.New("report").Funcs(template.FuncMap{
+		"meaning": meaning, "parts": parts, "short": short, "size": size, "took": Took, "utc": utc,
+		"appStyle": (*App).style, "counts": (*Run).counts, "outcomeStyle": Outcome.style,
+		"step": func(id string) *stepView { return byID[id] }, // nil: there is none
+		"web":  func(url string) bool { return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") },
+	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("parse the page: %w", err)
 	}
-	if err := t.Execute(b, r.view(root)); err != nil {
+	if err := t.Execute(b, r.view(root, steps)); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
 }
 
-func (r *Run) view(root *os.Root) *pageView {
+func (r *Run) view(root *os.Root, steps []*stepView) *pageView {
 	v := &pageView{
-		Run: r, Style: r.Outcome.style(), Ended: r.Outcome.Ended(), CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-		Counts: r.counts(), Took: "–", Code: "–", Meaning: "there is none yet",
+		Run: r, CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Problems: r.problems(), Timeline: r.timeline(steps), Facts: r.facts(),
+		Title: fmt.Sprintf("%s of %s %s", title(r.Workflow), r.Deployment, phrase(r.Outcome)),
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+			digest(pageCSS), digest(pageJS)),
 	}
-	v.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
-		digest(pageCSS), digest(pageJS))
-	v.Phrase = phrase(r.Outcome)
-	v.Title = fmt.Sprintf("%s of %s %s", title(r.Workflow), r.Deployment, v.Phrase)
-	if r.Elapsed() > 0 {
-		v.Took = Took(r.Elapsed())
-	}
-	if r.Outcome.Ended() {
-		v.Code, v.Meaning = fmt.Sprint(int(r.Exit)), meaning(r.Exit)
-	}
-	v.Start = utc(r.Started)
 	for _, a := range r.Apps {
-		v.AppRows = append(v.AppRows, appView{a, a.style(), short(a.Revision)})
 		if a.OK() {
 			v.Healthy++
 		}
 	}
-	for _, l := range r.Links {
-		web := strings.HasPrefix(l.URL, "https://") || strings.HasPrefix(l.URL, "http://")
-		v.Addresses = append(v.Addresses, linkView{l, web})
-	}
-	steps := r.stepViews(root)
-	for i := range steps {
-		s := steps[i]
+	for _, s := range steps {
 		n := len(v.Stages)
 		if n == 0 || v.Stages[n-1].Name != s.Stage {
 			v.Stages = append(v.Stages, stageView{Name: s.Stage})
@@ -144,11 +106,6 @@ func (r *Run) view(root *os.Root) *pageView {
 		}
 		v.Stages[n-1].Steps = append(v.Stages[n-1].Steps, s)
 	}
-	v.Timeline = r.timeline(steps)
-	for _, p := range r.problems() {
-		v.Problems = append(v.Problems, r.problemView(p, steps))
-	}
-	v.Facts = r.facts()
 	for _, name := range []string{RecordFile, SummaryFile, MarkdownFile, JUnitFile, "config.yaml", "state.yaml"} {
 		if _, err := root.Stat(name); err == nil {
 			v.Files = append(v.Files, name)
@@ -166,29 +123,15 @@ func (r *Run) stepViews(root *os.Root) []*stepView {
 		}
 	}
 	limit := min(logLimit, logsLimit/max(logs, 1))
-	out := make([]*stepView, len(r.Steps))
-	anchors := map[string]string{}
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		out[i] = &stepView{Step: s, Anchor: fmt.Sprintf("step-%d-%s", i+1, slug(s.Step)), Style: styleOf(s.Status)}
-		anchors[s.ID()] = out[i].Anchor
-	}
-	refs := func(ids []string) []ref {
-		var refs []ref
-		for _, id := range ids {
-			refs = append(refs, ref{id, anchors[id]})
-		}
-		return refs
-	}
 	start, _ := r.window()
-	for _, s := range out {
-		s.Label = string(s.Status)
+	out := make([]*stepView, len(r.Steps))
+	for i := range r.Steps {
+		s := &stepView{Step: &r.Steps[i], Label: string(r.Steps[i].Status), Style: styleOf(r.Steps[i].Status), Took: "–"}
+		out[i] = s
+		s.Anchor = fmt.Sprintf("step-%d-%s", i+1, slug(s.Step.Step))
 		if s.Attempt > 1 {
 			s.Label += fmt.Sprintf(" (attempt %d)", s.Attempt)
 		}
-		s.Open = s.Style.Tone == "bad"
-		s.NeedsRefs, s.Blocked = refs(append(append([]string{}, s.Needs...), s.After...)), refs(s.BlockedBy)
-		s.Took = "–"
 		if !s.Started.IsZero() {
 			s.From = at(s.Started.Sub(start))
 			s.Took = Took(s.elapsed())
@@ -196,36 +139,11 @@ func (r *Run) stepViews(root *os.Root) []*stepView {
 				s.To = at(s.Finished.Sub(start))
 			}
 		}
-		if s.Step.Log == "" {
-			continue
-		}
-		if s.Log = readLog(root, s.Step.Log, limit); s.Log != nil {
-			s.Head, s.Tail = parts(s.Log.Head), parts(s.Log.Tail)
-			s.Cut = size(s.Log.Cut)
+		if s.Step.Log != "" {
+			s.Log = readLog(root, s.Step.Log, limit)
 		}
 	}
 	return out
-}
-
-func (r *Run) problemView(p problem, steps []*stepView) problemView {
-	v := problemView{problem: p}
-	if p.Fault != nil {
-		v.Meaning = meaning(p.Fault.Class)
-	}
-	for _, s := range steps {
-		if s.ID() == p.Step {
-			v.Anchor = s.Anchor
-			if s.Log != nil && p.Log != "" {
-				v.Last = s.Log.last(lastLines)
-			}
-		}
-		for _, id := range p.Blocks {
-			if s.ID() == id {
-				v.BlockedSteps = append(v.BlockedSteps, ref{id, s.Anchor})
-			}
-		}
-	}
-	return v
 }
 
 // facts returns the remaining details of the run.

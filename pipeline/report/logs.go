@@ -73,8 +73,8 @@ func openLog(root *os.Root, name string, limit int) (*logText, error) {
 	}, nil
 }
 
-// last returns the last n lines of the log.
-func (l *logText) last(n int) string {
+// Last returns the last n lines of the log.
+func (l *logText) Last(n int) string {
 	text := l.Tail
 	if text == "" {
 		text = l.Head
