@@ -340,7 +340,7 @@ func (b *builder) image(ctx context.Context, name string, d definition) (v1.Imag
 // fileLayer is an image's layer of own files. Files of the store and of modules
 // never change under their names, so they are not read to find out whether the
 // layer is there.
-func (b *builder) fileLayer(ctx context.Context, name string, d definition) (*oci.Layer, error) {
+func (b *builder) fileLayer(ctx context.Context, name string, d definition) (v1.Layer, error) {
 	in := store.NewInputs("bundle-files-"+name).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
 		String("trees", d.treesVersion)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
@@ -34,38 +35,54 @@ const (
 	layerMeta = "layer.json"
 )
 
-// Layer is a compressed layer on disk. It is a v1.Layer.
-type Layer struct {
-	path string
-	meta meta
+// stored is a layer on disk: what partial.CompressedToLayer makes a v1.Layer of.
+type stored struct {
+	path      string
+	mediaType types.MediaType
+	meta      meta
 }
 
 type meta struct {
-	Digest v1.Hash `json:"digest"` // of the compressed bytes
+	Digest v1.Hash `json:"digest"` // of the bytes as they are stored
 	DiffID v1.Hash `json:"diffID"` // of the tar stream
-	Size   int64   `json:"size"`   // compressed, bytes
+	Size   int64   `json:"size"`   // as stored, bytes
 }
+
+// Digest is that of the bytes as they are stored.
+func (s stored) Digest() (v1.Hash, error) { return s.meta.Digest, nil }
+
+// DiffID is the digest of the tar stream.
+func (s stored) DiffID() (v1.Hash, error) { return s.meta.DiffID, nil }
+
+// Size is that of the bytes as they are stored.
+func (s stored) Size() (int64, error) { return s.meta.Size, nil }
+
+// MediaType tells whether and how the layer is compressed.
+func (s stored) MediaType() (types.MediaType, error) { return s.mediaType, nil }
+
+// Compressed reads the bytes as they are stored.
+func (s stored) Compressed() (io.ReadCloser, error) { return os.Open(s.path) }
 
 // WriteLayer writes a layer of trees and files into the folder dir, which
 // exists; OpenLayer reads it from there. Later trees and files replace earlier
 // ones of the same name.
-func WriteLayer(ctx context.Context, dir string, trees []Tree, files []File) (*Layer, error) {
+func WriteLayer(ctx context.Context, dir string, trees []Tree, files []File) (v1.Layer, error) {
 	list, err := entries(trees, files)
 	if err != nil {
 		return nil, err
 	}
-	layer := &Layer{path: filepath.Join(dir, layerBlob)}
-	if layer.meta, err = compress(ctx, layer.path, list); err != nil {
+	meta, err := compress(ctx, filepath.Join(dir, layerBlob), list)
+	if err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
-	data, err := json.MarshalIndent(layer.meta, "", "  ")
+	data, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, layerMeta), append(data, '\n'), 0o644); err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
-	return layer, nil
+	return OpenLayer(dir)
 }
 
 // compress writes the entries into the file path.
@@ -95,55 +112,16 @@ func compress(ctx context.Context, path string, list []entry) (meta, error) {
 }
 
 // OpenLayer reads the layer that WriteLayer left in dir.
-func OpenLayer(dir string) (*Layer, error) {
+func OpenLayer(dir string) (v1.Layer, error) {
 	data, err := os.ReadFile(filepath.Join(dir, layerMeta))
 	if err != nil {
 		return nil, fmt.Errorf("open a layer: %w", err)
 	}
-	layer := &Layer{path: filepath.Join(dir, layerBlob)}
+	layer := stored{path: filepath.Join(dir, layerBlob), mediaType: types.OCILayerZStd}
 	if err := json.Unmarshal(data, &layer.meta); err != nil {
 		return nil, fmt.Errorf("open a layer: %s: %w", dir, err)
 	}
-	return layer, nil
-}
-
-// Digest is that of the compressed bytes.
-func (l *Layer) Digest() (v1.Hash, error) { return l.meta.Digest, nil }
-
-// DiffID is the digest of the tar stream.
-func (l *Layer) DiffID() (v1.Hash, error) { return l.meta.DiffID, nil }
-
-// Size is that of the compressed bytes.
-func (l *Layer) Size() (int64, error) { return l.meta.Size, nil }
-
-// MediaType is that of a zstd layer.
-func (l *Layer) MediaType() (types.MediaType, error) { return types.OCILayerZStd, nil }
-
-// Compressed reads the bytes as they are stored.
-func (l *Layer) Compressed() (io.ReadCloser, error) { return os.Open(l.path) }
-
-// Uncompressed reads the tar stream.
-func (l *Layer) Uncompressed() (io.ReadCloser, error) {
-	f, err := os.Open(l.path)
-	if err != nil {
-		return nil, err
-	}
-	decoder, err := zstd.NewReader(f)
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return stream{decoder.IOReadCloser(), f}, nil
-}
-
-type stream struct {
-	io.ReadCloser
-	file *os.File
-}
-
-func (s stream) Close() error {
-	_ = s.ReadCloser.Close()
-	return s.file.Close()
+	return partial.CompressedToLayer(layer)
 }
 
 // writeTar writes the entries as a PAX stream with whole seconds.

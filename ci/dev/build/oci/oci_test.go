@@ -12,12 +12,13 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
 // headers reads the tar stream of a layer.
-func headers(t *testing.T, l *Layer) map[string]*tar.Header {
+func headers(t *testing.T, l v1.Layer) map[string]*tar.Header {
 	t.Helper()
 	r, err := l.Uncompressed()
 	require.NoError(t, err)
@@ -35,6 +36,16 @@ func headers(t *testing.T, l *Layer) map[string]*tar.Header {
 		require.LessOrEqual(t, h.ModTime.Unix(), Epoch)
 		found[h.Name] = h
 	}
+}
+
+// digests are that of a layer as it is stored and that of its tar stream.
+func digests(t *testing.T, l v1.Layer) [2]v1.Hash {
+	t.Helper()
+	digest, err := l.Digest()
+	require.NoError(t, err)
+	diff, err := l.DiffID()
+	require.NoError(t, err)
+	return [2]v1.Hash{digest, diff}
 }
 
 func sample(t *testing.T, touched time.Time) string {
@@ -63,7 +74,7 @@ func TestALayerDependsOnContentAlone(t *testing.T) {
 	require.NoError(t, err)
 	b, err := WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: sample(t, time.Now().Add(time.Hour)), Skip: skip}}, files)
 	require.NoError(t, err)
-	require.Equal(t, a.meta, b.meta)
+	require.Equal(t, digests(t, a), digests(t, b))
 
 	got := headers(t, a)
 	require.NotContains(t, got, "usr/share/doc/")
@@ -76,7 +87,7 @@ func TestALayerDependsOnContentAlone(t *testing.T) {
 	old, err := WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: sample(t, time.Unix(1e9, 5)), Skip: skip}}, files)
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(1e9, 0), headers(t, old)["usr/bin/git"].ModTime)
-	require.NotEqual(t, a.meta.DiffID, old.meta.DiffID)
+	require.NotEqual(t, digests(t, a)[1], digests(t, old)[1])
 }
 
 func open(t *testing.T, opener func() (io.ReadCloser, error)) io.Reader {
@@ -94,13 +105,36 @@ func TestALayerIsReadAgain(t *testing.T) {
 	read, err := OpenLayer(dir)
 	require.NoError(t, err)
 	require.Equal(t, wrote, read)
-	digest, size, err := v1.SHA256(open(t, read.Compressed))
+	isRead(t, read)
+	media, err := read.MediaType()
 	require.NoError(t, err)
-	require.Equal(t, read.meta.Digest, digest)
-	require.Equal(t, read.meta.Size, size)
-	diff, _, err := v1.SHA256(open(t, read.Uncompressed))
+	require.Equal(t, types.OCILayerZStd, media)
+}
+
+func TestAPlainLayerIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plain.tar")
+	wrote, err := WritePlain(t.Context(), path, nil, []File{{Path: "a", Mode: 0o644, Data: []byte("a")}})
 	require.NoError(t, err)
-	require.Equal(t, read.meta.DiffID, diff)
+	read, err := OpenPlain(path)
+	require.NoError(t, err)
+	require.Equal(t, wrote, read)
+	isRead(t, read)
+	media, err := read.MediaType()
+	require.NoError(t, err)
+	require.Equal(t, types.OCIUncompressedLayer, media)
+}
+
+// isRead compares what a layer says of its bytes with what they are.
+func isRead(t *testing.T, l v1.Layer) {
+	t.Helper()
+	digest, size, err := v1.SHA256(open(t, l.Compressed))
+	require.NoError(t, err)
+	diff, _, err := v1.SHA256(open(t, l.Uncompressed))
+	require.NoError(t, err)
+	require.Equal(t, digests(t, l), [2]v1.Hash{digest, diff})
+	said, err := l.Size()
+	require.NoError(t, err)
+	require.Equal(t, size, said)
 }
 
 func TestOverlayUpperBecomesALayer(t *testing.T) {

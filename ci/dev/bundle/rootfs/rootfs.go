@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
@@ -43,7 +45,7 @@ type Builder struct {
 
 // Layer is a layer in the store.
 type Layer struct {
-	*oci.Layer
+	v1.Layer
 
 	dir   string
 	key   store.Key
