@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
@@ -139,17 +138,10 @@ func imageConfig(host map[string]string) oci.Config {
 
 // readGo is what `go env` says here.
 func readGo(ctx context.Context) (map[string]string, error) {
-	args := append([]string{"env", "-json", "GOROOT", "GOVERSION", "GOPROXY"}, goSettings()...)
-	out, err := exec.CommandContext(ctx, "go", args...).Output()
-	if err != nil {
-		if e, ok := errors.AsType[*exec.ExitError](err); ok {
-			err = fmt.Errorf("%w: %s", err, e.Stderr)
-		}
-		return nil, fmt.Errorf("ask go for its settings: %w", err)
-	}
 	var env map[string]string
-	if err := json.Unmarshal(out, &env); err != nil {
-		return nil, fmt.Errorf("read go env: %w", err)
+	args := append([]string{"env", "-json", "GOROOT", "GOVERSION", "GOPROXY"}, goSettings()...)
+	if err := gotool.Ask(ctx, "", nil, &env, args...); err != nil {
+		return nil, fmt.Errorf("ask go for its settings: %w", err)
 	}
 	return env, nil
 }

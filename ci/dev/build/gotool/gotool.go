@@ -27,8 +27,6 @@ type Command struct {
 	CGO     bool     // link with C; needs a C compiler
 	Tags    []string // build tags
 	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
-	GOOS    string   // empty means the host's
-	GOARCH  string   // empty means the host's
 
 	// Sources tells which files below Module the build depends on, by their
 	// slash paths. Nil takes go.mod, go.sum and every Go file that is no test,
@@ -127,14 +125,7 @@ func (c Command) environment() []string {
 	if c.CGO {
 		cgo = "CGO_ENABLED=1"
 	}
-	env := []string{cgo, "GOFLAGS=", "GOWORK=off"}
-	if c.GOOS != "" {
-		env = append(env, "GOOS="+c.GOOS)
-	}
-	if c.GOARCH != "" {
-		env = append(env, "GOARCH="+c.GOARCH)
-	}
-	return env
+	return []string{cgo, "GOFLAGS=", "GOWORK=off"}
 }
 
 // quoteFlags joins flags the way that go splits them again.
@@ -153,15 +144,8 @@ type toolchain struct{ GOVERSION, GOOS, GOARCH, GOAMD64, GOARM64, CC string }
 
 func (c Command) toolchain(ctx context.Context) (toolchain, error) {
 	var env toolchain
-	cmd := exec.CommandContext(ctx, "go", "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CC")
-	cmd.Dir = c.Module
-	cmd.Env = append(os.Environ(), c.environment()...)
-	out, err := cmd.Output()
-	if err != nil {
-		return env, fmt.Errorf("ask go for its version: %w", withStderr(err))
-	}
-	if err := json.Unmarshal(out, &env); err != nil {
-		return env, fmt.Errorf("read go env: %w", err)
+	if err := Ask(ctx, c.Module, c.environment(), &env, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CC"); err != nil {
+		return env, fmt.Errorf("ask go for its version: %w", err)
 	}
 	return env, nil
 }
@@ -169,18 +153,12 @@ func (c Command) toolchain(ctx context.Context) (toolchain, error) {
 // replaced lists the local modules outside Module that its go.mod puts in place
 // of others.
 func (c Command) replaced(ctx context.Context) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
-	cmd.Dir = c.Module
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, withStderr(err))
-	}
 	var mod struct {
 		Replace []struct {
 			New struct{ Path, Version string }
 		}
 	}
-	if err := json.Unmarshal(out, &mod); err != nil {
+	if err := Ask(ctx, c.Module, nil, &mod, "mod", "edit", "-json"); err != nil {
 		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, err)
 	}
 	var dirs []string
@@ -193,9 +171,18 @@ func (c Command) replaced(ctx context.Context) ([]string, error) {
 	return slices.Compact(dirs), nil
 }
 
-func withStderr(err error) error {
+// Ask decodes into answer the JSON that go prints, run in the folder dir (this
+// process's own if empty) with env beyond this process's environment.
+func Ask(ctx context.Context, dir string, env []string, answer any, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.Output()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && len(e.Stderr) > 0 {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(e.Stderr))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, answer)
 }
