@@ -26,7 +26,8 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	install := "apt-get install -y --no-install-recommends " + strings.Join(missing, " ")
+	install := append([]string{"install", "-y", "--no-install-recommends"}, missing...)
+	command := "apt-get " + strings.Join(install, " ")
 	op := "prepare this machine for building"
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return &remedy.Error{Code: CodePackages, Op: op,
@@ -35,21 +36,21 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	}
 	if os.Geteuid() != 0 {
 		return &remedy.Error{Code: CodePackages, Op: op,
-			Fix: "run: sudo " + install,
+			Fix: "run: sudo " + command,
 			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
 	}
 	if notify != nil {
 		notify("installing " + strings.Join(missing, ", "))
 	}
-	err := apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+	err := apt(ctx, install...)
 	if err == nil {
 		return nil
 	}
 	// The package lists may be old or absent. Lists of others' mirrors may well
 	// not answer: the second install decides.
 	updateErr := apt(ctx, "update")
-	if err := apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...); err != nil {
-		return &remedy.Error{Code: CodePackages, Op: op, Fix: "run: apt-get update && " + install,
+	if err := apt(ctx, install...); err != nil {
+		return &remedy.Error{Code: CodePackages, Op: op, Fix: "run: apt-get update && " + command,
 			Err: errors.Join(err, updateErr)}
 	}
 	return nil

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/textproto"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -123,8 +125,8 @@ func ParseList(text string) []Source {
 				continue
 			}
 			for _, o := range strings.Fields(options) {
-				if v, ok := strings.CutPrefix(strings.ToLower(o), "signed-by="); ok {
-					s.SignedBy = o[len(o)-len(v):]
+				if name, value, ok := strings.Cut(o, "="); ok && strings.EqualFold(name, "signed-by") {
+					s.SignedBy = value
 				}
 			}
 			rest = after
@@ -139,54 +141,36 @@ func ParseList(text string) []Source {
 	return all
 }
 
+// comment is what a paragraph has between its fields beyond what a MIME header
+// may have.
+var comment = regexp.MustCompile(`(?m)^#.*\n?`) //nolint:gochecknoglobals // a constant
+
 // ParseDeb822 reads the paragraph form ("Types:", "URIs:", "Suites:" …): one
 // Source for each URI and suite of a paragraph that is enabled and has "deb".
 func ParseDeb822(text string) []Source {
 	var all []Source
-	fields := map[string][]string{}
-	last := ""
-	flush := func() {
-		enabled := fields["enabled"]
-		off := len(enabled) == 1 && slices.Contains([]string{"no", "false", "0"}, strings.ToLower(enabled[0]))
-		if slices.Contains(fields["types"], "deb") && !off {
+	paragraphs := textproto.NewReader(bufio.NewReader(strings.NewReader(comment.ReplaceAllString(text, ""))))
+	for {
+		fields, err := paragraphs.ReadMIMEHeader()
+		values := func(name string) []string { return strings.Fields(fields.Get(name)) }
+		off := slices.Contains([]string{"no", "false", "0"}, strings.ToLower(fields.Get("Enabled")))
+		if slices.Contains(values("Types"), "deb") && !off {
 			signedBy := ""
 			// A key written into the file instead of a path is no keyring.
-			if v := fields["signed-by"]; len(v) == 1 && filepath.IsAbs(v[0]) {
+			if v := values("Signed-By"); len(v) == 1 && filepath.IsAbs(v[0]) {
 				signedBy = v[0]
 			}
-			for _, uri := range fields["uris"] {
-				for _, suite := range fields["suites"] {
+			for _, uri := range values("URIs") {
+				for _, suite := range values("Suites") {
 					all = append(all, Source{
-						URI:        strings.TrimRight(uri, "/"),
-						Suite:      suite,
-						Components: slices.Clone(fields["components"]),
-						SignedBy:   signedBy,
+						URI: strings.TrimRight(uri, "/"), Suite: suite, Components: values("Components"), SignedBy: signedBy,
 					})
 				}
 			}
 		}
-		clear(fields)
-		last = ""
-	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case strings.HasPrefix(line, "#"):
-		case strings.TrimSpace(line) == "":
-			flush()
-		case line[0] == ' ' || line[0] == '\t':
-			if last != "" {
-				fields[last] = append(fields[last], strings.Fields(line)...)
-			}
-		default:
-			name, value, ok := strings.Cut(line, ":")
-			if !ok {
-				continue
-			}
-			last = strings.ToLower(name)
-			fields[last] = strings.Fields(value)
+		// A line that is none of a field is apt's to complain about.
+		if malformed := textproto.ProtocolError(""); err != nil && !errors.As(err, &malformed) {
+			return all
 		}
 	}
-	flush()
-	return all
 }
