@@ -108,30 +108,18 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return "", false, err
 	}
 	defer guard.Release()
-	key := b.indexKey(parts, images)
-	fresh := ""
-	memo, known, err := b.store.Do(ctx, key, func(ctx context.Context, memo string) error {
-		var index bundle.Index
-		if fresh, index, err = b.assemble(ctx, root, parts, images); err != nil {
+	fresh := "" // a bundle that is made anew and not yet in its place
+	defer func() { _ = os.RemoveAll(fresh) }()
+	memo, known, err := b.store.Do(ctx, b.indexKey(parts, images), func(ctx context.Context, memo string) error {
+		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
 			return err
 		}
-		data, err := index.Marshal()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(memo, bundle.IndexFile), data, 0o644)
+		return store.CopyFile(filepath.Join(memo, bundle.IndexFile), filepath.Join(fresh, bundle.IndexFile), 0o644)
 	})
-	if fresh != "" {
-		defer func() { _ = os.RemoveAll(fresh) }()
-	}
 	if err != nil {
 		return "", false, err
 	}
-	expected, err := bundle.Read(memo)
-	if err != nil {
-		return "", false, err
-	}
-	digest, err := expected.Digest()
+	digest, err := digestOf(memo)
 	if err != nil {
 		return "", false, err
 	}
@@ -143,12 +131,10 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return "", false, context.Cause(ctx)
 	}
 	if fresh == "" {
-		var index bundle.Index
-		if fresh, index, err = b.assemble(ctx, root, parts, images); err != nil {
+		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
 			return "", false, err
 		}
-		defer func() { _ = os.RemoveAll(fresh) }()
-		if again, err := index.Digest(); err != nil || again != digest {
+		if again, err := digestOf(fresh); err != nil || again != digest {
 			return "", false, errors.Join(err, fmt.Errorf("the bundle came out as %s, before it was %s: the store at %s is damaged, remove it", again, digest, b.store.Path()))
 		}
 	}
@@ -159,6 +145,15 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return "", false, err
 	}
 	return dir, false, point(root, dir)
+}
+
+// digestOf is the digest of the index in dir.
+func digestOf(dir string) (string, error) {
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return "", err
+	}
+	return b.Digest()
 }
 
 // retention is how long a bundle that nobody built again stays below the store:
@@ -203,16 +198,16 @@ func point(root, dir string) error {
 }
 
 // assemble writes a whole bundle into a new folder below root.
-func (b *builder) assemble(ctx context.Context, root string, parts []part, images []bundle.Image) (string, bundle.Index, error) {
+func (b *builder) assemble(ctx context.Context, root string, parts []part, images []bundle.Image) (string, error) {
 	dir, err := os.MkdirTemp(root, ".building-*")
 	if err != nil {
-		return "", bundle.Index{}, err
+		return "", err
 	}
 	index := bundle.Index{Version: bundle.Format, Platform: "linux/" + b.arch, Images: images}
 	for _, p := range parts {
 		f, err := p.write(ctx, dir)
 		if err != nil {
-			return "", index, errors.Join(fmt.Errorf("write %s: %w", p.Path, err), os.RemoveAll(dir))
+			return "", errors.Join(fmt.Errorf("write %s: %w", p.Path, err), os.RemoveAll(dir))
 		}
 		index.Files = append(index.Files, f)
 	}
@@ -221,9 +216,9 @@ func (b *builder) assemble(ctx context.Context, root string, parts []part, image
 		err = errors.Join(os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644), os.Chmod(dir, 0o755))
 	}
 	if err != nil {
-		return "", index, errors.Join(err, os.RemoveAll(dir))
+		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	return dir, index, nil
+	return dir, nil
 }
 
 // write puts the part into dir and measures it.

@@ -9,9 +9,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
@@ -51,24 +51,10 @@ type builder struct {
 // first failure stops the other lane.
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	var failed [2]error
-	lane := func(i int, run func(context.Context) error) {
-		wg.Go(func() {
-			if failed[i] = run(ctx); failed[i] != nil {
-				cancel(failed[i])
-			}
-		})
-	}
-	lane(0, func(ctx context.Context) error { return b.programs(ctx, commands) })
-	lane(1, func(ctx context.Context) error { return b.debian(ctx, release) })
-	wg.Wait()
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause // the first failure; the other lane only stopped
-	}
-	return errors.Join(failed[:]...)
+	lanes, ctx := errgroup.WithContext(ctx)
+	lanes.Go(func() error { return b.programs(ctx, commands) })
+	lanes.Go(func() error { return b.debian(ctx, release) })
+	return lanes.Wait()
 }
 
 // programs builds the Go commands.
