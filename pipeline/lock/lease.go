@@ -88,11 +88,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	}
 	r := l.record
 	r.Beat = l.lock.opts.Clock().UTC()
-	data, err := r.seal()
-	if err != nil {
-		return err
-	}
-	if err := l.lock.store.Put(ctx, key(r.Generation), data); err != nil {
+	if err := r.write(ctx, l.lock.store.Put); err != nil {
 		return err
 	}
 	return l.checkHighest(ctx)
@@ -235,9 +231,5 @@ func (l *Lease) markReleased(ctx context.Context) error {
 	}
 	r := l.record
 	r.State, r.Beat, r.Released = Released, l.lock.opts.Clock().UTC(), l.lock.opts.Clock().UTC()
-	data, err := r.seal()
-	if err != nil {
-		return err
-	}
-	return l.lock.store.Put(ctx, key(r.Generation), data)
+	return r.write(ctx, l.lock.store.Put)
 }

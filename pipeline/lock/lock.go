@@ -132,11 +132,7 @@ func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
 // probe tries to create r, which exists, a second time: a store where that succeeds
 // cannot exclude a second run. Any error will do.
 func (l *Lock) probe(ctx context.Context, r Record) error {
-	data, err := r.seal()
-	if err != nil {
-		return err
-	}
-	if l.store.Create(ctx, key(r.Generation), data) == nil {
+	if r.write(ctx, l.store.Create) == nil {
 		return unconditional(r)
 	}
 	return nil
@@ -145,11 +141,7 @@ func (l *Lock) probe(ctx context.Context, r Record) error {
 // create creates r's generation and reports whether it belongs to r. When a request
 // arrives twice, the store may report a record as existing that r itself created.
 func (l *Lock) create(ctx context.Context, r Record) (bool, error) {
-	data, err := r.seal()
-	if err != nil {
-		return false, err
-	}
-	err = l.store.Create(ctx, key(r.Generation), data)
+	err := r.write(ctx, l.store.Create)
 	if err == nil {
 		return true, nil
 	}
@@ -175,9 +167,7 @@ func (l *Lock) abandon(ctx context.Context, r Record) {
 		return
 	}
 	r.State, r.Released = Released, l.opts.Clock().UTC()
-	if data, err := r.seal(); err == nil {
-		_ = l.store.Put(ctx, key(r.Generation), data)
-	}
+	_ = r.write(ctx, l.store.Put)
 }
 
 // Live returns the record of the holder if its last heartbeat is recent, else nil. It

@@ -72,7 +72,14 @@ type Broken struct {
 	Why        string    `json:"why"`
 }
 
-func (r Record) seal() ([]byte, error) { return seal.Seal(kind, version, r) }
+// write seals the record and has put, Put or Create of a store, write it.
+func (r Record) write(ctx context.Context, put func(ctx context.Context, key string, data []byte) error) error {
+	data, err := seal.Seal(kind, version, r)
+	if err != nil {
+		return err
+	}
+	return put(ctx, key(r.Generation), data)
+}
 
 // every and ttl return the holder's settings, clamped to a sane range.
 func (r Record) every() time.Duration { return clamp(r.Every) }
