@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -224,11 +225,7 @@ func (s *Screen) draw(now time.Time) {
 	// The last column stays free, as some terminals wrap after a character in it. The
 	// last row stays free because a block as high as the screen would scroll.
 	block := s.board.block(width-1, height-1, now)
-	same := width == s.width && height == s.height && len(block) == len(s.block)
-	for i := 0; same && i < len(block); i++ {
-		same = block[i] == s.block[i]
-	}
-	if same && s.above.Len() == 0 {
+	if width == s.width && height == s.height && slices.Equal(block, s.block) && s.above.Len() == 0 {
 		return
 	}
 	fmt.Fprint(s.w, frame(s.above.String(), block))
