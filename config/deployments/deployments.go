@@ -170,10 +170,7 @@ func (f Folder) Write(name string, text []byte) error {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target // replace the target, not the link
 	}
-	if err := atomicfile.Write(file, text, 0o600); err != nil {
-		return unusable(op, err)
-	}
-	return nil
+	return unusable(op, atomicfile.Write(file, text, 0o600))
 }
 
 // Current returns the name of the deployment chosen with Use; empty if there is none. If
@@ -217,10 +214,7 @@ func (f Folder) Use(name string) error {
 	if _, err := f.Find(name); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(f.current(), []byte(name+"\n"), 0o600); err != nil {
-		return unusable(op, err)
-	}
-	return nil
+	return unusable(op, atomicfile.Write(f.current(), []byte(name+"\n"), 0o600))
 }
 
 // Remove removes the configuration stored under name, but not what is installed. If it is
@@ -239,10 +233,7 @@ func (f Folder) Remove(name string) error {
 			return err
 		}
 	}
-	if err := os.Remove(file); err != nil {
-		return unusable("remove the configuration of deployment "+name, err)
-	}
-	return nil
+	return unusable("remove the configuration of deployment "+name, os.Remove(file))
 }
 
 // absent reports whether err means that the file or its folder does not exist, also where
@@ -253,7 +244,11 @@ func absent(err error) bool {
 
 var errNoHome = errors.New("there is no folder for configurations: neither HOME nor " + EnvFolder + " is set")
 
+// unusable is the fault of an operation on the folder; nil where err is.
 func unusable(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &fault.Fault{Code: CodeFolder, Class: fault.Preflight, Op: op, Err: err,
 		Fix: "give yourself access to the folder, or name another one in the environment variable " + EnvFolder}
 }
