@@ -128,13 +128,10 @@ func clone(n *yaml.Node) *yaml.Node {
 // Only returns a deep copy with these sections only.
 func (d *Draft) Only(sections ...string) *Draft {
 	c := d.Clone()
-	root := c.root()
-	for i := 0; i+1 < len(root.Content); {
-		if slices.Contains(sections, root.Content[i].Value) {
-			i += 2
-			continue
+	for i := len(c.root().Content) - 2; i >= 0; i -= 2 {
+		if key := c.root().Content[i]; !slices.Contains(sections, key.Value) {
+			document.Cut(c.root(), key)
 		}
-		root.Content = slices.Delete(root.Content, i, i+2)
 	}
 	return c
 }
@@ -238,22 +235,17 @@ func (d *Draft) merge(path string, n *yaml.Node) {
 func (d *Draft) Remove(path string) { remove(d.root(), strings.Split(path, ".")) }
 
 func remove(n *yaml.Node, path []string) {
-	if n.Kind != yaml.MappingNode {
+	key, value := document.Find(n, path[0])
+	if key == nil {
 		return
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != path[0] {
-			continue
+	if len(path) > 1 {
+		remove(value, path[1:])
+		if value.Kind != yaml.MappingNode || len(value.Content) > 0 {
+			return
 		}
-		if len(path) > 1 {
-			remove(n.Content[i+1], path[1:])
-			if n.Content[i+1].Kind != yaml.MappingNode || len(n.Content[i+1].Content) > 0 {
-				return
-			}
-		}
-		n.Content = slices.Delete(n.Content, i, i+2)
-		return
 	}
+	document.Cut(n, key)
 }
 
 // put sets a field. New fields are inserted in the order of the schema.

@@ -266,6 +266,13 @@ func Find(n *yaml.Node, path string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
+// Cut removes the field with that key from a mapping.
+func Cut(n, key *yaml.Node) {
+	if i := slices.Index(n.Content, key); i >= 0 {
+		n.Content = slices.Delete(n.Content, i, i+2)
+	}
+}
+
 // Encode returns YAML text, indented by two spaces.
 func Encode(n *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer

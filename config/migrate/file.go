@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -63,7 +64,7 @@ func (f *file) move(from, to string) {
 	if in == into {
 		key.Value = to[strings.LastIndexByte(to, '.')+1:]
 	} else {
-		cut(in, key)
+		document.Cut(in, key)
 		key.Value = to[strings.LastIndexByte(to, '.')+1:]
 		into.Content = append(into.Content, key, value)
 	}
@@ -74,7 +75,7 @@ func (f *file) move(from, to string) {
 		if again == nil {
 			return
 		}
-		cut(in, again)
+		document.Cut(in, again)
 		again.Value = key.Value
 		into.Content = append(into.Content, again, value)
 	}
@@ -105,23 +106,9 @@ func (f *file) mapping(path string, in, key *yaml.Node) *yaml.Node {
 func insert(n, in, before, key, value *yaml.Node) {
 	at := len(n.Content)
 	if n == in {
-		for i := 0; i < len(n.Content); i += 2 {
-			if n.Content[i] == before {
-				at = i
-			}
-		}
+		at = slices.Index(n.Content, before)
 	}
-	n.Content = append(n.Content[:at:at], append([]*yaml.Node{key, value}, n.Content[at:]...)...)
-}
-
-// cut removes a field from a mapping.
-func cut(n, key *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i] == key {
-			n.Content = append(n.Content[:i:i], n.Content[i+2:]...)
-			return
-		}
-	}
+	n.Content = slices.Insert(n.Content, at, key, value)
 }
 
 // convert replaces a value according to a table, with the given tag.
