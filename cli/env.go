@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -75,11 +73,9 @@ type assigned struct {
 
 // variables are the values in effect, in the order of their paths.
 func variables(cfg *config.Config, schema *jsonschema.Schema) (*assigned, error) {
-	dec := json.NewDecoder(bytes.NewReader(cfg.Canonical()))
-	dec.UseNumber()
-	var values map[string]any
-	if err := dec.Decode(&values); err != nil {
-		return nil, fmt.Errorf("read the configuration back: %w", err)
+	values, err := cfg.Values()
+	if err != nil {
+		return nil, err
 	}
 	out := &assigned{}
 	out.mapping("", values, schema)

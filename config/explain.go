@@ -27,14 +27,23 @@ type Setting struct {
 	Origin Origin `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name", "profile 50", …
 }
 
-// Explain returns all effective values of a loaded config with their origins, sorted by
-// path.
-func (c *Config) Explain() ([]Setting, error) {
+// Values returns the effective values as encoding/json has them; numbers are json.Number.
+func (c *Config) Values() (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(c.Canonical()))
 	dec.UseNumber()
 	var all map[string]any
 	if err := dec.Decode(&all); err != nil {
 		return nil, fmt.Errorf("read the configuration back: %w", err)
+	}
+	return all, nil
+}
+
+// Explain returns all effective values of a loaded config with their origins, sorted by
+// path.
+func (c *Config) Explain() ([]Setting, error) {
+	all, err := c.Values()
+	if err != nil {
+		return nil, err
 	}
 	var out []Setting
 	walk("", all, func(path string, value any) {
