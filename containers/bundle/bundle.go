@@ -232,7 +232,7 @@ func (x Index) validate() error {
 			report("files[%d]: %q is not a path inside the bundle", i, f.Path)
 		case paths[f.Path]:
 			report("files[%d]: %s is listed twice", i, f.Path)
-		case !isSHA256(f.SHA256):
+		case !IsSHA256(f.SHA256):
 			report("files[%d]: %s has no sha256", i, f.Path)
 		case f.Size < 0:
 			report("files[%d]: %s has a negative size", i, f.Path)
@@ -241,13 +241,12 @@ func (x Index) validate() error {
 	}
 	names := map[string]bool{}
 	for i, image := range x.Images {
-		digest, found := strings.CutPrefix(image.Digest, "sha256:")
 		switch {
 		case image.Name == "" || image.Ref == "":
 			report("images[%d]: name and ref are required", i)
 		case names[image.Name]:
 			report("images[%d]: %s is listed twice", i, image.Name)
-		case !found || !isSHA256(digest):
+		case !IsDigest(image.Digest):
 			report("images[%d]: %s has no digest", i, image.Name)
 		}
 		names[image.Name] = true
@@ -255,7 +254,14 @@ func (x Index) validate() error {
 	return errors.Join(problems...)
 }
 
-func isSHA256(s string) bool {
+// IsDigest reports whether s is "sha256:" and a sha256.
+func IsDigest(s string) bool {
+	sha, found := strings.CutPrefix(s, "sha256:")
+	return found && IsSHA256(sha)
+}
+
+// IsSHA256 reports whether s is a sha256 in hex.
+func IsSHA256(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil && len(s) == 2*sha256.Size
 }

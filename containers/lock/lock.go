@@ -6,7 +6,6 @@ package lock
 import (
 	_ "embed"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -144,15 +144,6 @@ func (l *Lock) Versions() map[string]string {
 	return versions
 }
 
-// Tool is the tool of that name.
-func (l *Lock) Tool(name string) (Tool, bool) {
-	at := slices.IndexFunc(l.Tools, func(t Tool) bool { return t.Name == name })
-	if at < 0 {
-		return Tool{}, false
-	}
-	return l.Tools[at], true
-}
-
 // Image is the image of that short name.
 func (l *Lock) Image(name string) (Image, bool) {
 	at := slices.IndexFunc(l.Images, func(i Image) bool { return i.Name == name })
@@ -160,15 +151,6 @@ func (l *Lock) Image(name string) (Image, bool) {
 		return Image{}, false
 	}
 	return l.Images[at], true
-}
-
-// Manifest is the manifest of that name.
-func (l *Lock) Manifest(name string) (Manifest, bool) {
-	at := slices.IndexFunc(l.Manifests, func(m Manifest) bool { return m.Name == name })
-	if at < 0 {
-		return Manifest{}, false
-	}
-	return l.Manifests[at], true
 }
 
 var (
@@ -196,7 +178,7 @@ func (l *Lock) Validate() error {
 			if !strings.HasPrefix(r.URL, "https://") {
 				p.add(at, "release %s: the URL does not begin with https://", platform)
 			}
-			if !isSHA256(r.SHA256) {
+			if !bundle.IsSHA256(r.SHA256) {
 				p.add(at, "release %s: %q is no sha256", platform, r.SHA256)
 			}
 			p.sources(at, platform, r.Sources)
@@ -218,7 +200,7 @@ func (l *Lock) Validate() error {
 		at := "manifest " + m.Name
 		p.header(at, m.Name, m.Version, seen)
 		p.modules(at, m.Modules, true)
-		if m.File == "" || !isSHA256(m.SHA256) {
+		if m.File == "" || !bundle.IsSHA256(m.SHA256) {
 			p.add(at, "file and sha256 are required")
 		}
 		p.registry(at, m.Registry)
@@ -261,13 +243,13 @@ func (p *problems) modules(at string, modules []Module, required bool) {
 func (p *problems) registry(at string, by map[string]Registry) {
 	for platform, r := range by {
 		p.platform(at, platform)
-		if r.Ref == "" || !isDigest(r.Digest) {
+		if r.Ref == "" || !bundle.IsDigest(r.Digest) {
 			p.add(at, "registry %s: ref and digest are required", platform)
 		}
 		switch {
 		case r.Pushed == "":
 			p.sources(at, platform, r.Sources)
-		case !isDigest(r.Pushed):
+		case !bundle.IsDigest(r.Pushed):
 			p.add(at, "registry %s: %q is no digest of a bundle", platform, r.Pushed)
 		}
 	}
@@ -284,14 +266,4 @@ func (p *problems) sources(at, platform string, sources []string) {
 	if len(distinct) < 2 {
 		p.add(at, "origin for %s: two public sources that agree are required", platform)
 	}
-}
-
-func isDigest(s string) bool {
-	sha, found := strings.CutPrefix(s, "sha256:")
-	return found && isSHA256(sha)
-}
-
-func isSHA256(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && len(s) == 64
 }

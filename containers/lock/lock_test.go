@@ -14,9 +14,7 @@ func TestTheLockIsValid(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
 	for name, version := range map[string]string{"terraform": "1.11.4", "kubectl": "1.35.4"} {
-		tool, ok := l.Tool(name)
-		require.True(t, ok)
-		require.Equal(t, version, tool.Version)
+		require.Equal(t, version, l.Versions()[name])
 	}
 	for _, name := range []string{
 		"toolchain", "node", "pause", "coredns", "local-path-provisioner", "busybox", "argocd", "redis", "gitea",
@@ -25,10 +23,10 @@ func TestTheLockIsValid(t *testing.T) {
 		_, ok := l.Image(name)
 		require.True(t, ok, name)
 	}
-	manifest, ok := l.Manifest("argocd")
-	require.True(t, ok)
 	argocd, _ := l.Image("argocd")
-	require.Equal(t, argocd.Version, manifest.Version)
+	require.Len(t, l.Manifests, 1)
+	require.Equal(t, "argocd", l.Manifests[0].Name)
+	require.Equal(t, argocd.Version, l.Manifests[0].Version)
 }
 
 func TestParseReportsEveryProblem(t *testing.T) {

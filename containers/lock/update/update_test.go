@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,12 +48,18 @@ func web(t *testing.T, pages map[string]string) *http.Client {
 	return &http.Client{Transport: redirect{server.Listener.Addr().String()}}
 }
 
+func kubectl(t *testing.T, l *lock.Lock) lock.Tool {
+	t.Helper()
+	at := slices.IndexFunc(l.Tools, func(tool lock.Tool) bool { return tool.Name == "kubectl" })
+	require.GreaterOrEqual(t, at, 0)
+	return l.Tools[at]
+}
+
 func kubectlOnly(t *testing.T) *lock.Lock {
 	t.Helper()
 	l, err := lock.Load()
 	require.NoError(t, err)
-	tool, ok := l.Tool("kubectl")
-	require.True(t, ok)
+	tool := kubectl(t, l)
 	tool.Version, tool.Release = "1.35.4", nil
 	return &lock.Lock{Version: lock.Format, Suite: "bookworm", Tools: []lock.Tool{tool}}
 }
@@ -84,7 +91,7 @@ func TestTwoSourcesThatAgreeAreEntered(t *testing.T) {
 	require.NoError(t, err)
 	l, err := lock.Parse(entered)
 	require.NoError(t, err)
-	tool, _ := l.Tool("kubectl")
+	tool := kubectl(t, l)
 	require.Equal(t, sum, tool.Release["linux/arm64"].SHA256)
 
 	// Nothing but the new lines differs.
@@ -110,7 +117,7 @@ func TestTwoSourcesThatAgreeAreEntered(t *testing.T) {
 		require.NoError(t, err)
 		l, err = lock.Parse(both)
 		require.NoError(t, err)
-		tool, _ = l.Tool("kubectl")
+		tool = kubectl(t, l)
 		require.Len(t, tool.Release, 2)
 	}
 }
