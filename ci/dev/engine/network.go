@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 )
 
 // freeCIDR is an address range for the containers that no interface of this
@@ -15,13 +16,7 @@ func freeCIDR(addrs []*net.IPNet) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		free := true
-		for _, a := range addrs {
-			if want.Contains(a.IP) || a.Contains(want.IP) {
-				free = false
-			}
-		}
-		if free {
+		if !slices.ContainsFunc(addrs, func(a *net.IPNet) bool { return want.Contains(a.IP) || a.Contains(want.IP) }) {
 			return want.String(), nil
 		}
 	}

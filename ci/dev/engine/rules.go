@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -37,9 +38,5 @@ func ruleRemoval(saved, table, network, prefix string) string {
 	if len(rules)+len(chains) == 0 {
 		return ""
 	}
-	all := []string{"*" + table}
-	all = append(all, rules...)
-	all = append(all, flushed...)
-	all = append(all, chains...)
-	return strings.Join(append(all, "COMMIT", ""), "\n")
+	return strings.Join(slices.Concat([]string{"*" + table}, rules, flushed, chains, []string{"COMMIT", ""}), "\n")
 }
