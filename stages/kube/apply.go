@@ -1,18 +1,17 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/dryrun"
@@ -91,37 +90,22 @@ func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructure
 }
 
 func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (Applied, error) {
-	gvk := obj.GroupVersionKind()
-	var m *meta.RESTMapping
-	err := c.Retry(ctx, "look up "+gvk.Kind, func(context.Context) (err error) {
-		m, err = c.mapping(gvk.GroupKind(), gvk.Version)
-		return err
-	})
+	ns := cmp.Or(obj.GetNamespace(), opts.Namespace, metav1.NamespaceDefault)
+	target, namespaced, err := c.resource(ctx, obj.GroupVersionKind(), ns)
 	if err != nil {
 		return Applied{}, rejected("apply "+describe(obj), err)
 	}
-	var target dynamic.ResourceInterface = c.Dynamic.Resource(m.Resource)
-	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		ns := obj.GetNamespace()
-		if ns == "" {
-			ns = opts.Namespace
-		}
-		if ns == "" {
-			ns = metav1.NamespaceDefault
-		}
+	if namespaced {
 		obj = obj.DeepCopy()
 		obj.SetNamespace(ns)
-		target = c.Dynamic.Resource(m.Resource).Namespace(ns)
 	}
 	what := "apply " + describe(obj)
-	var before *unstructured.Unstructured
-	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
-		before, err = target.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	before, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		before, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			before = nil
-			return nil
+			return nil, nil
 		}
-		return err
+		return before, err
 	})
 	if err != nil {
 		return Applied{}, err
@@ -130,15 +114,14 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	if dryrun.On(ctx) {
 		how.DryRun = []string{metav1.DryRunAll}
 	}
-	var after *unstructured.Unstructured
-	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
-		after, err = target.Apply(ctx, obj.GetName(), obj, how)
+	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		after, err := target.Apply(ctx, obj.GetName(), obj, how)
 		if free, failed := c.freed(ctx, obj, err); failed != nil {
-			return failed
+			return nil, failed
 		} else if free {
-			after, err = target.Apply(ctx, obj.GetName(), obj, how)
+			return target.Apply(ctx, obj.GetName(), obj, how)
 		}
-		return err
+		return after, err
 	})
 	if err != nil {
 		return Applied{}, rejected(what, err)
@@ -226,7 +209,7 @@ func condition(o *unstructured.Unstructured, kind string) string {
 
 // describe is "Deployment argocd/repo-server".
 func describe(o *unstructured.Unstructured) string {
-	return o.GetKind() + " " + strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
+	return o.GetKind() + " " + join(o.GetNamespace(), o.GetName())
 }
 
 // Count sums applied up: "5 objects: 1 created, 2 changed".

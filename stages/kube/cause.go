@@ -93,7 +93,7 @@ func Wrote(text, line string) string {
 	if line == "" {
 		return text
 	}
-	return text + `, it wrote "` + short(line, 200) + `"`
+	return text + `, it wrote "` + Short(line, 200) + `"`
 }
 
 // tellingLines is how many lines of a log are looked at for a telling one.

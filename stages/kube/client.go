@@ -135,17 +135,20 @@ func (c *Client) mapping(gk schema.GroupKind, version string) (*meta.RESTMapping
 // Resource returns the dynamic interface for objects of a kind; namespace is
 // ignored where the kind has none.
 func (c *Client) Resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	var m *meta.RESTMapping
-	err := c.Retry(ctx, "look up "+gvk.Kind, func(context.Context) (err error) {
-		m, err = c.mapping(gvk.GroupKind(), gvk.Version)
-		return err
+	r, _, err := c.resource(ctx, gvk, namespace)
+	return r, err
+}
+
+// resource is Resource, and tells whether the kind has namespaces.
+func (c *Client) resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (r dynamic.ResourceInterface, namespaced bool, err error) {
+	m, err := Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
+		return c.mapping(gvk.GroupKind(), gvk.Version)
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	r := c.Dynamic.Resource(m.Resource)
 	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		return r.Namespace(namespace), nil
+		return c.Dynamic.Resource(m.Resource).Namespace(namespace), true, nil
 	}
-	return r, nil
+	return c.Dynamic.Resource(m.Resource), false, nil
 }

@@ -22,7 +22,7 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 	for _, i := range which {
 		name := objs[i].GetName()
 		d := &definition{crds: crds, name: name}
-		if err := c.WaitFor(ctx, "definition "+name+" to be served", poll, d.served); err != nil {
+		if err := c.WaitFor(ctx, "definition "+name+" to be served", Poll, d.served); err != nil {
 			return err
 		}
 	}

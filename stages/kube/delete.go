@@ -20,41 +20,50 @@ import (
 // by a label selector ("" means all). A resource that the cluster does not know
 // has none.
 func (c *Client) List(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
-	var list *unstructured.UnstructuredList
-	err := c.Retry(ctx, "list "+gvr.Resource, func(ctx context.Context) (err error) {
-		list, err = c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		return err
+	list, err := Retry(ctx, c, "list "+gvr.Resource, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+		return c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, ifThere(err)
 	}
 	return list.Items, nil
 }
 
 // Delete asks for the deletion of one object; one that is not there is no error.
 func (c *Client) Delete(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string, policy metav1.DeletionPropagation) error {
-	err := c.Retry(ctx, fmt.Sprintf("delete %s %s", gvr.Resource, join(namespace, name)), func(ctx context.Context) error {
+	return ifThere(c.Retry(ctx, fmt.Sprintf("delete %s %s", gvr.Resource, join(namespace, name)), func(ctx context.Context) error {
 		return c.target(gvr, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+	}))
+}
+
+// Patch merges a patch into one object; one that is not there is no error. what says in
+// the error what was attempted.
+func (c *Client) Patch(ctx context.Context, what string, gvr schema.GroupVersionResource, namespace, name string, patch []byte) error {
+	return ifThere(c.Retry(ctx, what, func(ctx context.Context) error {
+		_, err := c.target(gvr, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+		return err
+	}))
+}
+
+// WaitAbsent waits until look says that an object is not there; until then look says
+// what it saw.
+func (c *Client) WaitAbsent(ctx context.Context, what string, look func(ctx context.Context) (seen string, err error)) error {
+	return c.WaitFor(ctx, what+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
+		seen, err := look(ctx)
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		return false, seen, err
 	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // WaitGone waits until no object of a resource matches any more. What is left
 // at the end is in the error, with its finalizers.
 func (c *Client) WaitGone(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) error {
-	return c.WaitFor(ctx, gvr.Resource+" to be gone", poll, func(ctx context.Context) (bool, string, error) {
+	return c.WaitFor(ctx, gvr.Resource+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
 		list, err := c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if apierrors.IsNotFound(err) {
-			return true, "", nil
-		}
 		if err != nil {
-			return false, "", err
+			return apierrors.IsNotFound(err), "", ifThere(err)
 		}
 		return len(list.Items) == 0, Left(list.Items), nil
 	})
@@ -87,13 +96,10 @@ func (c *Client) DeleteNamespace(ctx context.Context, name string) error {
 	if err := c.Delete(ctx, namespaces, "", name, metav1.DeletePropagationBackground); err != nil {
 		return err
 	}
-	return c.WaitFor(ctx, "namespace "+name+" to be gone", poll, func(ctx context.Context) (bool, string, error) {
+	return c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
 		ns, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, "", nil
-		}
 		if err != nil {
-			return false, "", err
+			return "", err
 		}
 		var seen []string
 		for _, cond := range ns.Status.Conditions {
@@ -101,7 +107,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, name string) error {
 				seen = append(seen, cond.Message)
 			}
 		}
-		return false, cmp.Or(strings.Join(seen, "; "), "phase "+string(ns.Status.Phase)), nil
+		return cmp.Or(strings.Join(seen, "; "), "phase "+string(ns.Status.Phase)), nil
 	})
 }
 
@@ -153,15 +159,7 @@ func (c *Client) StuckIn(ctx context.Context, namespace string) ([]Stuck, error)
 // Strip removes the finalizers of an object, so that its deletion goes through
 // without what they stood for.
 func (c *Client) Strip(ctx context.Context, s Stuck) error {
-	err := c.Retry(ctx, "remove the finalizers of "+s.String(), func(ctx context.Context) error {
-		_, err := c.target(s.Resource, s.Namespace).Patch(ctx, s.Name, types.MergePatchType,
-			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: FieldManager})
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return c.Patch(ctx, "remove the finalizers of "+s.String(), s.Resource, s.Namespace, s.Name, []byte(`{"metadata":{"finalizers":null}}`))
 }
 
 // Listable returns the resources of the cluster's own scope that can be listed
@@ -171,13 +169,12 @@ func (c *Client) Listable(ctx context.Context) ([]schema.GroupVersionResource, e
 }
 
 func (c *Client) listable(ctx context.Context, namespaced bool) ([]schema.GroupVersionResource, error) {
-	var lists []*metav1.APIResourceList
-	err := c.Retry(ctx, "list the API's resources", func(context.Context) (err error) {
-		lists, err = c.Kubernetes.Discovery().ServerPreferredResources()
+	lists, err := Retry(ctx, c, "list the API's resources", func(context.Context) ([]*metav1.APIResourceList, error) {
+		lists, err := c.Kubernetes.Discovery().ServerPreferredResources()
 		if len(lists) > 0 {
-			return nil // a group whose own server is away has nothing to tell
+			return lists, nil // a group whose own server is away has nothing to tell
 		}
-		return err
+		return nil, err
 	})
 	if err != nil {
 		return nil, err

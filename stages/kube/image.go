@@ -55,7 +55,7 @@ func whyNoImage(image, reason, message string) string {
 	case message == "" || !strings.Contains(message, ": "): // Back-off pulling image "x"
 		return "cannot be pulled"
 	}
-	return "cannot be pulled: " + short(lastPart(OneLine(message)), 200)
+	return "cannot be pulled: " + Short(lastPart(OneLine(message)), 200)
 }
 
 // shortImage leaves twelve digits of a digest.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,15 +31,13 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, opts LogOption
 	if opts.Lines > 0 {
 		o.TailLines = &opts.Lines
 	}
-	var text []byte
-	err := c.Retry(ctx, fmt.Sprintf("read the log of pod %s/%s", namespace, pod), func(ctx context.Context) error {
+	text, err := Retry(ctx, c, fmt.Sprintf("read the log of pod %s/%s", namespace, pod), func(ctx context.Context) ([]byte, error) {
 		stream, err := c.Kubernetes.CoreV1().Pods(namespace).GetLogs(pod, o).Stream(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		text, err = io.ReadAll(stream)
-		_ = stream.Close()
-		return err
+		defer func() { _ = stream.Close() }()
+		return io.ReadAll(stream)
 	})
 	return string(text), err
 }
@@ -54,9 +53,7 @@ func (c *Client) LastLines(ctx context.Context, p *corev1.Pod, t Trouble, n int6
 	for _, previous := range []bool{t.Previous, !t.Previous} {
 		text, err := c.Logs(ctx, p.Namespace, p.Name, LogOptions{Container: t.Container, Lines: n, Previous: previous})
 		if err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		if lines := split(text); len(lines) > 0 {

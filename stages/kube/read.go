@@ -18,10 +18,8 @@ const addressSoon = 2 * time.Minute
 
 // Secret reads a Secret; it is nil without an error when there is none.
 func (c *Client) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	var o *corev1.Secret
-	err := c.Retry(ctx, "get secret "+namespace+"/"+name, func(ctx context.Context) (err error) {
-		o, err = c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-		return err
+	o, err := Retry(ctx, c, "get secret "+namespace+"/"+name, func(ctx context.Context) (*corev1.Secret, error) {
+		return c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -59,7 +57,7 @@ func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port i
 	ctx, cancel := context.WithTimeout(ctx, addressSoon)
 	defer cancel()
 	address := ""
-	err := c.WaitFor(ctx, fmt.Sprintf("an address of the Service %s/%s", namespace, name), poll, func(ctx context.Context) (done bool, seen string, err error) {
+	err := c.WaitFor(ctx, fmt.Sprintf("an address of the Service %s/%s", namespace, name), Poll, func(ctx context.Context) (done bool, seen string, err error) {
 		address, err = c.Address(ctx, namespace, name, port)
 		return address != "", "its load balancer has none yet", err
 	})

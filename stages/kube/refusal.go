@@ -77,9 +77,10 @@ func OneLine(s string) string {
 }
 
 // flat makes one line of 400 characters at most of a text.
-func flat(s string) string { return short(strings.Join(strings.Fields(s), " "), maxText) }
+func flat(s string) string { return Short(strings.Join(strings.Fields(s), " "), maxText) }
 
-func short(s string, most int) string {
+// Short is s, or its first characters where it has more than most.
+func Short(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"
 	}

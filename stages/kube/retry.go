@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,7 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 			return nil
 		}
 		if ended(ctx) {
-			if seen != nil {
-				err = seen
-			}
-			return c.outOfTime(ctx, what, time.Since(begun), err)
+			return c.outOfTime(ctx, what, time.Since(begun), cmp.Or(seen, err))
 		}
 		seen = err
 		if !Transient(err) {
@@ -103,6 +101,23 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 		}
 		delay = min(2*delay, retryLongest)
 	}
+}
+
+// Retry is Client.Retry for a call that returns something.
+func Retry[T any](ctx context.Context, c *Client, what string, f func(ctx context.Context) (T, error)) (out T, err error) {
+	err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
+		out, err = f(ctx)
+		return err
+	})
+	return out, err
+}
+
+// ifThere is err unless it says that an object is not there.
+func ifThere(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func (c *Client) endpoint() string {

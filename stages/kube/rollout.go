@@ -23,7 +23,7 @@ import (
 func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) error {
 	selector := ""
 	what := fmt.Sprintf("%s %s/%s to be rolled out", kind, namespace, name)
-	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
+	err := c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
 		r, err := c.rollout(ctx, kind, namespace, name)
 		if err != nil {
 			return false, "", err
@@ -64,10 +64,8 @@ func (c *Client) WaitRollouts(ctx context.Context, objs []*unstructured.Unstruct
 // RolledOut tells at once whether the rollout is complete; the error says what
 // is missing.
 func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) error {
-	var r rollout
-	err := c.Retry(ctx, fmt.Sprintf("get %s %s/%s", kind, namespace, name), func(ctx context.Context) (err error) {
-		r, err = c.rollout(ctx, kind, namespace, name)
-		return err
+	r, err := Retry(ctx, c, fmt.Sprintf("get %s %s/%s", kind, namespace, name), func(ctx context.Context) (rollout, error) {
+		return c.rollout(ctx, kind, namespace, name)
 	})
 	if err != nil {
 		return err
@@ -166,7 +164,7 @@ func replicas(n *int32) int32 {
 // with CodeFailed.
 func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error {
 	what := fmt.Sprintf("Pod %s/%s to be done", namespace, name)
-	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
+	err := c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
@@ -196,11 +194,9 @@ func failed(err error) error {
 	}
 }
 
-func podReady(p *corev1.Pod) bool {
-	for _, cond := range p.Status.Conditions {
-		if cond.Type == corev1.PodReady {
-			return cond.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
-		}
-	}
-	return false
+// PodReady tells whether a pod is Ready and stays.
+func PodReady(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -51,10 +51,8 @@ func (c *Client) ScaleUp(ctx context.Context, objs []*unstructured.Unstructured,
 			return out, err
 		}
 		what := "scale " + describe(o) + " up"
-		var live *unstructured.Unstructured
-		err = c.Retry(ctx, what, func(ctx context.Context) (err error) {
-			live, err = api.Get(ctx, o.GetName(), metav1.GetOptions{})
-			return err
+		live, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return api.Get(ctx, o.GetName(), metav1.GetOptions{})
 		})
 		if apierrors.IsNotFound(err) {
 			continue
@@ -206,8 +204,5 @@ func (c *Client) drop(ctx context.Context, m member, deployment string) (gone bo
 		gone = err == nil
 		return err
 	})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return gone, err
+	return gone, ifThere(err)
 }

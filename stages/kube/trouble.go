@@ -52,7 +52,7 @@ type Trouble struct {
 // or be mixed with others'. It is false when p is ready, has succeeded or is
 // being deleted.
 func PodTrouble(p *corev1.Pod, events []corev1.Event) (Trouble, bool) {
-	if p.Status.Phase == corev1.PodSucceeded || p.DeletionTimestamp != nil || podReady(p) {
+	if p.Status.Phase == corev1.PodSucceeded || p.DeletionTimestamp != nil || PodReady(p) {
 		return Trouble{}, false
 	}
 	r := reading{pod: p, since: unreadySince(p)}
@@ -207,7 +207,7 @@ func (r reading) ended(c container, t *corev1.ContainerStateTerminated, previous
 		out.Text += " (" + t.Reason + ")"
 	}
 	if msg := OneLine(t.Message); msg != "" {
-		out.Text += ": " + short(msg, 200)
+		out.Text += ": " + Short(msg, 200)
 	}
 	return out
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
+// Poll is how often waits usually look.
+const Poll = 250 * time.Millisecond
+
 const (
-	poll        = 250 * time.Millisecond
 	reportEvery = 10 * time.Second
 	// noDeadline bounds a wait whose context has no deadline.
 	noDeadline = 10 * time.Minute
