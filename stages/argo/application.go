@@ -3,6 +3,7 @@
 package argo
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -106,7 +107,7 @@ type wire struct {
 			Status     string   `json:"status"`
 			Revision   string   `json:"revision"`
 			Revisions  []string `json:"revisions"`
-			ComparedTo *struct {
+			ComparedTo struct {
 				Source map[string]any `json:"source"`
 			} `json:"comparedTo"`
 		} `json:"sync"`
@@ -116,17 +117,17 @@ type wire struct {
 		} `json:"health"`
 		ReconciledAt   string      `json:"reconciledAt"`
 		Conditions     []Condition `json:"conditions"`
-		OperationState *struct {
+		OperationState struct {
 			Phase     string `json:"phase"`
 			Message   string `json:"message"`
 			StartedAt string `json:"startedAt"`
 			Operation struct {
-				Sync *struct {
+				Sync struct {
 					Revision string         `json:"revision"`
 					Source   map[string]any `json:"source"`
 				} `json:"sync"`
 			} `json:"operation"`
-			SyncResult *struct {
+			SyncResult struct {
 				Revision  string `json:"revision"`
 				Resources []struct {
 					Kind      string `json:"kind"`
@@ -145,7 +146,7 @@ type wire struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
 			Status    string `json:"status"`
-			Health    *struct {
+			Health    struct {
 				Status  string `json:"status"`
 				Message string `json:"message"`
 			} `json:"health"`
@@ -163,48 +164,32 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 		Name: u.GetName(), Namespace: u.GetNamespace(), Created: u.GetCreationTimestamp().Time,
 		Deleting: u.GetDeletionTimestamp() != nil,
 		Sync:     w.Status.Sync.Status, Health: w.Status.Health.Status, HealthText: w.Status.Health.Message,
-		Revision: w.Status.Sync.Revision, Reconciled: w.Status.ReconciledAt,
+		Revision: cmp.Or(w.Status.Sync.Revision, strings.Join(w.Status.Sync.Revisions, ",")), Reconciled: w.Status.ReconciledAt,
 		Conditions: w.Status.Conditions, Destination: w.Spec.Destination.Namespace,
-	}
-	if a.Revision == "" {
-		a.Revision = strings.Join(w.Status.Sync.Revisions, ",")
 	}
 	notes := u.GetAnnotations()
 	_, a.Refreshing = notes[RefreshAnnotation]
 	if n, err := strconv.Atoi(notes[WaveAnnotation]); err == nil { // anything else is 0, as in Argo CD
 		a.Wave = n
 	}
-	if c := w.Status.Sync.ComparedTo; c != nil && c.Source != nil {
-		a.Outdated = !sameSource(c.Source, w.Spec.Source)
+	if s := w.Status.Sync.ComparedTo.Source; s != nil {
+		a.Outdated = !sameSource(s, w.Spec.Source)
 	}
 	a.Operation = w.operation()
 	for _, r := range w.Status.Resources {
-		res := Resource{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Status: r.Status}
-		if r.Health != nil {
-			res.Health, res.Message = r.Health.Status, r.Health.Message
-		}
-		a.Resources = append(a.Resources, res)
+		a.Resources = append(a.Resources, Resource{r.Group, r.Kind, r.Namespace, r.Name, r.Status, r.Health.Status, r.Health.Message})
 	}
 	return a, nil
 }
 
 // operation summarises the current or last sync.
 func (w *wire) operation() Operation {
-	op := Operation{Pending: w.Operation != nil}
 	o := w.Status.OperationState
-	if o == nil {
-		return op
-	}
-	op.Phase, op.Message, op.Started = o.Phase, o.Message, o.StartedAt
-	if s := o.Operation.Sync; s != nil {
-		op.Revision = s.Revision
-		op.Outdated = s.Source != nil && !sameSource(s.Source, w.Spec.Source)
-	}
-	if o.SyncResult == nil {
-		return op
-	}
-	if o.SyncResult.Revision != "" {
-		op.Revision = o.SyncResult.Revision
+	sync := o.Operation.Sync
+	op := Operation{
+		Pending: w.Operation != nil, Phase: o.Phase, Message: o.Message, Started: o.StartedAt,
+		Revision: cmp.Or(o.SyncResult.Revision, sync.Revision),
+		Outdated: sync.Source != nil && !sameSource(sync.Source, w.Spec.Source),
 	}
 	for _, r := range o.SyncResult.Resources {
 		res := Result{r.Kind, r.Namespace, r.Name, r.Message, r.HookType != ""}

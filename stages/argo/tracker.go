@@ -1,6 +1,7 @@
 package argo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,10 +142,7 @@ func (t *Tracker) pick(all []Application) (*Application, []Application) {
 		children = append(children, a)
 	}
 	slices.SortFunc(children, func(a, b Application) int {
-		if a.Wave != b.Wave {
-			return a.Wave - b.Wave
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(a.Wave-b.Wave, strings.Compare(a.Name, b.Name))
 	})
 	return root, children
 }
@@ -222,10 +220,7 @@ func (t *Tracker) judge(now time.Time, root *Application, children []Application
 	inProgress := false
 	for i, a := range children {
 		p := t.apps[a.Name]
-		if t.waiting(a, p) == "" {
-			continue
-		}
-		if p.clock.IsZero() {
+		if t.waiting(a, p) == "" || p.clock.IsZero() {
 			continue
 		}
 		inProgress = true
