@@ -94,8 +94,11 @@ func (s *State) record(ctx context.Context, run, live string) (*report.Run, erro
 	return s.completed(ctx, run, live, data)
 }
 
-// writeJSON writes the result of a command.
-func writeJSON(file string, v any) error {
+// writeJSON writes the result of a command that ended with err, if it has one.
+func writeJSON(file string, v any, err error) error {
+	if err != nil {
+		return err
+	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode the result: %w", err)

@@ -46,10 +46,7 @@ func WithState(ctx context.Context, root string, stores map[string]store.Opener,
 // Show writes what is known of the deployment to file.
 func (s *State) Show(ctx context.Context, file string) error {
 	stored, err := s.stored(ctx)
-	if err != nil {
-		return err
-	}
-	return writeJSON(file, stored)
+	return writeJSON(file, stored, err)
 }
 
 // Purge removes the state.
@@ -58,19 +55,13 @@ func (s *State) Purge(ctx context.Context) error { return state.Purge(ctx, s.pla
 // Unlock takes the lock away from its holder, and writes what it found to file.
 func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, reason string, force bool) error {
 	broken, err := openLock(s.store, s.errw).Unlock(ctx, who, reason, force)
-	if err != nil {
-		return err
-	}
-	return writeJSON(file, broken)
+	return writeJSON(file, broken, err)
 }
 
 // Runs writes all runs of a deployment, or one of them with its attempts, to file.
 func (s *State) Runs(ctx context.Context, file, deployment, run string) error {
 	found, err := s.runs(ctx, deployment, run)
-	if err != nil {
-		return err
-	}
-	return writeJSON(file, found)
+	return writeJSON(file, found, err)
 }
 
 // Keep stores what a run left in file.
@@ -186,8 +177,7 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 			return nil, err
 		}
 	}
-	// One of a newer version is refused; what else is wrong with it is mended by a run.
-	if _, err := state.Runtime(ctx, s.store); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged) {
+	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
 	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {

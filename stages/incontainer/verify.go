@@ -40,10 +40,7 @@ func (v *Verify) Run(ctx context.Context, planFile, resultFile string, screen io
 		return fmt.Errorf("decode the plan: %w", err)
 	}
 	found, err := v.perform(ctx, plan, screen)
-	if err != nil {
-		return err
-	}
-	return writeJSON(resultFile, found)
+	return writeJSON(resultFile, found, err)
 }
 
 // perform carries out plan and writes to screen how far it is.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -152,10 +153,7 @@ func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (here, known b
 		return false, false, nil
 	}
 	names, err := secret.Open(s, nil).Names(ctx)
-	for _, name := range names {
-		known = known || name == kubeconfig
-	}
-	return false, known, err
+	return false, slices.Contains(names, kubeconfig), err
 }
 
 // Kubeconfig is the administrator's access to the cluster: the file in the volume

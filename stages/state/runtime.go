@@ -65,7 +65,8 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 }
 
 // CheckRuntime refuses a runtime state of a newer version, before a run changes
-// anything of the deployment that it describes.
+// anything of the deployment that it describes. What else is wrong with one is mended
+// by a run.
 func CheckRuntime(ctx context.Context, s *store.Store) error {
 	_, err := Runtime(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
