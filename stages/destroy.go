@@ -22,7 +22,7 @@ func wireDestroy(g *conductor.Graph) error {
 	if own {
 		gone = g.Action(contract.NodeRemoveKey())
 	} else {
-		remove := conductor.Add(g, contract.PlatformRemoveStep(), func() contract.RemoveInput { return contract.RemoveInput{} })
+		remove := conductor.Add(g, contract.PlatformRemoveStep(), func() contract.Nothing { return contract.Nothing{} })
 		gone = conductor.Add(g, contract.PlatformInventoryStep(),
 			func() contract.InventoryInput { return contract.InventoryInput{MustBeEmpty: true} }, remove)
 	}

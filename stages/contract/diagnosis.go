@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -91,7 +92,7 @@ func (d *Diagnosis) Text(w io.Writer) error {
 		p.line("\napps:")
 	}
 	for _, a := range d.Apps {
-		p.line("  %s: sync %s, health %s: %s", a.Name, unknown(a.Sync), unknown(a.Health), a.Cause)
+		p.line("  %s: sync %s, health %s: %s", a.Name, cmp.Or(a.Sync, "not known"), cmp.Or(a.Health, "not known"), a.Cause)
 	}
 	if len(d.Events) > 0 {
 		p.line("\nwarnings, newest first:")
@@ -106,13 +107,6 @@ func (d *Diagnosis) Text(w io.Writer) error {
 		p.line("  %s", g)
 	}
 	return p.err
-}
-
-func unknown(s string) string {
-	if s == "" {
-		return "not known"
-	}
-	return s
 }
 
 // printer writes lines until one cannot be written.

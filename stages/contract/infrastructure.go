@@ -83,13 +83,6 @@ type LoadBalancerCheck struct {
 	Address string `json:"address"` // host:port that responded
 }
 
-// RemoveInput is what infrastructure/platform-remove takes away.
-type RemoveInput struct {
-	// SkipUnreachable ends the step with success when the API does not respond:
-	// for a cluster that is thrown away afterwards.
-	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
-}
-
 // Removed is what infrastructure/platform-remove took away.
 type Removed struct {
 	Applications []string `json:"applications"` // namespace/name

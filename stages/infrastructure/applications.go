@@ -9,11 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/kube"
@@ -28,15 +26,13 @@ const (
 
 // mine lists the deployment's objects of one of Argo CD's kinds: those in its
 // namespaces or with its label.
-func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
-	list, err := r.client.List(ctx, gvr, "", "")
-	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-		return kube.DeploymentOf(o.GetLabels()) != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
-	}), err
-}
-
-func (r *remover) myApplications(ctx context.Context) ([]unstructured.Unstructured, error) {
-	return r.mine(ctx, argo.Applications())
+func (r *remover) mine(gvr schema.GroupVersionResource) lister {
+	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		list, err := r.client.List(ctx, gvr, "", "")
+		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
+			return kube.DeploymentOf(o.GetLabels()) != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
+		}), err
+	}
 }
 
 // applications deletes the deployment's Applications with what they own. Those that no other
@@ -48,7 +44,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 	if err := r.applicationSets(ctx); err != nil {
 		return err
 	}
-	apps, err := r.myApplications(ctx)
+	apps, err := r.mine(argo.Applications())(ctx)
 	if err != nil || len(apps) == 0 {
 		return err
 	}
@@ -88,7 +84,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 	defer cancel()
 	lastSeen := time.Now()
 	return r.client.WaitFor(ctx, "Argo CD to remove the Applications", 500*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		apps, err := r.myApplications(ctx)
+		apps, err := r.mine(argo.Applications())(ctx)
 		if err != nil || len(apps) == 0 {
 			return err == nil, "", err
 		}
@@ -107,34 +103,33 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 
 // forceApplications deletes every Application that is left and strips it.
 func (r *remover) forceApplications(ctx context.Context) error {
-	apps, err := r.myApplications(ctx)
+	apps, err := r.mine(argo.Applications())(ctx)
 	if err != nil {
 		return err
 	}
 	if err := r.delete(ctx, argo.Applications(), apps); err != nil {
 		return err
 	}
-	if apps, err = r.myApplications(ctx); err != nil {
+	if apps, err = r.mine(argo.Applications())(ctx); err != nil {
 		return err
 	}
 	if err := r.strip(ctx, kube.StuckObjects(argo.Applications(), apps)); err != nil {
 		return err
 	}
-	return r.gone(ctx, argo.Applications(), r.myApplications)
+	return r.gone(ctx, argo.Applications(), r.mine(argo.Applications()))
 }
 
 // applicationSets deletes the sets; what they made is deleted after them.
 func (r *remover) applicationSets(ctx context.Context) error {
-	sets, err := r.mine(ctx, argo.ApplicationSets())
+	list := r.mine(argo.ApplicationSets())
+	sets, err := list(ctx)
 	if err != nil || len(sets) == 0 {
 		return err
 	}
 	if err := r.delete(ctx, argo.ApplicationSets(), sets); err != nil {
 		return err
 	}
-	return r.gone(ctx, argo.ApplicationSets(), func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		return r.mine(ctx, argo.ApplicationSets())
-	})
+	return r.gone(ctx, argo.ApplicationSets(), list)
 }
 
 // roots are the Applications that no other one owns.
@@ -170,15 +165,7 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	err = r.client.Retry(ctx, "prepare the deletion of Application "+nameOf(a), func(ctx context.Context) error {
-		_, err := r.client.Dynamic.Resource(argo.Applications()).Namespace(a.GetNamespace()).
-			Patch(ctx, a.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return r.client.Patch(ctx, "prepare the deletion of Application "+nameOf(a), argo.Applications(), a.GetNamespace(), a.GetName(), patch)
 }
 
 // controllerRuns tells whether Argo CD's controller runs, and gives it time to
@@ -191,7 +178,7 @@ func (r *remover) controllerRuns(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, controllerStart)
 	defer cancel()
-	err = r.client.WaitFor(ctx, "Argo CD's controller", pollChecks, func(ctx context.Context) (bool, string, error) {
+	err = r.client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		return r.controllerReady(ctx), "its pod is not ready", nil
 	})
 	return err == nil
@@ -202,9 +189,5 @@ func (r *remover) controllerReady(ctx context.Context) bool {
 	if err != nil {
 		return kube.Transient(err) // an API that is away says nothing about the controller
 	}
-	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
-		return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-	})
+	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return kube.PodReady(&p) })
 }

@@ -3,7 +3,6 @@ package infrastructure
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,8 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-const pollChecks = 250 * time.Millisecond
 
 // checker makes objects that verify something by using it, in a namespace that
 // stays, and removes them.
@@ -45,7 +42,7 @@ func (k checker) begin(ctx context.Context) error {
 		}
 	}
 	// Pods use the namespace's own account, which a controller makes.
-	return k.client.WaitFor(ctx, "the default service account of namespace "+k.namespace(), pollChecks, func(ctx context.Context) (bool, string, error) {
+	return k.client.WaitFor(ctx, "the default service account of namespace "+k.namespace(), kube.Poll, func(ctx context.Context) (bool, string, error) {
 		_, err := k.client.Kubernetes.CoreV1().ServiceAccounts(k.namespace()).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, "", err
 	})
@@ -99,31 +96,12 @@ func (k checker) meta(name string) metav1.ObjectMeta {
 // pod runs a shell command in a pod that has the claim at /data, waits until it
 // has succeeded and returns what it wrote.
 func (k checker) pod(ctx context.Context, name, image, claim, command string) (string, error) {
-	no, grace := false, int64(0)
-	pod := &corev1.Pod{
-		ObjectMeta: k.meta(name),
-		Spec: corev1.PodSpec{
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			TerminationGracePeriodSeconds: &grace,
-			AutomountServiceAccountToken:  &no,
-			Containers: []corev1.Container{{
-				Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
-				Command:      []string{"/bin/sh", "-c", command},
-				VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
-				Resources: corev1.ResourceRequirements{
-					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Mi")},
-				},
-			}},
-			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.name + "-" + claim},
-			}}},
-		},
-	}
-	err := k.client.Retry(ctx, "create pod "+pod.Name, func(ctx context.Context) error {
+	pod := &corev1.Pod{ObjectMeta: k.meta(name), Spec: podSpec(name, image, command, "data", corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.name + "-" + claim},
+	})}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	err := k.create(ctx, "pod "+pod.Name, func(ctx context.Context) error {
 		_, err := k.client.Kubernetes.CoreV1().Pods(k.namespace()).Create(ctx, pod, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			return nil // the answer to the first attempt was lost
-		}
 		return err
 	})
 	if err != nil {
@@ -133,4 +111,32 @@ func (k checker) pod(ctx context.Context, name, image, claim, command string) (s
 		return "", err
 	}
 	return k.client.Logs(ctx, k.namespace(), pod.Name, kube.LogOptions{})
+}
+
+// create calls f, which creates an object that this check has not made before.
+func (k checker) create(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	return k.client.Retry(ctx, "create "+what, func(ctx context.Context) error {
+		err := f(ctx)
+		if apierrors.IsAlreadyExists(err) {
+			return nil // the answer to the first attempt was lost
+		}
+		return err
+	})
+}
+
+// podSpec is that of a pod that runs a shell command, with volume at /<mount>.
+func podSpec(name, image, command, mount string, volume corev1.VolumeSource) corev1.PodSpec {
+	return corev1.PodSpec{
+		TerminationGracePeriodSeconds: new(int64(0)),
+		AutomountServiceAccountToken:  new(false),
+		Containers: []corev1.Container{{
+			Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+			Command:      []string{"/bin/sh", "-c", command},
+			VolumeMounts: []corev1.VolumeMount{{Name: mount, MountPath: "/" + mount}},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Mi")},
+			},
+		}},
+		Volumes: []corev1.Volume{{Name: mount, VolumeSource: volume}},
+	}
 }

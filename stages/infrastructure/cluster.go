@@ -23,7 +23,6 @@ import (
 const (
 	// clusterLimit is how long the API and the nodes may take.
 	clusterLimit = 5 * time.Minute
-	clusterPoll  = 250 * time.Millisecond
 	// alive is how old the sign of life of a node may be: kubelets give one every
 	// ten seconds. A node that was Ready before its machine was started again has
 	// an older one.
@@ -39,7 +38,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	start := time.Now()
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
-	err := wait.WaitFor(ctx, what, clusterPoll, func(ctx context.Context) (bool, string, error) {
+	err := wait.WaitFor(ctx, what, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		var err error
 		out, err = look(ctx, env.Kubeconfig)
 		if err != nil {

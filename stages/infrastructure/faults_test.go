@@ -159,7 +159,7 @@ func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
 }
 
 func TestAPlatformThatCannotBeRemoved(t *testing.T) {
-	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.RemoveInput{})
+	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.Nothing{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "remove the platform: list namespaces: you may not")

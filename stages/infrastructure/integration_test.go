@@ -128,7 +128,7 @@ func TestRealNode(t *testing.T) {
 	require.Equal(t, contract.Reused, d.run("infrastructure", "loadbalancer", "d", web, &balancer).Status)
 
 	var removed contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &removed).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &removed).Status)
 	require.Contains(t, removed.Namespaces, "slipway-checks-it")
 	require.Empty(t, removed.Stripped)
 	var left contract.Inventory
@@ -136,7 +136,7 @@ func TestRealNode(t *testing.T) {
 	require.True(t, left.Empty())
 
 	removed = contract.Removed{}
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &removed).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &removed).Status)
 	require.Equal(t, contract.Removed{}, removed, "the second removal has nothing to do")
 }
 
@@ -253,7 +253,7 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
 
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
 	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
 	require.Len(t, out.Volumes, 1)
@@ -266,7 +266,7 @@ func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 	d := real(t)
 	d.platform(", finalizers: [resources-finalizer.argocd.argoproj.io]")
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
 	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 	require.Len(t, out.Volumes, 1)
 	d.emptied()
@@ -279,7 +279,7 @@ func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 	require.Contains(t, left.Unreachable, "no access file")
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
 	require.Contains(t, out.Unreachable, "no access file")
 
 	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))

@@ -13,8 +13,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -52,11 +50,8 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 func useLoadBalancer(ctx context.Context, check checker, image string) (string, error) {
 	token := rand.Text()
 	c := check.client
-	err := c.Retry(ctx, "create the web server", func(ctx context.Context) error {
+	err := check.create(ctx, "the web server", func(ctx context.Context) error {
 		_, err := c.Kubernetes.AppsV1().Deployments(check.namespace()).Create(ctx, webServer(check, image, token), metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
 		return err
 	})
 	if err != nil {
@@ -69,11 +64,8 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 			Ports: []corev1.ServicePort{{Name: "http", Port: checkPort, TargetPort: intstr.FromInt32(8080)}},
 		},
 	}
-	err = c.Retry(ctx, "create the Service", func(ctx context.Context) error {
+	err = check.create(ctx, "the Service", func(ctx context.Context) error {
 		_, err := c.Kubernetes.CoreV1().Services(check.namespace()).Create(ctx, service, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
 		return err
 	})
 	if err != nil {
@@ -83,7 +75,7 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 		return "", err
 	}
 	address := ""
-	err = c.WaitFor(ctx, "an address for Service "+check.namespace()+"/"+service.Name, pollChecks, func(ctx context.Context) (bool, string, error) {
+	err = c.WaitFor(ctx, "an address for Service "+check.namespace()+"/"+service.Name, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		s, err := c.Kubernetes.CoreV1().Services(check.namespace()).Get(ctx, service.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
@@ -97,7 +89,7 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 	}
 	// No proxy: the address is the cluster's.
 	web := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	return address, c.WaitFor(ctx, "http://"+address+"/ to answer with the check's page", pollChecks, func(ctx context.Context) (bool, string, error) {
+	return address, c.WaitFor(ctx, "http://"+address+"/ to answer with the check's page", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		got, err := fetch(ctx, web, "http://"+address+"/")
 		if err != nil {
 			return false, err.Error(), nil
@@ -128,31 +120,14 @@ func fetch(ctx context.Context, web *http.Client, url string) (string, error) {
 
 // webServer serves token as its only page.
 func webServer(check checker, image, token string) *appsv1.Deployment {
-	no, grace := false, int64(0)
+	serve := "busybox echo " + token + " > /www/index.html && exec busybox httpd -f -p 8080 -h /www"
+	pod := podSpec("web", image, serve, "www", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
 	return &appsv1.Deployment{
 		ObjectMeta: check.meta("web"),
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: check.labels()},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: check.labels()},
-				Spec: corev1.PodSpec{
-					TerminationGracePeriodSeconds: &grace,
-					AutomountServiceAccountToken:  &no,
-					Containers: []corev1.Container{{
-						Name: "web", Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
-						Command: []string{
-							"/bin/sh", "-c",
-							"busybox echo " + token + " > /www/index.html && exec busybox httpd -f -p 8080 -h /www",
-						},
-						Ports:        []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
-						VolumeMounts: []corev1.VolumeMount{{Name: "www", MountPath: "/www"}},
-						Resources: corev1.ResourceRequirements{
-							Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Mi")},
-						},
-					}},
-					Volumes: []corev1.Volume{{Name: "www", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-				},
-			},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: check.labels()}, Spec: pod},
 		},
 	}
 }

@@ -1,8 +1,6 @@
 package infrastructure
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,9 +60,8 @@ func observe(root, state string) (machine, error) {
 
 // memTotal reads MemTotal, in bytes.
 func memTotal(meminfo []byte) (int64, error) {
-	s := bufio.NewScanner(bytes.NewReader(meminfo))
-	for s.Scan() {
-		f := strings.Fields(s.Text())
+	for line := range strings.Lines(string(meminfo)) {
+		f := strings.Fields(line)
 		if len(f) == 3 && f[0] == "MemTotal:" && f[2] == "kB" {
 			kib, err := strconv.ParseInt(f[1], 10, 64)
 			return kib << 10, err

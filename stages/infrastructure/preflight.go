@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -150,28 +151,18 @@ func versionArgs() map[string][]string {
 
 // parseVersion reads what versionArgs made a tool print.
 func parseVersion(tool string, out []byte) (string, error) {
-	var v string
-	switch tool {
-	case "terraform":
+	v := strings.TrimSpace(string(out))
+	if tool != "helm" { // which prints no JSON
 		var doc struct {
-			Version string `json:"terraform_version"`
-		}
-		if err := json.Unmarshal(out, &doc); err != nil {
-			return "", err
-		}
-		v = doc.Version
-	case "kubectl":
-		var doc struct {
-			Client struct {
+			Terraform string `json:"terraform_version"`
+			Kubectl   struct {
 				Version string `json:"gitVersion"`
 			} `json:"clientVersion"`
 		}
 		if err := json.Unmarshal(out, &doc); err != nil {
 			return "", err
 		}
-		v = doc.Client.Version
-	default:
-		v = strings.TrimSpace(string(out))
+		v = cmp.Or(doc.Terraform, doc.Kubectl.Version)
 	}
 	v, _, _ = strings.Cut(strings.TrimPrefix(v, "v"), "+") // build metadata is no other version
 	if v == "" {

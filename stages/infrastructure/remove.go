@@ -43,8 +43,8 @@ type remover struct {
 // their volumes and Slipway's objects of the cluster's own scope, and waits until
 // they are gone. It works on a platform that is complete, half installed or
 // removed already.
-func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
-	c, why, err := reach(ctx, env, reachLimit, in.SkipUnreachable)
+func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Removed, error) {
+	c, why, err := reach(ctx, env, reachLimit, false)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
 	}
@@ -75,7 +75,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		err = c.WaitFor(limited, "the API at "+c.Endpoint(), clusterPoll, func(ctx context.Context) (bool, string, error) {
+		err = c.WaitFor(limited, "the API at "+c.Endpoint(), kube.Poll, func(ctx context.Context) (bool, string, error) {
 			err := c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 			if err != nil {
 				return false, err.Error(), nil
@@ -177,7 +177,7 @@ func (r *remover) volumes(ctx context.Context) error {
 	wait := func(limit time.Duration) error {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return r.client.WaitFor(limited, "the volumes to be removed", pollChecks, func(ctx context.Context) (bool, string, error) {
+		return r.client.WaitFor(limited, "the volumes to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
 			left, err := r.orphans(ctx)
 			var names []string
 			for _, pv := range left {
@@ -279,13 +279,16 @@ func (r *remover) delete(ctx context.Context, gvr schema.GroupVersionResource, o
 	return nil
 }
 
+// lister returns the objects of a kind that there are.
+type lister func(ctx context.Context) ([]unstructured.Unstructured, error)
+
 // gone waits for deleted objects, and strips the finalizers of those that stay.
 // list returns those that are left.
-func (r *remover) gone(ctx context.Context, gvr schema.GroupVersionResource, list func(context.Context) ([]unstructured.Unstructured, error)) error {
+func (r *remover) gone(ctx context.Context, gvr schema.GroupVersionResource, list lister) error {
 	wait := func() error {
 		limited, cancel := context.WithTimeout(ctx, afterStrip)
 		defer cancel()
-		return r.client.WaitFor(limited, gvr.Resource+" to be gone", pollChecks, func(ctx context.Context) (bool, string, error) {
+		return r.client.WaitFor(limited, gvr.Resource+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
 			left, err := list(ctx)
 			return err == nil && len(left) == 0, kube.Left(left), err
 		})

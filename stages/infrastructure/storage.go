@@ -78,16 +78,14 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	if strings.TrimSpace(got) != token {
 		return fmt.Errorf("a second pod read %q from the volume instead of what was written", strings.TrimSpace(got))
 	}
-	var bound *corev1.PersistentVolumeClaim
-	err = check.client.Retry(ctx, "read the claim", func(ctx context.Context) (err error) {
-		bound, err = check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, claim.Name, metav1.GetOptions{})
-		return err
+	bound, err := kube.Retry(ctx, check.client, "read the claim", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, claim.Name, metav1.GetOptions{})
 	})
 	if err != nil {
 		return err
 	}
 	check.removeObjects(ctx)
-	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", pollChecks, func(ctx context.Context) (bool, string, error) {
+	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		pv, err := check.client.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, "", nil
