@@ -90,7 +90,7 @@ type finding struct {
 // findings extracts everything unhealthy from the facts, unsorted and without causes.
 func (f *Facts) findings() []*finding {
 	if f.Down != "" {
-		return []*finding{{kind: kindAPI, text: short(f.Scope.clean(f.Down), 2*maxText), failed: true}}
+		return []*finding{{kind: kindAPI, text: kube.Short(f.Scope.clean(f.Down), 2*maxText), failed: true}}
 	}
 	out := slices.Concat(f.nodeFindings(), f.claimFindings(), f.podFindings(), f.refusedFindings(), f.jobFindings(), f.appFindings())
 	hooks := map[object]bool{} // failed hooks, which Argo CD reports, too
@@ -108,7 +108,7 @@ func (f *Facts) findings() []*finding {
 		if i := f.app(x.app); i != nil {
 			x.wave = i.Wave
 		}
-		x.text = short(f.Scope.clean(x.text), maxText)
+		x.text = kube.Short(f.Scope.clean(x.text), maxText)
 	}
 	return collapse(out)
 }

@@ -61,7 +61,7 @@ func (f *Facts) logOf(p *corev1.Pod) []string {
 	out := make([]string, 0, len(lines))
 	for _, l := range lines[max(0, len(lines)-logLines):] {
 		// Clean more than is shown, so that no secret is cut in two before.
-		out = append(out, short(f.Scope.clean(short(l, 4*maxText)), maxText))
+		out = append(out, kube.Short(f.Scope.clean(kube.Short(l, 4*maxText)), maxText))
 	}
 	return out
 }

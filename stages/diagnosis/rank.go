@@ -271,7 +271,7 @@ func (f *Facts) warnings(all []*finding) []contract.Event {
 		if !f.within(o.namespace) || e.Reason == "Pulling" || len(all) > 0 && !concerned[o] && !concerned[f.workload(e.InvolvedObject)] {
 			continue
 		}
-		message := short(f.Scope.clean(kube.OneLine(e.Message)), maxText)
+		message := kube.Short(f.Scope.clean(kube.OneLine(e.Message)), maxText)
 		key := same{o, e.Reason, message}
 		n := max(1, int(e.Count))
 		if e.Series != nil {
@@ -319,12 +319,4 @@ func (f *Facts) concerned(all []*finding) map[object]bool {
 		}
 	}
 	return out
-}
-
-// short truncates s to n characters.
-func short(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }

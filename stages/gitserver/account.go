@@ -25,8 +25,8 @@ const (
 )
 
 // Account returns a client of the git server g that logs in with the account in a
-// Secret of Namespace.
-func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string) (*Server, error) {
+// Secret of Namespace. Its password is told to hide, which keeps it out of the logs.
+func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string, hide func(string)) (*Server, error) {
 	roots, err := trust.Roots(ctx, c)
 	if err != nil {
 		return nil, err
@@ -42,6 +42,7 @@ func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret s
 			Err: fmt.Errorf("secret %s/%s is missing or has no username and password", Namespace, secret),
 		}
 	}
+	hide(string(o.Data["password"]))
 	return &Server{
 		URL: g.URL, Address: g.Address, Roots: roots,
 		Username: string(o.Data["username"]), Password: redact.New(o.Data["password"]),

@@ -32,7 +32,7 @@ func TestAnAccountThatIsNotInTheCluster(t *testing.T) {
 		&corev1.ConfigMap{ObjectMeta: meta(kube.SystemNamespace, trust.CA), Data: map[string]string{trust.CAKey: string(ca)}},
 	)}
 	for _, name := range []string{gitserver.User, gitserver.Admin} {
-		_, err := gitserver.Account(t.Context(), c, contract.GitServer{}, name)
+		_, err := gitserver.Account(t.Context(), c, contract.GitServer{}, name, func(string) {})
 		require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeAccount})
 		require.Equal(t, fault.Step, fault.ClassOf(err))
 		require.EqualError(t, err, "read the account "+name+": secret gitea/"+name+" is missing or has no username and password")

@@ -34,11 +34,10 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	user, err := gitserver.Account(ctx, c, in.Gitea.GitServer, gitserver.User)
+	user, err := gitserver.Account(ctx, c, in.Gitea.GitServer, gitserver.User, env.Redact)
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	env.Redact(string(user.Password.Reveal()))
 	return publish(ctx, env, user, tree, r, in)
 }
 

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/argo"
@@ -24,7 +23,6 @@ import (
 
 const (
 	defaultDeadline = 10 * time.Minute
-	lookEvery       = 250 * time.Millisecond
 	tellEvery       = 10 * time.Second
 	lookLimit       = 20 * time.Second // at Argo CD's pods, also after the time is up
 )
@@ -47,7 +45,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 		deadline = defaultDeadline
 	}
 	w := &waiter{
-		client: c, env: env, pause: lookEvery,
+		client: c, env: env, pause: kube.Poll,
 		tracker: &argo.Tracker{Root: RootApp, Revision: in.Revision, Expected: in.Apps, Deadline: deadline},
 	}
 	return w.wait(ctx)
@@ -175,12 +173,7 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 		if a.Refresh {
 			ctx = dryrun.Allow(ctx)
 		}
-		err := w.client.Retry(ctx, "patch the Application "+a.App.Name, func(ctx context.Context) error {
-			_, err := w.client.Dynamic.Resource(argo.Applications()).Namespace(a.App.Namespace).
-				Patch(ctx, a.App.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-			return err
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := w.client.Patch(ctx, "patch the Application "+a.App.Name, argo.Applications(), a.App.Namespace, a.App.Name, a.Patch); err != nil {
 			return err
 		}
 	}
@@ -240,9 +233,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	for i := range w.seen.Apps {
 		w.seen.Apps[i].Cause, _ = facts.App(w.seen.Apps[i].Name)
 	}
-	if cause == "" {
-		cause = v.Why
-	}
+	cause = cmp.Or(cause, v.Why)
 	if v.Replaced != "" {
 		cause = fmt.Sprintf("branch %s is at %s now: another run or somebody's push has replaced %s, which this run waited for",
 			branch, argo.Short(v.Replaced), argo.Short(w.tracker.Revision))
@@ -293,9 +284,6 @@ func appOf(a argo.Application) contract.App {
 
 func sortApps(apps []contract.App) {
 	slices.SortFunc(apps, func(a, b contract.App) int {
-		if a.Wave != b.Wave {
-			return a.Wave - b.Wave
-		}
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+		return cmp.Or(a.Wave-b.Wave, strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
 	})
 }

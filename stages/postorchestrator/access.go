@@ -33,7 +33,6 @@ const CodeUnanswered fault.Code = "POST-001"
 
 const (
 	reachLimit = 2 * time.Minute // how long each link and check may take
-	poll       = 250 * time.Millisecond
 	perRequest = 10 * time.Second
 	maxBody    = 1 << 20 // bytes of a response that are read
 	// nodeBalancer is the kind of load balancer that is the node's own address.
@@ -170,7 +169,7 @@ func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x5
 	var wg sync.WaitGroup
 	for i, t := range targets {
 		wg.Go(func() {
-			errs[i] = c.WaitFor(ctx, fmt.Sprintf("%s (%s on %s)", t.name, t.url, t.address), poll, func(ctx context.Context) (bool, string, error) {
+			errs[i] = c.WaitFor(ctx, fmt.Sprintf("%s (%s on %s)", t.name, t.url, t.address), kube.Poll, func(ctx context.Context) (bool, string, error) {
 				if err := t.request(ctx, roots); err != nil {
 					return false, err.Error(), nil
 				}

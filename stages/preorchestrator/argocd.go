@@ -106,7 +106,7 @@ func clusterIP(ctx context.Context, c *kube.Client, namespace, name string) (str
 	ctx, cancel := context.WithTimeout(ctx, gitServiceTimeout)
 	defer cancel()
 	ip := ""
-	err := c.WaitFor(ctx, fmt.Sprintf("the Service %s/%s", namespace, name), poll, func(ctx context.Context) (bool, string, error) {
+	err := c.WaitFor(ctx, fmt.Sprintf("the Service %s/%s", namespace, name), kube.Poll, func(ctx context.Context) (bool, string, error) {
 		o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err

@@ -98,9 +98,9 @@ func gitServer(t *testing.T, answers map[string]int) (user, admin *gitserver.Ser
 	c, err := kube.Connect(newEnv(t, objects).Kubeconfig, nil)
 	require.NoError(t, err)
 	at := contract.GitServer{URL: "https://example.com", Address: srv.Listener.Addr().String()}
-	user, err = gitserver.Account(t.Context(), c, at, gitserver.User)
+	user, err = gitserver.Account(t.Context(), c, at, gitserver.User, func(string) {})
 	require.NoError(t, err)
-	admin, err = gitserver.Account(t.Context(), c, at, gitserver.Admin)
+	admin, err = gitserver.Account(t.Context(), c, at, gitserver.Admin, func(string) {})
 	require.NoError(t, err)
 	return user, admin, objects
 }

@@ -29,9 +29,8 @@ import (
 )
 
 const (
-	giteaPort  = 443             // of its Service
-	usable     = 2 * time.Minute // how long the git server may take to answer once its pods are ready
-	poll       = 250 * time.Millisecond
+	giteaPort  = 443                      // of its Service
+	usable     = 2 * time.Minute          // how long the git server may take to answer once its pods are ready
 	certLabel  = "slipway.sh/certificate" // annotation of the pods: fingerprint they were started with
 	giteaChart = "gitea"
 )
@@ -116,16 +115,14 @@ func (g *gitea) finish(ctx context.Context, rel *chartRelease) (contract.Gitea, 
 	if out.Address, err = g.client.WaitAddress(ctx, gitserver.Namespace, gitserver.Service, giteaPort); err != nil {
 		return contract.Gitea{}, err
 	}
-	user, err := gitserver.Account(ctx, g.client, out.GitServer, gitserver.User)
+	user, err := gitserver.Account(ctx, g.client, out.GitServer, gitserver.User, g.env.Redact)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
-	g.env.Redact(string(user.Password.Reveal()))
-	admin, err := gitserver.Account(ctx, g.client, out.GitServer, gitserver.Admin)
+	admin, err := gitserver.Account(ctx, g.client, out.GitServer, gitserver.Admin, g.env.Redact)
 	if err != nil {
 		return contract.Gitea{}, err
 	}
-	g.env.Redact(string(admin.Password.Reveal()))
 	out.Repository = user.Username + "/" + gitops
 	if err := g.use(ctx, admin, user); err != nil {
 		return contract.Gitea{}, err
@@ -181,7 +178,7 @@ func (g *gitea) shown(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, usable)
 	defer cancel()
 	fingerprint := ""
-	err := g.client.WaitFor(ctx, fmt.Sprintf("the git server to answer on port %d of the load balancer of Service %s/%s", giteaPort, gitserver.Namespace, gitserver.Service), poll, func(ctx context.Context) (bool, string, error) {
+	err := g.client.WaitFor(ctx, fmt.Sprintf("the git server to answer on port %d of the load balancer of Service %s/%s", giteaPort, gitserver.Namespace, gitserver.Service), kube.Poll, func(ctx context.Context) (bool, string, error) {
 		// The address is read each time: it changes when the cluster was started again.
 		address, err := g.client.Address(ctx, gitserver.Namespace, gitserver.Service, giteaPort)
 		if err != nil || address == "" {
@@ -230,7 +227,7 @@ func (g *gitea) use(ctx context.Context, admin, user *gitserver.Server) error {
 
 // login waits until the account of s can log in.
 func (g *gitea) login(ctx context.Context, s *gitserver.Server) error {
-	return g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, poll, func(ctx context.Context) (bool, string, error) {
+	return g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		login, err := s.User(ctx)
 		if err != nil {
 			return false, err.Error(), nil

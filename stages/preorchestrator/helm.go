@@ -159,13 +159,12 @@ func sameValues(a, b map[string]any) bool {
 // carry the release's name; unfinished tells that there were any, so that the
 // objects may not be those of the deployed revision.
 func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, unfinished bool, err error) {
-	var history []*release.Release
-	err = r.client.Retry(ctx, "read the Helm release "+r.name, func(context.Context) (err error) {
-		history, err = r.config.Releases.History(r.name)
+	history, err := kube.Retry(ctx, r.client, "read the Helm release "+r.name, func(context.Context) ([]*release.Release, error) {
+		history, err := r.config.Releases.History(r.name)
 		if errors.Is(err, driver.ErrReleaseNotFound) {
-			history, err = nil, nil
+			return nil, nil
 		}
-		return err
+		return history, err
 	})
 	if err != nil {
 		return nil, false, badRelease("read the Helm release "+r.name, err)

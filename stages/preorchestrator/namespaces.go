@@ -72,10 +72,8 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 		return contract.Namespaces{}, err
 	}
 	for _, ns := range want {
-		all := maps.Clone(ns.Labels)
-		if all == nil {
-			all = map[string]string{}
-		}
+		all := map[string]string{}
+		maps.Copy(all, ns.Labels)
 		maps.Copy(all, kube.Labels(deployment))
 		if dryrun.On(ctx) && holds(have[ns.Name], all) {
 			continue
@@ -122,12 +120,9 @@ func waitGone(ctx context.Context, c *kube.Client, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, goneSoon)
 	defer cancel()
 	for _, name := range names {
-		err := c.WaitFor(ctx, "namespace "+name+" to be gone", poll, func(ctx context.Context) (bool, string, error) {
+		err := c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
 			_, _, err := look(ctx, c, name)
-			if apierrors.IsNotFound(err) {
-				return true, "", nil
-			}
-			return false, "it is still being deleted", err
+			return "it is still being deleted", err
 		})
 		if err != nil {
 			return err

@@ -121,10 +121,8 @@ func adapt(objs []*unstructured.Unstructured, s settings) ([]*unstructured.Unstr
 		if !clusterScoped(o.GroupVersionKind()) {
 			o.SetNamespace(argo.Namespace)
 		}
-		all := o.GetLabels()
-		if all == nil {
-			all = map[string]string{}
-		}
+		all := map[string]string{}
+		maps.Copy(all, o.GetLabels())
 		maps.Copy(all, s.labels)
 		o.SetLabels(all)
 		var err error
@@ -258,9 +256,9 @@ func adaptWorkload(o *unstructured.Unstructured, s settings) error {
 		if err := addProxy(pod, s.proxy, s.gitHost); err != nil {
 			return err
 		}
-	}
-	if s.gitIP != "" && o.GetName() == "argocd-repo-server" {
-		pod["hostAliases"] = []any{map[string]any{"ip": s.gitIP, "hostnames": []any{s.gitHost}}}
+		if s.gitIP != "" {
+			pod["hostAliases"] = []any{map[string]any{"ip": s.gitIP, "hostnames": []any{s.gitHost}}}
+		}
 	}
 	return unstructured.SetNestedMap(o.Object, pod, "spec", "template", "spec")
 }

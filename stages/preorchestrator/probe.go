@@ -80,12 +80,7 @@ func openUser(ctx context.Context, env *step.Env, g contract.GitServer) (*gitser
 	if err != nil {
 		return nil, err
 	}
-	user, err := gitserver.Account(ctx, c, g, gitserver.User)
-	if err != nil {
-		return nil, err
-	}
-	env.Redact(string(user.Password.Reveal()))
-	return user, nil
+	return gitserver.Account(ctx, c, g, gitserver.User, env.Redact)
 }
 
 func badPush(err error) error {
@@ -139,7 +134,7 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 	defer cancel()
 	var app argo.Application
 	what := fmt.Sprintf("the Application %s/%s to be Synced and Healthy", kube.SystemNamespace, probeApp)
-	err := c.WaitFor(ctx, what, poll, func(ctx context.Context) (bool, string, error) {
+	err := c.WaitFor(ctx, what, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
@@ -203,10 +198,8 @@ func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured
 // does for one that has them is done here. The Application goes first, so that
 // nobody brings its object again.
 func removeProbe(ctx context.Context, c *kube.Client) error {
-	var app *unstructured.Unstructured
-	err := c.Retry(ctx, "look for a probe", func(ctx context.Context) (err error) {
-		app, err = c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
-		return err
+	app, err := kube.Retry(ctx, c, "look for a probe", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err

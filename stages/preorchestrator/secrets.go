@@ -2,6 +2,7 @@ package preorchestrator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -181,10 +182,7 @@ func (s *secrets) hide(k platform.SecretKey, v []byte) {
 }
 
 func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
-	n := k.Length
-	if n == 0 {
-		n = platform.DefaultLength
-	}
+	n := cmp.Or(k.Length, platform.DefaultLength)
 	switch k.Generate {
 	case platform.Password:
 		return password(n)
@@ -206,18 +204,12 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
 	what := "write secret " + w.Namespace + "/" + w.Name
 	if s.have[w.Namespace+"/"+w.Name] == nil {
-		all := maps.Clone(w.Labels)
-		if all == nil {
-			all = map[string]string{}
-		}
+		all := map[string]string{}
+		maps.Copy(all, w.Labels)
 		maps.Copy(all, kube.Labels(s.deployment))
-		kind := corev1.SecretType(w.Type)
-		if kind == "" {
-			kind = corev1.SecretTypeOpaque
-		}
 		o := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: all},
-			Type:       kind, Data: values,
+			Type:       cmp.Or(corev1.SecretType(w.Type), corev1.SecretTypeOpaque), Data: values,
 		}
 		err := s.client.Retry(ctx, what, func(ctx context.Context) error {
 			_, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager})

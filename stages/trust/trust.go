@@ -26,10 +26,8 @@ func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	var o *corev1.ConfigMap
-	err = c.Retry(ctx, "read the deployment's CA", func(ctx context.Context) (err error) {
-		o, err = c.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, CA, metav1.GetOptions{})
-		return err
+	o, err := kube.Retry(ctx, c, "read the deployment's CA", func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return c.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, CA, metav1.GetOptions{})
 	})
 	if err != nil {
 		return nil, err
