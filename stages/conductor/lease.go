@@ -2,7 +2,6 @@ package conductor
 
 import (
 	"context"
-	"time"
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -16,20 +15,14 @@ type lease struct {
 	tried chan struct{} // closed once the attempt to take it has ended
 }
 
-// holder says who takes the lock, for others to read.
-type holder struct {
-	user, host, run, workflow string
-	patience                  time.Duration // with another holder that is alive
-}
-
 // takeLock begins to take the lock for a run. It takes a container, so what
 // changes nothing goes on meanwhile. The context that it returns ends with the
 // fault when the lock cannot be had.
-func takeLock(ctx context.Context, d *containers.Deployment, by holder) (context.Context, *lease, context.CancelCauseFunc) {
+func (r *run) takeLock(ctx context.Context) (context.Context, *lease, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &lease{taken: make(chan struct{}), tried: make(chan struct{})}
-	l.hold = d.Hold("slipway", "state", "hold",
-		"--user", by.user, "--host", by.host, "--run", by.run, "--workflow", by.workflow, "--patience", by.patience.String())
+	l.hold = r.Cluster.deployment.Hold("slipway", "state", "hold", "--user", r.opts.User, "--host", r.opts.Host,
+		"--run", r.steps.requests.run, "--workflow", r.workflow.Name, "--patience", r.opts.LockTimeout.String())
 	go func() {
 		defer close(l.tried)
 		if err := l.hold.Start(ctx); err != nil {

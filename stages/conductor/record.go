@@ -55,10 +55,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 		record.MapCommands(r.hint)
 	}
 	writeErr := r.write(ctx, record, state)
-	if stopErr := <-stopped; stopErr != nil {
-		writeErr = errors.Join(writeErr, stopErr)
-	}
-	return errors.Join(err, writeErr, l.release(ctx))
+	return errors.Join(err, writeErr, <-stopped, l.release(ctx))
 }
 
 // write puts the record, and the runtime state unless that is nil, into the

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,12 +35,8 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 			return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
 		}
 	}
-	timeout := s.Timeout
-	if timeout == 0 {
-		timeout = r.timeout
-	}
 	return contract.Request{
-		Run: r.run, Stage: s.Stage, Step: s.Name, Timeout: contract.Duration(timeout),
+		Run: r.run, Stage: s.Stage, Step: s.Name, Timeout: contract.Duration(cmp.Or(s.Timeout, r.timeout)),
 		Deployment: r.deployment, Digests: r.digests(s, lasting), Input: input,
 		Count: s.Count, Cluster: !s.Offline,
 	}, nil

@@ -108,9 +108,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	id := r.steps.requests.run
 	record := r.newRecord(id, r.workflow.Name)
 	record.Plan(nodes)
-	ctx, lease, end := takeLock(ctx, r.Cluster.deployment, holder{
-		user: r.opts.User, host: r.opts.Host, run: id, workflow: r.workflow.Name, patience: r.opts.LockTimeout,
-	})
+	ctx, lease, end := r.takeLock(ctx)
 	defer end(nil)
 	r.steps.lease = lease
 	begun := r.begin(ctx, *record)
