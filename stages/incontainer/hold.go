@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/state"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // How often a holder of the lock gives a sign of life, and for how long one is

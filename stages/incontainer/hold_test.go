@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/state"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // holder runs `slipway state hold` until stop is closed.

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/state"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // runs are all runs, or one of them with its attempts.

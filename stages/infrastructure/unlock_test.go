@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/dryrun"
-	"github.com/slipway-sh/slipway/stages/state"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 

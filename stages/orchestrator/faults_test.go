@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 

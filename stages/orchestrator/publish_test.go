@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 )
 
 func input() contract.PublishInput {

@@ -20,12 +20,12 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/gitserver"
-	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/trust"
 )
 
 // CodeUnanswered: the platform does not answer through its load balancer.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // TestAPlatformThatDoesNotAnswer asks for what has no load balancer, and for what

@@ -15,8 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
 // TestWhatSomebodyEditedIsNoUnchangedRelease: an upgrade brings it back.

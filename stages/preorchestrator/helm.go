@@ -17,8 +17,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/dryrun"
-	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // maxHistory is how many revisions of a Helm release are kept.

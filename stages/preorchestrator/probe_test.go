@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // probed is a cluster that holds objs, and that keeps what has finalizers.

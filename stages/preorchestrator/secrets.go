@@ -21,9 +21,9 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/config/certificate"
-	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/gitserver"
-	"github.com/slipway-sh/slipway/stages/kube"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/trust"
 )
 
 // The names of the git server in the cluster.

@@ -13,11 +13,11 @@ import (
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/argo"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/gitserver"
-	"github.com/slipway-sh/slipway/stages/kube"
-	"github.com/slipway-sh/slipway/stages/trust"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }

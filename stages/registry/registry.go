@@ -7,8 +7,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/diagnosis"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
+	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
 	"github.com/slipway-sh/slipway/stages/postorchestrator"
 	"github.com/slipway-sh/slipway/stages/preorchestrator"

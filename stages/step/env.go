@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/state"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // Env is what a step finds around it. It is safe for concurrent use.

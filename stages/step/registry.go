@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // Registry holds the steps a program can run. The zero value is ready to use.

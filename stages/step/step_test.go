@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 

@@ -31,8 +31,8 @@ func TestStepsOnANode(t *testing.T) {
 	d := open(t, "e2e-steps")
 	defer d.ok(t, "destroy")
 	d.ok(t, "install", "--to", "infrastructure/cluster")
-	for _, name := range []string{"kube", "infrastructure"} {
-		program := filepath.Join(t.TempDir(), name+".test")
+	for _, name := range []string{"internal/kube", "infrastructure"} {
+		program := filepath.Join(t.TempDir(), filepath.Base(name)+".test")
 		build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "./stages/"+name)
 		build.Dir = d.Root
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")

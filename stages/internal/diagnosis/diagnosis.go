@@ -1,0 +1,95 @@
+// Package diagnosis explains in one sentence why something failed in a cluster, and
+// lists what else is unhealthy. It reads the Applications of Argo CD, pods, claims,
+// Jobs, nodes, warnings and the logs of failing containers. It never reads a Secret,
+// changes nothing, and takes at most twenty seconds.
+package diagnosis
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// How long the parts of a diagnosis may take: 19 seconds in total.
+const (
+	listLimit   = 10 * time.Second
+	logLimit    = 6 * time.Second
+	healthLimit = 3 * time.Second
+)
+
+// Register adds the code of the stage's step to r.
+func Register(r *step.Registry) {
+	step.Register(r, contract.DiagnosisStep(), run)
+}
+
+// run never fails: that a cluster cannot be read is a diagnosis, too.
+func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contract.Diagnosis, error) {
+	d := collect(ctx, env, in)
+	for _, gap := range d.Gaps {
+		env.Logger.Warn("not looked at", "what", gap)
+	}
+	env.Progress("%s", d.Cause)
+	var text bytes.Buffer
+	err := d.Text(&text)
+	if err == nil {
+		err = env.Keep(textFile, text.Bytes())
+	}
+	if err != nil {
+		env.Logger.Warn("the report will not hold the diagnosis as text", "error", err)
+	}
+	return *d, nil
+}
+
+// collect returns Collect for a cluster whose access file may not be there.
+func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *contract.Diagnosis {
+	client, err := kube.Connect(env.Kubeconfig, nil)
+	if err != nil {
+		return &contract.Diagnosis{
+			Cause: "no cause was found in the cluster; " + env.Clean(kube.OneLine(err.Error())), At: time.Now().UTC(),
+			Findings: []contract.Finding{}, Apps: []contract.App{}, Events: []contract.Event{}, Gaps: []string{"the cluster"},
+		}
+	}
+	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean})
+}
+
+// textFile holds the diagnosis for people, beside the step's log.
+const textFile = "diagnosis.txt"
+
+// Scope is what a diagnosis covers. The zero value is the whole cluster.
+type Scope struct {
+	// Apps are the Applications if the caller has just read them; nil: they are read.
+	Apps []argo.Application
+	// App is the Application in question, whose findings come first. Empty: none.
+	App string
+	// Failed are the steps that failed. Findings that their errors mention come first.
+	Failed []contract.FailedStep
+	// Namespaces are included besides those of Kubernetes, Slipway and the apps, the
+	// most relevant first. Empty: all.
+	Namespaces []string
+	// Health is the URL at which the cluster's node reports its health. It is queried
+	// if the API does not respond. Empty: there is none.
+	Health string
+	// Clean removes known secrets from a text, in addition to what looks like one.
+	// Nil: nothing.
+	Clean func(string) string
+}
+
+// Collect reads the cluster and returns a diagnosis. It does not fail: what cannot be
+// read is listed in Gaps, and if the API does not respond, that is the cause.
+func Collect(ctx context.Context, client *kube.Client, scope Scope) *contract.Diagnosis {
+	return Gather(ctx, client, scope).Diagnose()
+}
+
+// clean removes secrets from a text.
+func (s Scope) clean(text string) string {
+	if s.Clean != nil {
+		text = s.Clean(text)
+	}
+	return redact.Text(text)
+}

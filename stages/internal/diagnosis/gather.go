@@ -1,0 +1,243 @@
+package diagnosis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// Facts are what was read from a cluster. A nil list could not be read, as opposed to an
+// empty one. They must not be changed once a method has been called, and are not safe
+// for concurrent use.
+type Facts struct {
+	Scope   Scope
+	Now     time.Time
+	Apps    []argo.Application
+	Pods    []corev1.Pod
+	Nodes   []corev1.Node
+	Claims  []corev1.PersistentVolumeClaim
+	Classes []storagev1.StorageClass
+	Jobs    []batchv1.Job
+	Events  []corev1.Event
+	// Logs are the last lines of containers that are in trouble, by
+	// "namespace/pod".
+	Logs map[string][]string
+	// Down is why nothing could be read at all; empty otherwise.
+	Down string
+	Gaps []string // what could not be read, each with the reason
+
+	sorted []*finding // nil until ranked
+	newest map[object]time.Time
+}
+
+// The size of a page of a list, and how many pages are read: lists of very large
+// clusters are only read in part.
+const (
+	pageSize = 500
+	maxPages = 10
+)
+
+// maxLogs is how many containers' logs are read, and logLines how many lines of
+// each.
+const (
+	maxLogs  = 5
+	logLines = 20
+)
+
+// Gather reads the facts, each part independently, within twenty seconds even if ctx
+// lasts longer.
+func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
+	f := &Facts{Scope: scope, Now: time.Now().UTC(), Apps: scope.Apps, Logs: map[string][]string{}}
+	f.lists(ctx, client)
+	if f.Down != "" {
+		if scope.Health != "" {
+			f.Down += "; " + queryNode(ctx, scope.Health)
+		}
+		return f
+	}
+	f.details(ctx, client)
+	return f
+}
+
+// part is one list that is read.
+type part struct {
+	name string
+	read func(ctx context.Context) (more bool, err error)
+}
+
+// lists reads the lists concurrently.
+func (f *Facts) lists(ctx context.Context, client *kube.Client) {
+	ctx, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	parts := f.parts(client)
+	errs, more := make([]error, len(parts)), make([]bool, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { more[i], errs[i] = p.read(ctx) })
+	}
+	wg.Wait()
+	responds := false
+	for i, p := range parts {
+		switch {
+		case errs[i] != nil:
+			f.gap(p.name, errs[i])
+		case more[i]:
+			f.Gaps = append(f.Gaps, fmt.Sprintf("%s: there are more than %d", p.name, pageSize*maxPages))
+		}
+		// A rejected request shows that the API responds, unlike a transient error.
+		responds = responds || !kube.Transient(errs[i])
+	}
+	if !responds {
+		at := "the API server"
+		if client.Config != nil {
+			at += " at " + client.Endpoint()
+		}
+		f.Down, f.Gaps = at+" does not answer: "+reason(errs[0]), []string{"the cluster"}
+	}
+}
+
+func (f *Facts) gap(what string, err error) {
+	f.Gaps = append(f.Gaps, f.Scope.clean(what+": "+reason(err)))
+}
+
+// reason returns the text of err without the request.
+func reason(err error) string {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	return kube.OneLine(err.Error())
+}
+
+func (f *Facts) parts(client *kube.Client) []part {
+	core := client.Kubernetes.CoreV1()
+	warnings := func(ctx context.Context, o metav1.ListOptions) (*corev1.EventList, error) {
+		o.FieldSelector = fields.OneTermEqualSelector("type", corev1.EventTypeWarning).String()
+		return core.Events("").List(ctx, o)
+	}
+	parts := []part{
+		{"pods", pages(&f.Pods, core.Pods("").List, func(l *corev1.PodList) []corev1.Pod { return l.Items })},
+		{"nodes", pages(&f.Nodes, core.Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })},
+		{"claims", pages(&f.Claims, core.PersistentVolumeClaims("").List,
+			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items })},
+		{"storage classes", pages(&f.Classes, client.Kubernetes.StorageV1().StorageClasses().List,
+			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })},
+		{"jobs", pages(&f.Jobs, client.Kubernetes.BatchV1().Jobs("").List, func(l *batchv1.JobList) []batchv1.Job { return l.Items })},
+		{"events", pages(&f.Events, warnings, func(l *corev1.EventList) []corev1.Event {
+			return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+		})},
+	}
+	if f.Apps == nil {
+		parts = append(parts, part{"applications", func(ctx context.Context) (bool, error) { return f.readApps(ctx, client) }})
+	}
+	return parts
+}
+
+// pages returns what reads a list into all, page by page, and reports whether there is
+// more.
+func pages[L metav1.ListInterface, T any](all *[]T, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (more bool, err error) {
+		next := ""
+		for range maxPages {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			page, err := list(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+			if err != nil {
+				return false, err
+			}
+			found := items(page)
+			*all = append(slices.Grow(*all, len(found)+1), found...) // not nil even if empty
+			if next = page.GetContinue(); next == "" {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+}
+
+// readApps reads the Applications; a cluster without Argo CD has none.
+func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error) {
+	list, err := client.Dynamic.Resource(argo.Applications()).List(ctx, metav1.ListOptions{Limit: pageSize})
+	if apierrors.IsNotFound(err) {
+		f.Apps = []argo.Application{}
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	apps := make([]argo.Application, 0, len(list.Items))
+	var unread error
+	for i := range list.Items {
+		a, err := argo.Read(&list.Items[i])
+		if err != nil {
+			unread = err
+			continue
+		}
+		apps = append(apps, a)
+	}
+	f.Apps = apps
+	return list.GetContinue() != "", unread
+}
+
+// details reads the logs and events of containers in trouble.
+func (f *Facts) details(ctx context.Context, client *kube.Client) {
+	ctx, cancel := context.WithTimeout(ctx, logLimit)
+	defer cancel()
+	var top []*finding
+	for _, x := range f.ranked() {
+		if x.pod != nil && len(top) < maxLogs {
+			top = append(top, x)
+		}
+	}
+	logs, logErrs := make([][]string, len(top)), make([]error, len(top))
+	pulls, pullErrs := make([][]corev1.Event, len(top)), make([]error, len(top))
+	var wg sync.WaitGroup
+	for i, x := range top {
+		wg.Go(func() { logs[i], logErrs[i] = client.LastLines(ctx, x.pod, x.trouble, logLines) })
+		if x.kind == string(kube.TroubleStarting) {
+			wg.Go(func() { pulls[i], pullErrs[i] = pulling(ctx, client, x.pod) })
+		}
+	}
+	wg.Wait()
+	f.sorted = nil
+	for i, x := range top {
+		if len(logs[i]) > 0 {
+			f.Logs[x.pod.Namespace+"/"+x.pod.Name] = logs[i]
+		} else if logErrs[i] != nil {
+			f.gap("log of "+x.object.String(), logErrs[i])
+		}
+		f.Events = append(f.Events, pulls[i]...)
+		if pullErrs[i] != nil {
+			f.gap("events of "+x.object.String(), pullErrs[i])
+		}
+	}
+}
+
+// pulling returns the events about images of a pod that are being pulled. They are not
+// warnings, so the other lists do not include them.
+func pulling(ctx context.Context, client *kube.Client, p *corev1.Pod) ([]corev1.Event, error) {
+	list, err := client.Kubernetes.CoreV1().Events(p.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.Set{"involvedObject.name": p.Name, "reason": "Pulling"}.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "Pulling" }), nil
+}

@@ -1,0 +1,48 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+)
+
+// freed removes the address of a Service that was never made, and tells whether it
+// did: the API server, asked to make service, answered refusal, that its address is
+// taken. One that is killed between allocating the address of a Service and writing
+// the Service leaves the former behind, and clears it away after some minutes only
+// (k8s.io/kubernetes v1.35.4, pkg/registry/core/service/ipallocator/controller).
+func (c *Client) freed(ctx context.Context, service *unstructured.Unstructured, refusal error) (bool, error) {
+	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
+	if service.GetKind() != "Service" || ip == "" || dryrun.On(ctx) ||
+		!apierrors.IsInvalid(refusal) || !strings.Contains(refusal.Error(), "already allocated") {
+		return false, nil
+	}
+	addresses := c.Kubernetes.NetworkingV1().IPAddresses()
+	a, err := addresses.Get(ctx, ip, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil // somebody else was faster
+	case err != nil:
+		return false, fmt.Errorf("see who has the address %s: %w", ip, err)
+	}
+	of := a.Spec.ParentRef
+	if of == nil || of.Resource != "services" || of.Namespace != service.GetNamespace() || of.Name != service.GetName() {
+		return false, nil // it is another Service's
+	}
+	_, err = c.Kubernetes.CoreV1().Services(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	err = addresses.Delete(ctx, ip, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(a.UID))})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("free the address %s of a Service that was never made: %w", ip, err)
+	}
+	c.progress("freed the address %s of Service %s/%s, which was never made", ip, of.Namespace, of.Name)
+	return true, nil
+}

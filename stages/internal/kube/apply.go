@@ -1,0 +1,233 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+)
+
+// ApplyOptions tell how objects are applied. The zero value is right for
+// objects that only Slipway writes.
+type ApplyOptions struct {
+	// Force takes fields over from other managers. False: a field that another
+	// manager set to another value is an error (CodeConflict).
+	Force bool
+	// Namespace is for namespaced objects that name none. "" means "default".
+	Namespace string
+}
+
+// Change is what applying did to one object.
+type Change string
+
+// The changes.
+const (
+	Created   Change = "created"
+	Changed   Change = "changed"
+	Unchanged Change = "unchanged"
+)
+
+// Applied tells what happened to one object.
+type Applied struct {
+	Kind       string
+	Namespace  string
+	Name       string
+	Change     Change
+	Generation int64 // after; 0 for kinds that have none
+}
+
+// parallel is how many objects of one rank are applied at a time.
+const parallel = 8
+
+// Apply applies objects by server-side apply as FieldManager: Namespaces first,
+// then CustomResourceDefinitions, which it waits for, then the rest from what
+// others refer to up to what runs. An object that is as it should be is not
+// written, so its generation stays; in a dry run (see package dryrun) one that is
+// not is an error. The result is in the order of objs. It
+// stops at the first rank with an error and reports all errors of that rank.
+func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
+	out := make([]Applied, len(objs))
+	ranks := map[int][]int{}
+	for i, o := range objs {
+		ranks[rank(o)] = append(ranks[rank(o)], i)
+	}
+	for r := rankNamespace; r <= rankLast; r++ {
+		if err := c.applyRank(ctx, objs, ranks[r], opts, out); err != nil {
+			return out, err
+		}
+		if r == rankDefinition && len(ranks[r]) > 0 {
+			if err := c.established(ctx, objs, ranks[r]); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructured, which []int, opts ApplyOptions, out []Applied) error {
+	errs := make([]error, len(which))
+	free := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	for n, i := range which {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			out[i], errs[n] = c.applyOne(ctx, objs[i], opts)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (Applied, error) {
+	ns := cmp.Or(obj.GetNamespace(), opts.Namespace, metav1.NamespaceDefault)
+	target, namespaced, err := c.resource(ctx, obj.GroupVersionKind(), ns)
+	if err != nil {
+		return Applied{}, rejected("apply "+describe(obj), err)
+	}
+	if namespaced {
+		obj = obj.DeepCopy()
+		obj.SetNamespace(ns)
+	}
+	what := "apply " + describe(obj)
+	before, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		before, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return before, err
+	})
+	if err != nil {
+		return Applied{}, err
+	}
+	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
+	if dryrun.On(ctx) {
+		how.DryRun = []string{metav1.DryRunAll}
+	}
+	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		after, err := target.Apply(ctx, obj.GetName(), obj, how)
+		if free, failed := c.freed(ctx, obj, err); failed != nil {
+			return nil, failed
+		} else if free {
+			return target.Apply(ctx, obj.GetName(), obj, how)
+		}
+		return after, err
+	})
+	if err != nil {
+		return Applied{}, rejected(what, err)
+	}
+	a := Applied{
+		Kind: obj.GetKind(), Namespace: after.GetNamespace(), Name: after.GetName(),
+		Change: Changed, Generation: after.GetGeneration(),
+	}
+	switch {
+	case before == nil:
+		a.Change = Created
+	case dryrun.On(ctx) && sameContent(before, after), !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
+		a.Change = Unchanged
+	}
+	if a.Change != Unchanged {
+		return a, dryrun.Check(ctx, "%s", what)
+	}
+	return a, nil
+}
+
+// rejected gives the errors that somebody must act on a code of their own.
+func rejected(what string, err error) error {
+	cause := err
+	if inner := errors.Unwrap(err); inner != nil && err.Error() == what+": "+inner.Error() {
+		cause = inner // the fault says what was attempted
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		return &fault.Fault{
+			Code: CodeConflict, Class: fault.Step, Op: what,
+			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: cause,
+		}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err),
+		meta.IsNoMatchError(err), untyped(err):
+		return &fault.Fault{
+			Code: CodeRejected, Class: fault.Step, Op: what,
+			Fix: "correct the manifest, then run again: slipway install", Err: cause,
+		}
+	}
+	return err
+}
+
+// The ranks of Apply.
+const (
+	rankNamespace = iota
+	rankDefinition
+	rankReferred
+	rankService
+	rankWorkload
+	rankLast
+)
+
+func rank(o *unstructured.Unstructured) int {
+	switch o.GetKind() {
+	case "Namespace":
+		return rankNamespace
+	case "CustomResourceDefinition":
+		return rankDefinition
+	case "ServiceAccount", "Secret", "ConfigMap", "StorageClass", "PriorityClass", "LimitRange", "ResourceQuota",
+		"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "PersistentVolume", "NetworkPolicy":
+		return rankReferred
+	case "Service", "PersistentVolumeClaim":
+		return rankService
+	case "Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet":
+		return rankWorkload
+	default:
+		return rankLast
+	}
+}
+
+// condition is the status ("True", "False", "Unknown") of an object's condition,
+// "" when it has none of that type.
+func condition(o *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	i := slices.IndexFunc(conditions, func(c any) bool {
+		m, ok := c.(map[string]any)
+		return ok && m["type"] == kind
+	})
+	if i < 0 {
+		return ""
+	}
+	status, _ := conditions[i].(map[string]any)["status"].(string)
+	return status
+}
+
+// describe is "Deployment argocd/repo-server".
+func describe(o *unstructured.Unstructured) string {
+	return o.GetKind() + " " + join(o.GetNamespace(), o.GetName())
+}
+
+// Count sums applied up: "5 objects: 1 created, 2 changed".
+func Count(applied []Applied) string {
+	n := map[Change]int{}
+	for _, a := range applied {
+		n[a.Change]++
+	}
+	return fmt.Sprintf("%d objects: %d created, %d changed, %d unchanged", len(applied), n[Created], n[Changed], n[Unchanged])
+}
+
+// Altered is how many of applied were created or changed.
+func Altered(applied []Applied) int {
+	n := 0
+	for _, a := range applied {
+		if a.Change != Unchanged {
+			n++
+		}
+	}
+	return n
+}

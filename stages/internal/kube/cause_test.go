@@ -1,0 +1,249 @@
+package kube_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+const (
+	unready = `conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-02T14:02:00Z"}], `
+	oneSpec = `containers: [{name: web, resources: {limits: {memory: 64Mi}}}], initContainers: [{name: prepare}, {name: proxy, restartPolicy: Always}]`
+)
+
+// webPod is a pod of the given status.
+func webPod(t *testing.T, status string) *corev1.Pod {
+	t.Helper()
+	var p corev1.Pod
+	text := `{metadata: {name: web-0, namespace: apps, creationTimestamp: "2026-01-02T14:00:00Z"}, spec: {nodeName: n1, ` + oneSpec + `}, status: {` + status + `}}`
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &p), text)
+	return &p
+}
+
+// about is an event about web-0.
+func about(reason, message string, minute int) corev1.Event {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 14, minute, 0, 0, time.UTC))
+	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: reason + message, Namespace: "apps"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "apps", Name: "web-0"}, Reason: reason, Message: message,
+		FirstTimestamp: at, LastTimestamp: at,
+	}
+}
+
+func TestPodTrouble(t *testing.T) {
+	waits := func(reason, message, more string) string {
+		return unready + `containerStatuses: [{name: web, image: "docker.io/x:1", ` + more + ` state: {waiting: {reason: ` + reason + `, message: '` + message + `'}}}]`
+	}
+	const killed = `restartCount: 3, lastState: {terminated: {exitCode: 137, reason: Error}},`
+	tests := []struct {
+		name, status string
+		events       []corev1.Event
+		kind         kube.TroubleKind
+		text, since  string
+		container    string
+		previous     bool
+	}{
+		{"an image that is not there", waits("ErrImagePull", `rpc error: code = NotFound desc = docker.io/library/x:1: not found`, ""), []corev1.Event{about("Failed", "Error: ErrImagePull", 3)},
+			kube.TroubleImage, "image docker.io/x:1 not found", "14:03", "", false},
+		{"only the event knows", waits("ImagePullBackOff", `Back-off pulling image "docker.io/x:1"`, ""), []corev1.Event{about("Failed", `Failed to pull image "docker.io/x:1": pull access denied`, 1)},
+			kube.TroubleImage, "image docker.io/x:1 refused by its registry", "14:01", "", false},
+		{"nobody knows", waits("ImagePullBackOff", `Back-off pulling image "docker.io/x:1"`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 cannot be pulled", "14:02", "", false},
+		{"a registry without an address", waits("ErrImagePull", `failed to do request: Head "https://r/v2/": dial tcp: lookup r on 10.0.0.2:53: no such host`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 not found (no such host: r)", "14:02", "", false},
+		{"a registry that is away", waits("ErrImagePull", `failed to do request: dial tcp 10.0.0.9:443: connect: no route to host`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 cannot be pulled: no route to host", "14:02", "", false},
+		{"a digest is no status", waits("ErrImagePull", `failed: sha256:a401b403: unexpected EOF`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 cannot be pulled: unexpected EOF", "14:02", "", false},
+		{"a registry that limits", waits("ErrImagePull", `httpReadSeeker: 429: toomanyrequests: slow down`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 cannot be pulled now: its registry limits how often", "14:02", "", false},
+		{"no name", waits("InvalidImageName", `couldn''t parse`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 has no valid name", "14:02", "", false},
+		{"never pulled", waits("ErrImageNeverPull", `x`, ""), nil,
+			kube.TroubleImage, "image docker.io/x:1 is not on the node, from where alone it may be taken", "14:02", "", false},
+		{"a Secret is missing", waits("CreateContainerConfigError", `secret "a" not found`, ""), nil,
+			kube.TroubleConfig, `container web cannot be started: secret "a" not found`, "14:02", "", false},
+		{"a command is missing", waits("RunContainerError", `failed to create containerd task: OCI runtime create failed: unable to start: exec: "serve": executable file not found in $PATH`, ""), nil,
+			kube.TroubleConfig, `container web cannot be started: exec: "serve": executable file not found in $PATH`, "14:02", "", false},
+		{"a command is missing, again and again", waits("CrashLoopBackOff", "x", `lastState: {terminated: {exitCode: 128, reason: StartError, message: 'runc: exec: "serve": not found'}},`), nil,
+			kube.TroubleConfig, `container web cannot be started: exec: "serve": not found`, "14:02", "", false},
+		{"a crash", waits("CrashLoopBackOff", "x", `lastState: {terminated: {exitCode: 2, reason: Error, message: "no\n rows"}},`), []corev1.Event{about("BackOff", "x", 5), about("BackOff", "y", 4)},
+			kube.TroubleCrash, "container web keeps ending with exit code 2: no rows", "14:04", "web", false},
+		{"a program that does not stay", waits("CrashLoopBackOff", "x", `lastState: {terminated: {exitCode: 0, reason: Completed}},`), nil,
+			kube.TroubleCrash, "container web keeps ending with exit code 0", "14:02", "web", false},
+		{"it has been started again", unready + `containerStatuses: [{name: web, restartCount: 3, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}]`, nil,
+			kube.TroubleCrash, "container web was started again 3 times, it ended with exit code 1", "14:02", "web", true},
+		{"too much memory", waits("CrashLoopBackOff", "x", `lastState: {terminated: {exitCode: 137, reason: OOMKilled}},`), nil,
+			kube.TroubleMemory, "container web was killed for using more than its 64Mi of memory (OOMKilled)", "14:02", "web", false},
+		{"a liveness probe", waits("CrashLoopBackOff", "x", killed), []corev1.Event{about("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500", 1)},
+			kube.TroubleProbe, "liveness probe of container web is answered with 500, and it is killed for that", "14:02", "web", false},
+		{"a readiness probe does not kill", waits("CrashLoopBackOff", "x", killed), []corev1.Event{about("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500", 1)},
+			kube.TroubleCrash, "container web keeps ending with exit code 137", "14:02", "web", false},
+		{"a readiness probe", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{
+			about("Unhealthy", `Readiness probe failed: Get "http://10.0.0.1:80/": dial tcp 10.0.0.1:80: connect: connection refused`, 6), about("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503", 1)},
+			kube.TroubleProbe, "readiness probe of container web fails: dial tcp 10.0.0.1:80: connect: connection refused", "14:02", "web", false},
+		{"not ready, and nobody says why", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{{Reason: "Unhealthy", Message: "of another pod"}},
+			kube.TroubleUnready, "container web runs and is not ready", "14:02", "web", false},
+		{"an init container runs", unready + `initContainerStatuses: [{name: prepare, state: {running: {startedAt: "2026-01-02T14:01:00Z"}}}], containerStatuses: [{name: web, state: {waiting: {reason: PodInitializing}}}]`, nil,
+			kube.TroubleStarting, "init container prepare has not ended yet", "14:01", "prepare", false},
+		{"a sidecar is not ready", unready + `initContainerStatuses: [{name: proxy, state: {running: {}}}], containerStatuses: [{name: web, ready: true, state: {running: {}}}]`, nil,
+			kube.TroubleUnready, "container proxy runs and is not ready", "14:02", "proxy", false},
+		{"the worse of two containers", unready + `initContainerStatuses: [{name: proxy, state: {running: {}}}], containerStatuses: [{name: web, image: "x", state: {waiting: {reason: InvalidImageName}}}]`, nil,
+			kube.TroubleImage, "image x has no valid name", "14:02", "", false},
+		{"a volume", waits("ContainerCreating", "", ""), []corev1.Event{
+			about("FailedMount", "Unable to attach or mount volumes: unmounted volumes=[v]: timed out", 9), about("FailedMount", `MountVolume.SetUp failed for volume "v" : secret "a" not found`, 8)},
+			kube.TroubleVolume, `volume v cannot be mounted: secret "a" not found`, "14:09", "", false},
+		{"a network", waits("ContainerCreating", "", ""), []corev1.Event{about("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: desc = failed to setup network: plugin "bridge" is missing`, 1)},
+			kube.TroubleNetwork, `the pod's network cannot be set up: plugin "bridge" is missing`, "14:01", "", false},
+		{"an image that is large", waits("ContainerCreating", "", ""), []corev1.Event{about("Pulling", `Pulling image "docker.io/x:1"`, 1)},
+			kube.TroubleStarting, "image docker.io/x:1 is still being pulled", "14:01", "", false},
+		{"it has just begun", waits("ContainerCreating", "", ""), nil, kube.TroubleStarting, "container web is not started yet", "14:02", "", false},
+		{"no node", `phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 Insufficient cpu. preemption: no.", lastTransitionTime: "2026-01-02T14:01:00Z"}]`, nil,
+			kube.TroubleSchedule, "no node takes the pod: 0/1 nodes are available: 1 Insufficient cpu", "14:01", "", false},
+		{"thrown out", `phase: Failed, reason: Evicted, message: "The node was low on resource: ephemeral-storage."`, nil,
+			kube.TroubleEvicted, "evicted by its node: The node was low on resource: ephemeral-storage.", "14:00", "", false},
+		{"failed as a whole", `phase: Failed, reason: DeadlineExceeded, message: too long`, nil, kube.TroubleCrash, "failed DeadlineExceeded too long", "14:00", "", false},
+		{"lost", `phase: Running, conditions: [{type: Ready, status: "False", reason: NodeLost, lastTransitionTime: "2026-01-02T14:02:00Z"}]`, nil,
+			kube.TroubleUnready, "not ready: NodeLost", "14:02", "", false},
+		{"nothing yet", `phase: Pending`, nil, kube.TroubleStarting, "no container of the pod is started yet", "14:00", "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := kube.PodTrouble(webPod(t, tt.status), tt.events)
+			require.True(t, ok)
+			since, err := time.Parse(time.DateTime, "2026-01-02 "+tt.since+":00")
+			require.NoError(t, err)
+			require.WithinDuration(t, since, got.Since, 0)
+			got.Since = time.Time{}
+			require.Equal(t, kube.Trouble{Kind: tt.kind, Text: tt.text, Container: tt.container, Previous: tt.previous}, got)
+		})
+	}
+	for _, status := range []string{`phase: Succeeded`, `conditions: [{type: Ready, status: "True"}]`} {
+		_, ok := kube.PodTrouble(webPod(t, status), nil)
+		require.False(t, ok, status)
+	}
+	ending := webPod(t, `phase: Running`)
+	ending.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	_, ok := kube.PodTrouble(ending, nil)
+	require.False(t, ok)
+}
+
+func TestSentence(t *testing.T) {
+	now := time.Date(2026, 1, 2, 14, 10, 0, 0, time.UTC)
+	require.Equal(t, "image docker.io/x:1 not found, pod web-0, since 14:02 UTC", kube.Sentence("image docker.io/x:1 not found", "pod web-0", now.Add(-8*time.Minute), now))
+	require.Equal(t, "x, since 2026-01-01 23:59 UTC", kube.Sentence("x", "", now.Add(-14*time.Hour-11*time.Minute), now))
+	zone := time.FixedZone("", 3*3600)
+	require.Equal(t, "x, since 14:02 UTC", kube.Sentence("x", "", now.Add(-8*time.Minute).In(zone), now.In(zone)))
+	require.Equal(t, "x", kube.Sentence("x", "", time.Time{}, now))
+}
+
+func TestTellingLine(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"panic: no rows":              {"starting", "panic: no rows", "", "goroutine 1 [running]:", "main.main()", "\t/src/main.go:12 +0x1d", "exit status 2"},
+		"ValueError: invalid port":    {"Traceback (most recent call last):", `  File "a.py", line 1, in <module>`, "    main()", "ValueError: invalid port"},
+		"Error: connect ECONNREFUSED": {"Error: connect ECONNREFUSED", "    at TCPConnectWrap.afterConnect (net.js:1:2)"},
+		"second":                      {"first", "second", " "},
+		"":                            {"", " "},
+	} {
+		require.Equal(t, want, kube.TellingLine(lines))
+	}
+	require.Equal(t, "x", kube.Wrote("x", ""))
+	require.Equal(t, `x, it wrote "a "b""`, kube.Wrote("x", `a "b"`))
+}
+
+func TestReadRefusal(t *testing.T) {
+	for message, want := range map[string]kube.Refusal{
+		`Error creating: pods "web-" is forbidden: error looking up service account apps/nobody: serviceaccount "nobody" not found`: {
+			Text: `error looking up service account apps/nobody: serviceaccount "nobody" not found`},
+		`create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`: {
+			Text: "quota q is used up (requested pods=1, used pods=3, limit pods=3)"},
+		`resource mapping not found: no matches for kind "Certificate" in version "cert-manager.io/v1"`: {
+			Text: "the cluster does not know the kind Certificate of cert-manager.io: its CRD is missing"},
+		`one or more objects failed to apply, reason: Service "web" is invalid: spec.ports: Required value. Retrying attempt #3 at 2:05PM.`: {
+			Text: "spec.ports: Required value."},
+		`Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://hook.ns.svc:443/v?timeout=10s": no endpoints available for service "hook" (retried 2 times).`: {
+			Text: `webhook a.b.c does not answer: no endpoints available for service "hook"`, Namespace: "ns", Service: "hook"},
+		`admission webhook "a.b.c" denied the request:`: {Text: "webhook a.b.c refuses it"},
+		"spec.selector:\n field is immutable":           {Text: "spec.selector: field is immutable"},
+	} {
+		require.Equal(t, want, kube.ReadRefusal(message), message)
+	}
+}
+
+func podOf(name, owner, hash, phase string, minute int) corev1.Pod {
+	yes := true
+	kind := map[string]string{"web": "ReplicaSet"}[owner]
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "apps", CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 2, 14, minute, 0, 0, time.UTC)),
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: owner, Controller: &yes}},
+	}, Status: corev1.PodStatus{Phase: corev1.PodPhase(phase)}}
+	if kind != "" {
+		p.Labels = map[string]string{"pod-template-hash": hash}
+		p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = kind, owner+"-"+hash
+	}
+	return p
+}
+
+func TestCurrentPods(t *testing.T) {
+	alone := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone", Namespace: "apps"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	pods := []corev1.Pod{
+		podOf("old", "web", "1", "Running", 1), podOf("evicted", "web", "2", "Failed", 2), podOf("b", "web", "2", "Running", 3), podOf("a", "web", "2", "Running", 3),
+		podOf("first-try", "job", "", "Failed", 1), podOf("second-try", "job", "", "Failed", 4), alone,
+	}
+	var names []string
+	for _, p := range kube.CurrentPods(pods) {
+		names = append(names, p.Name)
+	}
+	require.Equal(t, []string{"second-try", "a", "b", "alone"}, names)
+	require.Equal(t, "old", pods[0].Name, "the list is the caller's")
+
+	kind, name := kube.Owner(&pods[0])
+	require.Equal(t, "Deployment web", kind+" "+name)
+	kind, name = kube.Owner(&alone)
+	require.Equal(t, "Pod alone", kind+" "+name)
+}
+
+func TestPodCause(t *testing.T) {
+	cause := func(objs ...runtime.Object) string {
+		c := &kube.Client{Kubernetes: fake.NewClientset(objs...)}
+		return c.PodCause(t.Context(), "apps", "")
+	}
+	const date = ", since 2026-01-02 14:02 UTC"
+	crash := webPod(t, unready+`containerStatuses: [{name: web, state: {terminated: {exitCode: 3}}}]`)
+	require.Equal(t, `container web ended with exit code 3, it wrote "fake logs", pod web-0`+date, cause(crash))
+	image := webPod(t, unready+`containerStatuses: [{name: web, image: x, state: {waiting: {reason: InvalidImageName}}}]`)
+	image.Name = "web-1"
+	require.Equal(t, "image x has no valid name, pod web-1"+date, cause(crash, image), "which tells more")
+	ready := webPod(t, `conditions: [{type: Ready, status: "True"}]`)
+	require.Empty(t, cause(ready))
+	require.Equal(t, "there is no pod", cause())
+	refused := about("FailedCreate", `Error creating: pods "web-" is forbidden: password=canary`, 2)
+	require.Equal(t, "there is no pod: password=***"+date, cause(&refused))
+
+	broken := fake.NewClientset(crash)
+	broken.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
+	require.Contains(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", ""), "exit code 3", "events are not needed for it")
+	broken.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
+	require.Empty(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", ""))
+}
+
+func TestLastLinesAreForPeople(t *testing.T) {
+	p := webPod(t, "")
+	c := &kube.Client{Kubernetes: fake.NewClientset(p)}
+	lines, err := c.LastLines(t.Context(), p, kube.Trouble{Container: "web"}, 20)
+	require.NoError(t, err)
+	require.Equal(t, []string{"fake logs"}, lines)
+	lines, err = c.LastLines(t.Context(), p, kube.Trouble{}, 20)
+	require.NoError(t, err)
+	require.Empty(t, lines, "no container has run")
+}
