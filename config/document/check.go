@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// Check adds a problem for each field of a struct, which is at path, that is not what the
-// field's tags ask for: jsonschema:"pattern=…", with want:"…" to describe what matches,
-// or jsonschema:"enum=…". Lists are not checked, and text with omitempty may be empty.
+// Check adds a problem for each text and number of a struct, which is at path, that is not
+// what the field's tags ask for: jsonschema:"pattern=…", with want:"…" to describe what
+// matches, or jsonschema:"enum=…". A field with omitempty may be empty; structs and lists
+// in the struct are not looked into.
 func (l *List) Check(path string, in any) {
 	v := reflect.Indirect(reflect.ValueOf(in))
 	for i := range v.NumField() {
 		f, value := v.Type().Field(i), v.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if value.Kind() == reflect.Slice || value.IsZero() && options == "omitempty" {
+		if value.Kind() != reflect.String && !value.CanInt() || value.IsZero() && options == "omitempty" {
 			continue
 		}
 		field, text := join(path, name), fmt.Sprint(value)
