@@ -32,8 +32,8 @@ var (
 // IsName reports whether name is a valid name for a deployment.
 func IsName(name string) bool {
 	l := new(document.List)
-	l.Check("", Global{Name: name, Scale: Profiles()[0].Scale})
-	return len(*l) == 0
+	l.Check("", Global{Name: name})
+	return !slices.ContainsFunc(*l, func(p Problem) bool { return p.Field == "name" })
 }
 
 // maxDomain leaves room for an app's name before the domain.

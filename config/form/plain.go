@@ -43,7 +43,8 @@ func NewPlain(in io.Reader, out io.Writer) *Plain {
 
 // Ask asks for one answer after another.
 func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, _ bool) (map[string]string, error) {
-	out := maps.Clone(before)
+	out := map[string]string{}
+	maps.Copy(out, before)
 	if !p.started {
 		fmt.Fprint(p.out, "An empty line accepts the value in [ ]; - clears it; Ctrl-C exits without writing anything.\n")
 		p.started = true

@@ -65,7 +65,9 @@ func (v *validator) release() {
 	v.Match("name", r.Name, nameRE, "lower-case letters, digits and hyphens")
 	const version = `a semantic version such as "1.0.0"`
 	v.Match("version", r.Version, versionRE, version)
-	release, _ := semver.StrictNewVersion(r.Version) // nil: match has reported it
+	// nil for what Match has reported, and for a pre-release with a leading zero (1.0.0-01),
+	// which semantic versioning does not order.
+	release, _ := semver.StrictNewVersion(r.Version)
 	for i, from := range r.UpgradableFrom {
 		field := fmt.Sprintf("upgradableFrom[%d]", i)
 		v.Match(field, from, versionRE, version)
