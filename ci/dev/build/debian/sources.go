@@ -141,9 +141,8 @@ func ParseList(text string) []Source {
 	return all
 }
 
-// comment is what a paragraph has between its fields beyond what a MIME header
-// may have.
-var comment = regexp.MustCompile(`(?m)^#.*\n?`) //nolint:gochecknoglobals // a constant
+// comment matches a comment line of a paragraph, which a MIME header does not have.
+var comment = regexp.MustCompile(`(?m)^#.*\n?`)
 
 // ParseDeb822 reads the paragraph form ("Types:", "URIs:", "Suites:" …): one
 // Source for each URI and suite of a paragraph that is enabled and has "deb".
