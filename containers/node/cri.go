@@ -115,14 +115,19 @@ func stopContainers(ctx context.Context, c *grpc.ClientConn, grace time.Duration
 func poll(ctx context.Context, limit, interval time.Duration, done func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing after %s", limit))
 	defer cancel()
-	for {
+	for ctx.Err() == nil {
 		if done(ctx) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(interval):
-		}
+		sleep(ctx, interval)
+	}
+	return context.Cause(ctx)
+}
+
+// sleep waits for d, or for the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

@@ -101,17 +101,17 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = e.Encode(report) // the client has gone
 }
 
-// serve answers on every address of the container until ctx ends.
-func (h *health) serve(ctx context.Context) error {
-	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", healthPort))
+// serve has h answer at an address until ctx ends; what is what is there.
+func serve(ctx context.Context, address, what string, h http.Handler) error {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("open the health endpoint: %w", err)
+		return fmt.Errorf("open %s: %w", what, err)
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { release(server) })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the health endpoint: %w", err)
+		return fmt.Errorf("serve %s: %w", what, err)
 	}
 	return nil
 }

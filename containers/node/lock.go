@@ -97,12 +97,7 @@ func writeHolder(f *os.File) error {
 }
 
 func lockHolder(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return "an unknown holder"
-	}
-	defer release(f)
-	b, err := io.ReadAll(io.LimitReader(f, 512))
+	b, err := os.ReadFile(path)
 	if holder := strings.TrimSpace(string(b)); err == nil && holder != "" {
 		return holder
 	}

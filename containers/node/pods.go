@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // onThisNode selects the pods that are bound to the node.
@@ -61,10 +62,7 @@ func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
 			n.health.set(partPods, "ready", fmt.Sprintf("%d pods are ready again", len(were)))
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		sleep(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -73,26 +71,17 @@ func notBack(pods []corev1.Pod, were map[types.UID]bool) []string {
 	var names []string
 	for _, pod := range pods {
 		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if were[pod.UID] && !ended && !podReady(pod) {
+		if were[pod.UID] && !ended && !podutil.IsPodReady(&pod) {
 			names = append(names, pod.Namespace+"/"+pod.Name)
 		}
 	}
 	return names
 }
 
-func podReady(pod corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
 // notReadyPatch is the change of a pod's status; stale is false when it needs
 // none.
 func notReadyPatch(pod corev1.Pod, now time.Time) (patch []byte, stale bool) {
-	if !podReady(pod) {
+	if !podutil.IsPodReady(&pod) {
 		return nil, false
 	}
 	return fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeRestarted","lastTransitionTime":%q}]}}`,

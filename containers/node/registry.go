@@ -2,10 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -21,21 +17,6 @@ const ownRegistry = "127.0.0.1:6445"
 type registry struct {
 	archive *archive
 	images  []archiveImage
-}
-
-// serve answers on loopback until ctx ends.
-func (g *registry) serve(ctx context.Context) error {
-	listener, err := net.Listen("tcp", ownRegistry)
-	if err != nil {
-		return fmt.Errorf("open the registry of the archive's images: %w", err)
-	}
-	server := &http.Server{Handler: g, ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { release(server) })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the archive's images: %w", err)
-	}
-	return nil
 }
 
 // ServeHTTP answers GET and HEAD of /v2/, /v2/<name>/manifests/<tag or digest>

@@ -65,7 +65,7 @@ func runNode(ctx context.Context, s settings) (err error) {
 	defer stop(nil)
 	var group errgroup.Group
 	group.Go(func() error {
-		err := n.health.serve(work)
+		err := serve(work, fmt.Sprintf("0.0.0.0:%d", healthPort), "the health endpoint", n.health)
 		if err != nil {
 			stop(err)
 		}
@@ -174,7 +174,9 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 
 	if n.RegistryMirror == "http://"+ownRegistry {
 		group.Go(func() error {
-			n.retry(ctx, partImages, func() error { return (&registry{archive: n.archive, images: n.images}).serve(ctx) })
+			n.retry(ctx, partImages, func() error {
+				return serve(ctx, ownRegistry, "the registry of the archive's images", &registry{archive: n.archive, images: n.images})
+			})
 			return nil
 		})
 	}
@@ -206,7 +208,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 			n.retry(ctx, partAPI, func() error { return runBalancer(ctx, n.client, n.ClusterName, n.address) })
 			return nil
 		})
-		n.watchAPI(ctx)
+		n.watch(ctx, partAPI, "the API server", func(ctx context.Context) error { return n.requestAPI(ctx, "/readyz") })
 		return nil
 	})
 	group.Go(func() error {
@@ -227,7 +229,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 			}
 			return err
 		})
-		n.watchNode(ctx)
+		n.watch(ctx, partNode, "the node", n.nodeReady)
 		return nil
 	})
 }
@@ -284,10 +286,7 @@ func (n *node) retry(ctx context.Context, part string, f func() error) {
 		}
 		n.logLine(err.Error())
 		n.health.set(part, "failed", err.Error())
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * time.Second):
-		}
+		sleep(ctx, 2*time.Second)
 	}
 }
 

@@ -75,7 +75,7 @@ func (p *process) run(ctx context.Context) {
 	defer p.log.Close()
 	defer p.set("stopped")
 	var pause time.Duration
-	for {
+	for ctx.Err() == nil {
 		started := time.Now()
 		err := p.once(ctx)
 		if ctx.Err() != nil {
@@ -87,11 +87,7 @@ func (p *process) run(ctx context.Context) {
 		p.restarts++
 		p.mu.Unlock()
 		p.logLine(fmt.Sprintf("%s ended (%v), starts again in %s; its last line: %s", p.name, err, pause, p.log.Last()))
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+		sleep(ctx, pause)
 	}
 }
 

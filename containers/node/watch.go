@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,10 +24,7 @@ func (n *node) awaitAPI(ctx context.Context, path string, without ...string) boo
 			return true
 		}
 		n.health.set(partAPI, "waiting", err.Error())
-		select {
-		case <-ctx.Done():
-		case <-time.After(40 * time.Millisecond):
-		}
+		sleep(ctx, 40*time.Millisecond)
 	}
 	return false
 }
@@ -46,81 +44,47 @@ func (n *node) requestAPI(ctx context.Context, path string, without ...string) e
 	return err
 }
 
-// watchAPI keeps the API server's part up to date until ctx ends.
-func (n *node) watchAPI(ctx context.Context) {
-	wasReady := false
-	every(ctx, func() time.Duration {
-		if err := n.requestAPI(ctx, "/readyz"); err != nil {
-			n.health.set(partAPI, state(wasReady), err.Error())
-			return 100 * time.Millisecond
+// watch keeps a part of the node up to date until ctx ends; check is nil once it is
+// ready. One that was ready and is not has failed.
+func (n *node) watch(ctx context.Context, part, name string, check func(context.Context) error) {
+	unready := "waiting"
+	for ctx.Err() == nil {
+		if err := check(ctx); err != nil {
+			n.health.set(part, unready, err.Error())
+			sleep(ctx, 100*time.Millisecond)
+			continue
 		}
-		if !wasReady {
-			wasReady = true
-			n.logLine("the API server is ready")
+		if unready == "waiting" {
+			unready = "failed"
+			n.logLine(name + " is ready")
 		}
-		n.health.set(partAPI, "ready", "")
-		return 2 * time.Second
-	})
-}
-
-// watchNode keeps the node's part up to date until ctx ends.
-func (n *node) watchNode(ctx context.Context) {
-	wasReady := false
-	every(ctx, func() time.Duration {
-		ready, why := n.nodeReady(ctx)
-		switch {
-		case ready:
-			if !wasReady {
-				n.logLine("the node is ready")
-			}
-			wasReady = true
-			n.health.set(partNode, "ready", "")
-			return 2 * time.Second
-		}
-		n.health.set(partNode, state(wasReady), why)
-		return 100 * time.Millisecond
-	})
-}
-
-// state of a part that is not ready.
-func state(wasReady bool) string {
-	if wasReady {
-		return "failed"
+		n.health.set(part, "ready", "")
+		sleep(ctx, 2*time.Second)
 	}
-	return "waiting"
 }
 
-// nodeReady reports whether the kubelet of this start has reported the node ready:
-// what an earlier start reported does not count.
-func (n *node) nodeReady(ctx context.Context) (bool, string) {
+// nodeReady is nil when the kubelet of this start has reported the node ready: what
+// an earlier start reported does not count.
+func (n *node) nodeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	object, err := n.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, "the kubelet has not registered the node"
+		return errors.New("the kubelet has not registered the node")
 	}
 	if err != nil {
-		return false, err.Error()
+		return err
 	}
 	for _, c := range object.Status.Conditions {
-		if c.Type != corev1.NodeReady {
+		switch {
+		case c.Type != corev1.NodeReady:
 			continue
+		case c.LastHeartbeatTime.Time.Before(n.started.Truncate(time.Second)):
+			return errors.New("the kubelet has not reported since this start")
+		case c.Status == corev1.ConditionTrue:
+			return nil
 		}
-		if c.LastHeartbeatTime.Time.Before(n.started.Truncate(time.Second)) {
-			return false, "the kubelet has not reported since this start"
-		}
-		return c.Status == corev1.ConditionTrue, c.Message
+		return errors.New(c.Message)
 	}
-	return false, "the node has no condition Ready"
-}
-
-// every calls f, waits as long as it says, and so on until ctx ends.
-func every(ctx context.Context, f func() time.Duration) {
-	for wait := time.Duration(0); ; wait = f() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-	}
+	return errors.New("the node has no condition Ready")
 }
