@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The codes of the faults of the cluster's node.
 const (
 	// codeNoStart: the cluster's node did not start.
 	codeNoStart fault.Code = "CTR-002"
@@ -164,10 +163,7 @@ func (c *Cluster) Running() bool {
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.running {
-		return nil
-	}
-	if c.kept != "" {
+	if !c.running || c.kept != "" {
 		return nil
 	}
 	c.running = false
@@ -238,8 +234,7 @@ func notWiped(err error) error {
 		Code: codeNotEmptied, Class: fault.Step, Op: "empty the node's volume",
 		Fix: "run again: slipway destroy", Err: err,
 	}
-	var x *dagger.ExecError
-	if errors.As(err, &x) {
+	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		f.Err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(strings.TrimSpace(x.Stderr), 400))
 	}
 	switch {

@@ -61,8 +61,8 @@ type Deployment struct {
 	access Access
 }
 
-// Access is what a container gets to reach the deployment's state where that is
-// not in the state volume. The zero value is for the volume.
+// Access is variables and files that a container gets, such as those with which it
+// reaches the deployment's state where that is not in the state volume.
 type Access struct {
 	// Env are environment variables.
 	Env map[string]string

@@ -62,9 +62,7 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 	for path, dir := range e.Directories {
 		ctr = ctr.WithMountedDirectory(path, dir)
 	}
-	for path, secret := range e.Secrets {
-		ctr = ctr.WithMountedSecret(path, secret, dagger.ContainerWithMountedSecretOpts{Mode: 0o400})
-	}
+	ctr = Access{Files: e.Secrets}.into(ctr)
 	for path, text := range e.Files {
 		ctr = ctr.WithNewFile(path, text)
 	}
@@ -99,8 +97,7 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 // lost is the fault of an execution whose file system the engine threw away,
 // as it does for one that was killed.
 func lost(e Exec, err error) error {
-	var x *dagger.ExecError
-	if errors.As(err, &x) {
+	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
 	}
 	return &fault.Fault{

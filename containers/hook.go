@@ -99,13 +99,7 @@ func (d *Deployment) hook(h Hook) *dagger.Container {
 	for _, path := range slices.Sorted(maps.Keys(h.Files)) {
 		ctr = ctr.WithNewFile(path, h.Files[path], dagger.ContainerWithNewFileOpts{Permissions: 0o644})
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.Env)) {
-		ctr = ctr.WithEnvVariable(name, h.Env[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Secrets)) {
-		ctr = ctr.WithSecretVariable(name, h.Secrets[name])
-	}
-	return fresh(ctr)
+	return fresh(Access{Env: h.Env, Secrets: h.Secrets}.into(ctr))
 }
 
 // command is h's command line. In the toolchain a program ends it when its time
