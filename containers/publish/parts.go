@@ -1,9 +1,7 @@
 package publish
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -33,11 +31,10 @@ type part struct {
 }
 
 // parts is everything of a bundle as images, sorted by name. Layers that are made
-// here are kept in the directory scratch.
-func parts(b *bundle.Bundle, scratch string) ([]part, io.Closer, error) {
+// here are kept in the directory scratch. Archives that it opens are in archives, by
+// path, for the caller to close.
+func parts(b *bundle.Bundle, scratch string, archives map[string]*archive) ([]part, error) {
 	var all []part
-	var open closers
-	images := map[string]*archive{} // by path
 	for _, i := range b.Index.Images {
 		from := bundle.WorkloadArchive
 		switch i.Name {
@@ -46,35 +43,35 @@ func parts(b *bundle.Bundle, scratch string) ([]part, io.Closer, error) {
 		case "node":
 			from = bundle.NodeArchive
 		}
-		a := images[from]
+		a := archives[from]
 		if a == nil {
 			var err error
 			if a, err = openArchive(b.Path(from)); err != nil {
-				return nil, nil, errors.Join(err, open.Close())
+				return nil, err
 			}
-			images[from], open = a, append(open, a)
+			archives[from] = a
 		}
 		image, err := a.image(i.Ref, i.Digest)
 		if err == nil && i.Name == toolchain {
 			image, err = withTools(image, b, scratch)
 		}
 		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("read the image %s of the bundle: %w", i.Name, err), open.Close())
+			return nil, fmt.Errorf("read the image %s of the bundle: %w", i.Name, err)
 		}
 		all = append(all, part{name: i.Name, version: i.Ref[strings.LastIndexByte(i.Ref, ':')+1:], image: image})
 	}
 	image, err := manifestImage(b, scratch)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make the image of the manifests: %w", err), open.Close())
+		return nil, fmt.Errorf("make the image of the manifests: %w", err)
 	}
 	all = append(all, part{name: manifests, version: "1", image: image})
 	for n := range all {
 		if err := all[n].measure(); err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("read the image %s: %w", all[n].name, err), open.Close())
+			return nil, fmt.Errorf("read the image %s: %w", all[n].name, err)
 		}
 	}
 	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
-	return all, open, nil
+	return all, nil
 }
 
 func (p *part) measure() error {
@@ -151,14 +148,4 @@ func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 
 func addendum(l v1.Layer) mutate.Addendum {
 	return mutate.Addendum{Layer: l, MediaType: types.OCILayer, History: v1.History{CreatedBy: "slipway bundle push"}}
-}
-
-type closers []io.Closer
-
-func (c closers) Close() error {
-	var all []error
-	for _, each := range c {
-		all = append(all, each.Close())
-	}
-	return errors.Join(all...)
 }

@@ -80,11 +80,16 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		return nil, fmt.Errorf("make a directory for layers: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	all, archives, err := parts(b, scratch)
+	archives := map[string]*archive{}
+	defer func() {
+		for _, a := range archives {
+			_ = a.Close() // only read
+		}
+	}()
+	all, err := parts(b, scratch, archives)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = archives.Close() }()
 
 	images := map[string]lock.Registry{}
 	for n := range all {
