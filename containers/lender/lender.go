@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The codes of the faults of a lender.
 const (
 	// codeLent: the deployment's cluster is kept running by another process
 	// already, or a run works in that one's session.
