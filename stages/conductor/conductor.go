@@ -108,7 +108,7 @@ func New(opts Options) (*Conductor, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, withOrigin(opts.State.access(site), opts.Origin))
+	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, opts.State.access(site, opts.Origin))
 	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider}
 	if site.Node != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"strings"
 
 	"dagger.io/dagger"
 
@@ -112,16 +111,11 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 		return result, &fault.Fault{
 			Code: codeNoResult, Class: fault.Bug, Op: "run " + id,
 			Fix: "report this together with the output above",
-			Err: fmt.Errorf("exit status %d without a result: %s", done.ExitCode, lastLine(done.Stderr)),
+			Err: fmt.Errorf("exit status %d without a result: %s", done.ExitCode, lastWords(done.Stderr)),
 		}
 	}
 	if err := json.Unmarshal(done.Result, &result); err != nil {
 		return result, fmt.Errorf("decode the result of %s: %w", id, err)
 	}
 	return result, nil
-}
-
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
 }

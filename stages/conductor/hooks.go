@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-// The codes of the faults of hooks.
 const (
 	// codeHookFailed: a hook of the configuration failed; the error says where
 	// it runs, its exit code and its last line, and around configuring its last
@@ -35,9 +34,6 @@ const (
 	// started.
 	codeHookImage fault.Code = "HOK-004"
 )
-
-// hooksStage is the stage under which hooks are in a run's events and record.
-const hooksStage = report.HooksStage
 
 // How much of the output of hooks goes into a run's record, in bytes.
 const (
@@ -185,7 +181,7 @@ func end(output string, limit int) string {
 // hookKey is a hook's name in events and record. One on each step has several
 // executions: the step is in the name.
 func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
-	key := pipeline.Key{Stage: hooksStage, Name: h.Name}
+	key := pipeline.Key{Stage: report.HooksStage, Name: h.Name}
 	if at, _ := h.Place(); at == config.EveryStep {
 		key.Name += "@" + on.String()
 	}

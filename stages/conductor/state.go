@@ -1,8 +1,6 @@
 package conductor
 
 import (
-	"maps"
-
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
@@ -28,15 +26,17 @@ const credentialsFile = "/slipway/credentials.json"
 // filed reports whether a variable of credentials names a file that holds them.
 func filed(variable string) bool { return variable == "GOOGLE_APPLICATION_CREDENTIALS" }
 
-// access is what the deployment's containers get to reach its state.
-func (s State) access(site contract.Site) containers.Access {
+// access is what the deployment's containers get to reach its state, and to tell that
+// the process called origin, unless that is empty, started them.
+func (s State) access(site contract.Site, origin string) containers.Access {
+	a := containers.Access{Env: map[string]string{}, Secrets: map[string]*dagger.Secret{}, Files: map[string]*dagger.Secret{}}
+	if origin != "" {
+		a.Env[contract.OriginVariable] = origin
+	}
 	if s.URL == "" {
-		return containers.Access{}
+		return a
 	}
-	a := containers.Access{
-		Env:     map[string]string{contract.StateURLVariable: s.URL},
-		Secrets: map[string]*dagger.Secret{}, Files: map[string]*dagger.Secret{},
-	}
+	a.Env[contract.StateURLVariable] = s.URL
 	for name, secret := range s.Credentials {
 		if filed(name) {
 			a.Env[name], a.Files[credentialsFile] = credentialsFile, secret
@@ -48,18 +48,6 @@ func (s State) access(site contract.Site) containers.Access {
 		a.Files[contract.StateKeyFile] = s.Key
 	} else if site.Node != nil {
 		a.Env[contract.StateMakeKeyVariable] = "1"
-	}
-	return a
-}
-
-// withOrigin has containers tell which process started them.
-func withOrigin(a containers.Access, origin string) containers.Access {
-	if origin != "" {
-		a.Env = maps.Clone(a.Env)
-		if a.Env == nil {
-			a.Env = map[string]string{}
-		}
-		a.Env[contract.OriginVariable] = origin
 	}
 	return a
 }
