@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -72,9 +72,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 		return contract.Namespaces{}, err
 	}
 	for _, ns := range want {
-		all := map[string]string{}
-		maps.Copy(all, ns.Labels)
-		maps.Copy(all, kube.Labels(deployment))
+		all := labels.Merge(ns.Labels, kube.Labels(deployment))
 		if dryrun.On(ctx) && holds(have[ns.Name], all) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -121,10 +122,7 @@ func adapt(objs []*unstructured.Unstructured, s settings) ([]*unstructured.Unstr
 		if !clusterScoped(o.GroupVersionKind()) {
 			o.SetNamespace(argo.Namespace)
 		}
-		all := map[string]string{}
-		maps.Copy(all, o.GetLabels())
-		maps.Copy(all, s.labels)
-		o.SetLabels(all)
+		o.SetLabels(labels.Merge(o.GetLabels(), s.labels))
 		var err error
 		switch o.GetKind() {
 		case "Deployment", "StatefulSet":

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -204,11 +205,8 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
 	what := "write secret " + w.Namespace + "/" + w.Name
 	if s.have[w.Namespace+"/"+w.Name] == nil {
-		all := map[string]string{}
-		maps.Copy(all, w.Labels)
-		maps.Copy(all, kube.Labels(s.deployment))
 		o := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: all},
+			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: labels.Merge(w.Labels, kube.Labels(s.deployment))},
 			Type:       cmp.Or(corev1.SecretType(w.Type), corev1.SecretTypeOpaque), Data: values,
 		}
 		err := s.client.Retry(ctx, what, func(ctx context.Context) error {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -187,10 +188,8 @@ func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, 
 	return t.client.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			all := kube.Labels(t.deployment)
-			maps.Copy(all, extra)
 			_, err = api.Create(ctx, &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Data: data,
+				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels.Merge(kube.Labels(t.deployment), extra)}, Data: data,
 			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
 			return err
 		}
