@@ -38,13 +38,9 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	start := time.Now()
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
-	err := wait.WaitFor(ctx, what, kube.Poll, func(ctx context.Context) (bool, string, error) {
-		var err error
-		out, err = look(ctx, env.Kubeconfig)
-		if err != nil {
-			return false, err.Error(), nil // access file and certificates may still change
-		}
-		return true, "", nil
+	err := wait.WaitSuccess(ctx, what, func(ctx context.Context) (err error) {
+		out, err = look(ctx, env.Kubeconfig) // access file and certificates may still change
+		return err
 	})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Fault](err); ok {

@@ -75,12 +75,8 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		err = c.WaitFor(limited, "the API at "+c.Endpoint(), kube.Poll, func(ctx context.Context) (bool, string, error) {
-			err := c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-			if err != nil {
-				return false, err.Error(), nil
-			}
-			return true, "", nil
+		err = c.WaitSuccess(limited, "the API at "+c.Endpoint(), func(ctx context.Context) error {
+			return c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 		})
 	}
 	if err == nil {

@@ -169,12 +169,8 @@ func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x5
 	var wg sync.WaitGroup
 	for i, t := range targets {
 		wg.Go(func() {
-			errs[i] = c.WaitFor(ctx, fmt.Sprintf("%s (%s on %s)", t.name, t.url, t.address), kube.Poll, func(ctx context.Context) (bool, string, error) {
-				if err := t.request(ctx, roots); err != nil {
-					return false, err.Error(), nil
-				}
-				return true, "", nil
-			})
+			what := fmt.Sprintf("%s (%s on %s)", t.name, t.url, t.address)
+			errs[i] = c.WaitSuccess(ctx, what, func(ctx context.Context) error { return t.request(ctx, roots) })
 		})
 	}
 	wg.Wait()

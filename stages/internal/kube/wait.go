@@ -66,6 +66,16 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 	}
 }
 
+// WaitSuccess is WaitFor until f succeeds; any error of f counts as seen.
+func (c *Client) WaitSuccess(ctx context.Context, what string, f func(context.Context) error) error {
+	return c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
+		if err := f(ctx); err != nil {
+			return false, err.Error(), nil
+		}
+		return true, "", nil
+	})
+}
+
 // waited is the error of a wait whose context ended.
 func waited(ctx context.Context, what string, long time.Duration, last string) error {
 	err := fmt.Errorf("waited %s for %s; last seen: %s", long.Round(100*time.Millisecond), what, last)
