@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// The limits of a diagnosis.
 const (
 	maxFindings = 20
 	maxEvents   = 20
@@ -24,7 +24,7 @@ const (
 func (f *Facts) Diagnose() *contract.Diagnosis {
 	all := f.ranked()
 	d := &contract.Diagnosis{
-		At: f.Now, Findings: []contract.Finding{}, Apps: f.appCauses(all), Events: f.warnings(all),
+		At: f.Now, Findings: []contract.Finding{}, Apps: f.appCauses(), Events: f.warnings(all),
 		Gaps: append([]string{}, f.Gaps[:min(len(f.Gaps), maxGaps)]...),
 	}
 	d.Findings = f.report(all)
@@ -40,12 +40,8 @@ func (f *Facts) Diagnose() *contract.Diagnosis {
 // Synced and Healthy. failed reports that something failed, as opposed to being slow.
 // The cause is empty if the app is done.
 func (f *Facts) App(name string) (cause string, failed bool) {
-	return f.appCause(name, f.ranked())
-}
-
-func (f *Facts) appCause(name string, all []*finding) (cause string, failed bool) {
 	a := f.app(name)
-	for _, x := range all {
+	for _, x := range f.ranked() {
 		if x.app == name {
 			t := f.describe(x)
 			return strings.TrimPrefix(t.Sentence, "app "+name+": "), t.Failed || a != nil && a.Failed()
@@ -239,13 +235,13 @@ func count(n int, noun string) string {
 }
 
 // appCauses returns the Applications that are not done, by wave and name.
-func (f *Facts) appCauses(all []*finding) []contract.App {
+func (f *Facts) appCauses() []contract.App {
 	out := []contract.App{}
 	for _, a := range f.Apps {
 		if a.Waiting("") == "" {
 			continue
 		}
-		cause, _ := f.appCause(a.Name, all)
+		cause, _ := f.App(a.Name)
 		out = append(out, contract.App{
 			Name: a.Name, Namespace: a.Namespace, Wave: a.Wave, Sync: a.Sync, Health: a.Health, Revision: a.Revision,
 			Cause: f.Scope.clean(cause),
@@ -265,7 +261,7 @@ func (f *Facts) warnings(all []*finding) []contract.Event {
 		reason, message string
 	}
 	concerned := f.concerned(all)
-	byKey := map[same]*contract.Event{}
+	byKey := map[same]contract.Event{}
 	for _, e := range f.Events {
 		o := object{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}
 		if !f.within(o.namespace) || e.Reason == "Pulling" || len(all) > 0 && !concerned[o] && !concerned[f.workload(e.InvolvedObject)] {
@@ -277,20 +273,13 @@ func (f *Facts) warnings(all []*finding) []contract.Event {
 		if e.Series != nil {
 			n = max(n, int(e.Series.Count))
 		}
-		known := byKey[key]
-		if known == nil {
-			known = &contract.Event{Object: o.String(), Reason: e.Reason, Message: message}
-			byKey[key] = known
+		merged := contract.Event{Object: o.String(), Reason: e.Reason, Message: message, Count: byKey[key].Count + n, Last: kube.LastSeen(e).UTC()}
+		if known := byKey[key]; known.Last.After(merged.Last) {
+			merged.Last = known.Last
 		}
-		known.Count += n
-		if at := kube.LastSeen(e).UTC(); at.After(known.Last) {
-			known.Last = at
-		}
+		byKey[key] = merged
 	}
-	out := make([]contract.Event, 0, len(byKey))
-	for _, e := range byKey {
-		out = append(out, *e)
-	}
+	out := slices.AppendSeq([]contract.Event{}, maps.Values(byKey))
 	slices.SortFunc(out, func(a, b contract.Event) int {
 		return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Object, b.Object), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
 	})
