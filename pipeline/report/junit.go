@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,9 +72,7 @@ func (r *Run) JUnit(w io.Writer) error {
 	}
 	all := junitSuites{Name: r.name(), Time: seconds(r.Elapsed())}
 	for _, s := range r.Steps {
-		i := len(all.Suites) - 1
-		for ; i >= 0 && all.Suites[i].Name != s.Stage; i-- {
-		}
+		i := slices.IndexFunc(all.Suites, func(suite junitSuite) bool { return suite.Name == s.Stage })
 		if i < 0 {
 			all.Suites = append(all.Suites, r.suite(s.Stage))
 			i = len(all.Suites) - 1
