@@ -40,7 +40,10 @@ func (o *kubeconfigOptions) run(ctx context.Context, io console.Streams, _ []str
 			_, err = fmt.Fprint(io.Out, text)
 			return err
 		}
-		return writeSecret(o.output, text)
+		if err := atomicfile.Write(o.output, []byte(text), 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", o.output, err)
+		}
+		return nil
 	})
 }
 
@@ -49,13 +52,4 @@ func isServer(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
-}
-
-// writeSecret replaces a file by one that only its owner reads; a failure leaves
-// what was there.
-func writeSecret(file, text string) error {
-	if err := atomicfile.Write(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return nil
 }
