@@ -40,11 +40,10 @@ func (p *program) Install(ctx context.Context, name string, k kind) error {
 		return slipway.Run(p.command(ctx, "install", name), p.log)
 	}
 	err := slipway.Run(p.command(ctx, "install", name, p.broken...), p.log)
-	var exit *slipway.ExitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return errors.New("it was to fail, and did not")
-	case errors.As(err, &exit) && exit.Status == stepFailed:
+	}
+	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == stepFailed {
 		return nil
 	}
 	return err

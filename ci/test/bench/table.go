@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// The contestants' names in the table.
 const (
 	titleModule  = "dagger call install"
 	titleCLI     = "slipway install"

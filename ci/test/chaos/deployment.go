@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // deployment is what the rounds install and remove, with the bundle's own
@@ -52,30 +52,16 @@ func (d *deployment) reference(ctx context.Context, log string) (facts, time.Dur
 	return nil, 0, errors.New("an install takes more than two minutes: the machine is too busy for this")
 }
 
-// record is the part of a run's record that is compared.
-type record struct {
-	ID    string `json:"id"`
-	Steps []struct {
-		Stage  string `json:"stage"`
-		Step   string `json:"step"`
-		Status string `json:"status"`
-	} `json:"steps"`
-}
-
 // report copies the last run's directory to dir and returns its record.
-func (d *deployment) report(ctx context.Context, dir string) (record, error) {
-	var r record
+func (d *deployment) report(ctx context.Context, dir string) (*report.Run, error) {
 	if _, err := slipway.Output(d.CLI(ctx, "report", "--output", dir)); err != nil {
-		return r, err
+		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	text, err := os.ReadFile(filepath.Join(dir, report.RecordFile))
 	if err != nil {
-		return r, fmt.Errorf("read the run's record: %w", err)
+		return nil, fmt.Errorf("read the run's record: %w", err)
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("decode the run's record: %w", err)
-	}
-	return r, nil
+	return report.Decode(text)
 }
 
 // engine is the pid of the Dagger engine that `make engine` started.

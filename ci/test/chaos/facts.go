@@ -115,7 +115,8 @@ func strip(o object) {
 		delete(spec, "selector")
 	}
 	if o["kind"] == "Secret" { // its keys are fixed, its values are not
-		o["data"] = keys(o["data"])
+		data, _ := o["data"].(object)
+		o["data"] = slices.Sorted(maps.Keys(data))
 	}
 }
 
@@ -143,11 +144,6 @@ func health(o object) string {
 	sync, _ := status["sync"].(object)
 	health, _ := status["health"].(object)
 	return fmt.Sprint(sync["status"], " ", health["status"])
-}
-
-func keys(v any) []string {
-	m, _ := v.(object)
-	return slices.Sorted(maps.Keys(m))
 }
 
 // chance are texts that no two installs share: certificates, commits, ids of

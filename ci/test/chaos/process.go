@@ -81,9 +81,12 @@ func (p process) isAPIServer() bool { return len(p.args) > 1 && p.args[1] == "ku
 // errGone says that the install ended before anything could be done to it.
 var errGone = errors.New("the install was over")
 
-// find waits until a process below the engine is wanted, at most until gone is
-// closed.
-func find(ctx context.Context, engine int, gone <-chan struct{}, wanted func(process) bool) (process, error) {
+// find waits until a process below the engine is wanted, at most until inst is over.
+func (d *deployment) find(ctx context.Context, inst *running, wanted func(process) bool) (process, error) {
+	engine, err := d.engine(ctx)
+	if err != nil {
+		return process{}, err
+	}
 	for {
 		below, err := descendants(engine)
 		if err != nil {
@@ -97,7 +100,7 @@ func find(ctx context.Context, engine int, gone <-chan struct{}, wanted func(pro
 		select {
 		case <-ctx.Done():
 			return process{}, context.Cause(ctx)
-		case <-gone:
+		case <-inst.gone:
 			return process{}, errGone
 		case <-time.After(20 * time.Millisecond):
 		}

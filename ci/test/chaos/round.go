@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/pipeline"
 )
 
 // standstill is for how long the API server is cut off.
@@ -169,11 +170,7 @@ func (r *round) killConductor(_ context.Context, inst *running) (string, error) 
 }
 
 func (r *round) killStep(ctx context.Context, inst *running) (string, error) {
-	engine, err := r.engine(ctx)
-	if err != nil {
-		return "", err
-	}
-	p, err := find(ctx, engine, inst.gone, process.isStep)
+	p, err := r.find(ctx, inst, process.isStep)
 	if err != nil {
 		return "", err
 	}
@@ -209,11 +206,7 @@ func (r *round) killEngine(ctx context.Context, inst *running) (string, error) {
 
 // stopAPI lets the API server stand still, with its connections open.
 func (r *round) stopAPI(ctx context.Context, inst *running) (string, error) {
-	engine, err := r.engine(ctx)
-	if err != nil {
-		return "", err
-	}
-	p, err := find(ctx, engine, inst.gone, process.isAPIServer)
+	p, err := r.find(ctx, inst, process.isAPIServer)
 	if err != nil {
 		return "", err
 	}
@@ -250,17 +243,16 @@ func (r *round) resume(ctx context.Context) (int, error) {
 	reused := 0
 	var errs []error
 	for _, s := range rec.Steps {
-		id := s.Stage + "/" + s.Step
 		switch {
-		case !before[id]:
-		case s.Status == "reused":
+		case !before[s.ID()]:
+		case s.Status == pipeline.Reused:
 			reused++
 		default:
 			log, err := os.ReadFile(filepath.Join(dir, "steps", s.Stage+"."+s.Step, "log.txt"))
 			if err != nil {
 				errs = append(errs, err)
 			} else if !strings.Contains(string(log), notHeld) {
-				errs = append(errs, fmt.Errorf("%s had succeeded and is %s the second time", id, s.Status))
+				errs = append(errs, fmt.Errorf("%s had succeeded and is %s the second time", s.ID(), s.Status))
 			}
 		}
 	}
@@ -275,8 +267,7 @@ const notHeld = "does not hold any more"
 func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
 	out := map[string]bool{}
 	err := r.run(ctx, r.log+".log", "report", "--output", dir)
-	var exit *slipway.ExitError
-	if errors.As(err, &exit) && exit.Status == 2 {
+	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 {
 		return out, nil // killed before it had written anything
 	}
 	if err != nil {

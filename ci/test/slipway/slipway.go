@@ -108,8 +108,7 @@ func Output(cmd *exec.Cmd) ([]byte, error) {
 // cmd.Run or cmd.Wait, output what it printed.
 func ended(cmd *exec.Cmd, err error, output string) error {
 	name := filepath.Base(cmd.Path)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &ExitError{name + " " + strings.Join(cmd.Args[1:], " "), exit.ExitCode(), Tail(output)}
 	}
 	if err != nil {
