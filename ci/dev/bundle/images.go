@@ -62,13 +62,12 @@ var nodeTrim = append([]string{ //nolint:gochecknoglobals // a constant list
 // image holds the packages that the lock gives it, without those of "git" where
 // it stands on that layer.
 func (b *builder) additions() []addition {
-	own := func(name string) []string {
-		image, _ := b.lock.Image(name)
-		return slices.DeleteFunc(slices.Clone(image.Debian), func(p string) bool { return slices.Contains(shared, p) })
-	}
 	all := func(name string) []string {
 		image, _ := b.lock.Image(name)
 		return image.Debian
+	}
+	own := func(name string) []string {
+		return slices.DeleteFunc(slices.Clone(all(name)), func(p string) bool { return slices.Contains(shared, p) })
 	}
 	user := func(name string, id int, home string) string {
 		return fmt.Sprintf("groupadd --gid %d %s\nuseradd --uid %d --gid %d --home-dir %s --shell /usr/sbin/nologin %s\n",

@@ -99,14 +99,10 @@ func (t *Task) Say(doing string) {
 
 // Done ends the task; outcome is one word or two, such as "built" or
 // "unchanged", that Finish counts.
-func (t *Task) Done(outcome string) { t.end(outcome, outcome) }
-
-// Fail ends the task as failed. The error itself is for whoever gets it.
-func (t *Task) Fail() { t.end("failed", "failed") }
-
-func (t *Task) end(text, outcome string) {
+func (t *Task) Done(outcome string) {
 	t.once.Do(func() {
 		close(t.stop)
+		text := outcome
 		if took := time.Since(t.began); took >= 100*time.Millisecond {
 			text += " in " + Round(took)
 		}
@@ -119,6 +115,9 @@ func (t *Task) end(text, outcome string) {
 		t.r.results[outcome]++
 	})
 }
+
+// Fail ends the task as failed. The error itself is for whoever gets it.
+func (t *Task) Fail() { t.Done("failed") }
 
 func (t *Task) line(text string) string {
 	if t.r.total == 0 {

@@ -56,9 +56,6 @@ type Layer struct {
 // Reused reports whether the store had the layer already.
 func (l *Layer) Reused() bool { return l.hit }
 
-// Key is what the layer is stored under.
-func (l *Layer) Key() store.Key { return l.key }
-
 // Stack is the layer on those below it, lowest first.
 func (l *Layer) Stack() []*Layer {
 	if l.lower == nil {
