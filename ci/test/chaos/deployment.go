@@ -19,16 +19,32 @@ import (
 
 // deployment is what the rounds install and remove, with the bundle's own
 // command line tool.
-type deployment struct{ slipway.Deployment }
+type deployment struct {
+	slipway.Deployment
+	to string // the last step of an install; empty for all
+}
+
+// install is `slipway install`, ready to start.
+func (d *deployment) install(ctx context.Context) *exec.Cmd {
+	if d.to == "" {
+		return d.CLI(ctx, "install")
+	}
+	return d.CLI(ctx, "install", "--to", d.to)
+}
+
+// destroy is `slipway destroy`, ready to start.
+func (d *deployment) destroy(ctx context.Context) *exec.Cmd {
+	return d.CLI(ctx, "destroy", "--ignore-not-found")
+}
 
 // run runs a command to its end and appends what it prints to the file log.
-func (d *deployment) run(ctx context.Context, log, command string, args ...string) error {
+func (d *deployment) run(log string, cmd *exec.Cmd) error {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	fmt.Fprintf(f, "== slipway %s %s\n", command, strings.Join(args, " "))
-	err = slipway.Run(d.CLI(ctx, command, args...), f)
+	fmt.Fprintf(f, "== slipway %s\n", strings.Join(cmd.Args[1:], " "))
+	err = slipway.Run(cmd, f)
 	return errors.Join(err, f.Close())
 }
 
@@ -37,11 +53,11 @@ func (d *deployment) run(ctx context.Context, log, command string, args ...strin
 func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
 	// The first install of an engine also imports images: it is not the measure.
 	for range 2 {
-		if err := d.run(ctx, log, "destroy", "--ignore-not-found"); err != nil {
+		if err := d.run(log, d.destroy(ctx)); err != nil {
 			return nil, 0, err
 		}
 		began := time.Now()
-		if err := d.run(ctx, log, "install"); err != nil {
+		if err := d.run(log, d.install(ctx)); err != nil {
 			return nil, 0, err
 		}
 		if took := time.Since(began); took < time.Minute*2 {

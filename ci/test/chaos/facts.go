@@ -23,11 +23,18 @@ type facts map[string]string
 // follow from them.
 const listed = "namespaces,deployments.apps,statefulsets.apps,daemonsets.apps,jobs.batch,services,configmaps,secrets," +
 	"serviceaccounts,persistentvolumeclaims,storageclasses,customresourcedefinitions,networkpolicies," +
-	"roles,rolebindings,clusterroles,clusterrolebindings,applications.argoproj.io,appprojects.argoproj.io"
+	"roles,rolebindings,clusterroles,clusterrolebindings"
+
+// script prints them, and those of Argo CD where it is installed.
+const script = "kinds=" + listed + `
+for kind in applications.argoproj.io appprojects.argoproj.io; do
+	[ -z "$(kubectl get customresourcedefinition "$kind" --ignore-not-found -o name)" ] || kinds="$kinds,$kind"
+done
+kubectl get "$kinds" -A -o json`
 
 // facts looks at the deployment, which is installed.
 func (d *deployment) facts(ctx context.Context) (facts, error) {
-	text, err := slipway.Output(d.CLI(ctx, "toolchain", "--", "kubectl", "get", listed, "-A", "-o", "json"))
+	text, err := slipway.Output(d.CLI(ctx, "toolchain", "--", "sh", "-ceu", script))
 	if err != nil {
 		return nil, err
 	}

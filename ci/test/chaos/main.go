@@ -42,6 +42,7 @@ type settings struct {
 	seed   uint64
 	kinds  []string
 	name   string
+	to     string
 	logs   string
 }
 
@@ -55,6 +56,7 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.Uint64Var(&s.seed, "seed", 0, "seed of the random moments; 0 takes one from the clock and prints it")
 	set.StringVar(&kinds, "kinds", strings.Join(kindNames(), ","), "what is done, in turn")
 	set.StringVar(&s.name, "name", "chaos", "name of the deployment, which is removed first and last")
+	set.StringVar(&s.to, "to", "", "install only to this step, STAGE/STEP; everything if not given")
 	set.StringVar(&s.logs, "logs", "", "directory for what the installs print; a temporary one if not given")
 	if err := set.Parse(args); err != nil {
 		return s, err
@@ -118,11 +120,11 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	} else if err := os.MkdirAll(s.logs, 0o755); err != nil {
 		return fmt.Errorf("make a directory for the logs: %w", err)
 	}
-	d := &deployment{slipway.Deployment{Name: s.name, Bundle: s.bundle, Root: root}}
+	d := &deployment{slipway.Deployment{Name: s.name, Bundle: s.bundle, Root: root}, s.to}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
-		if e := d.run(ctx, filepath.Join(s.logs, "clean.log"), "destroy", "--ignore-not-found"); e != nil {
+		if e := d.run(filepath.Join(s.logs, "clean.log"), d.destroy(ctx)); e != nil {
 			err = errors.Join(err, fmt.Errorf("remove deployment %s: %w", s.name, e))
 		}
 	}()

@@ -67,7 +67,7 @@ func (r *running) at() string {
 func (r *round) play(ctx context.Context) (seen, error) {
 	var s seen
 	for {
-		if err := r.run(ctx, r.log+".log", "destroy", "--ignore-not-found"); err != nil {
+		if err := r.run(r.log+".log", r.destroy(ctx)); err != nil {
 			return s, err
 		}
 		during, err := r.disturb(ctx)
@@ -130,7 +130,7 @@ func (r *round) start(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	cmd := r.CLI(ctx, "install")
+	cmd := r.install(ctx)
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
 	if err := cmd.Start(); err != nil {
@@ -232,7 +232,7 @@ func (r *round) resume(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := r.run(ctx, r.log+".log", "install"); err != nil {
+	if err := r.run(r.log+".log", r.install(ctx)); err != nil {
 		return 0, fmt.Errorf("the install does not continue: %w", err)
 	}
 	dir := r.log + "-continued"
@@ -266,7 +266,7 @@ const notHeld = "does not hold any more"
 // may have had no time to leave anything.
 func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
 	out := map[string]bool{}
-	err := r.run(ctx, r.log+".log", "report", "--output", dir)
+	err := r.run(r.log+".log", r.CLI(ctx, "report", "--output", dir))
 	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 {
 		return out, nil // killed before it had written anything
 	}

@@ -26,12 +26,13 @@ const (
 	s3Secret = "c4nary-e2e-secret-access-key"
 )
 
-// TestStateInABucket installs with the deployment's state in a bucket of a real S3
+// TestStateInABucket installs the first half with the deployment's state in a bucket of a real S3
 // server, which runs on this machine and is reached by the steps through the
 // engine's bridge.
 func TestStateInABucket(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-bucket")
+	const last = "preorchestrator/secrets"
 	server := startS3(t)
 	key := ageKey(t)
 	config := write(t, fmt.Sprintf(configured+`
@@ -60,14 +61,14 @@ state:
 	ok(t, "destroy") // whatever an earlier run of the tests left on the engine
 
 	t.Run("one that refuses stops a run before anything starts", func(t *testing.T) {
-		r := cli(t, "an0ther-secret-access-key", "install")
+		r := cli(t, "an0ther-secret-access-key", "install", "--to", last)
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "STO-002")
 		require.NotContains(t, r.err, "infrastructure/terraform: running")
 	})
 
 	t.Run("install", func(t *testing.T) {
-		ok(t, "install")
+		ok(t, "install", "--to", last)
 		below := "team/" + d.Name + "/"
 		keys := server.keys(t)
 		for _, want := range []string{
@@ -75,7 +76,7 @@ state:
 		} {
 			require.Contains(t, keys, below+want)
 		}
-		for _, want := range []string{`lock/\d+\.json`, `runs/[^/]+/report\.json`, `runs/[^/]+/steps/orchestrator\.sync/log\.txt`} {
+		for _, want := range []string{`lock/\d+\.json`, `runs/[^/]+/report\.json`, `runs/[^/]+/steps/preorchestrator\.secrets/log\.txt`} {
 			re := regexp.MustCompile("^" + below + want + "$")
 			require.True(t, slices.ContainsFunc(keys, re.MatchString), want)
 		}
@@ -89,9 +90,9 @@ state:
 	})
 
 	t.Run("again, nothing is done again", func(t *testing.T) {
-		r := ok(t, "install")
+		r := ok(t, "install", "--to", last)
 		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
-		require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, r.out)
+		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, r.out)
 	})
 
 	t.Run("the module sees it too", func(t *testing.T) {
@@ -99,19 +100,19 @@ state:
 		require.NoError(t, os.WriteFile(credentials, []byte("AWS_ACCESS_KEY_ID="+s3ID+"\nAWS_SECRET_ACCESS_KEY="+s3Secret+"\n"), 0o600))
 		m := d
 		m.Flags = []string{"--state-key", "file:" + key, "--state-credentials", "file:" + credentials}
-		requireHealthy(t, m.status(t, "--config", config), apps...)
+		require.Contains(t, m.ok(t, "status", "--config", config).out, "preorchestrator/secrets")
 		require.Len(t, regexp.MustCompile(`(?m)^\S+\s+install\s+succeeded\s`).FindAllString(m.ok(t, "runs", "--config", config).out, -1), 2)
 		dir := t.TempDir()
 		m.ok(t, "report", "--config", config, "export", "--path", dir)
 		require.FileExists(t, filepath.Join(dir, "report.html"))
-		require.FileExists(t, filepath.Join(dir, "steps/orchestrator.sync/log.txt"))
+		require.FileExists(t, filepath.Join(dir, "steps/preorchestrator.secrets/log.txt"))
 		r := d.call(t, "status", "--config", config)
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "STO-007", "the configuration's references are not for the module")
 	})
 
 	t.Run("another key opens nothing", func(t *testing.T) {
-		r := cli(t, s3Secret, "install", "--state-key", ageKey(t))
+		r := cli(t, s3Secret, "install", "--to", last, "--state-key", ageKey(t))
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "SEC-001")
 	})

@@ -12,13 +12,13 @@ import (
 )
 
 // TestChaos is the short form of `make chaos`: the engine is killed at a random
-// moment of an install, and what comes out is compared with an install that nobody
-// disturbed. It runs before the tests that share the engine, which are parallel.
+// moment of the first half of an install, and what comes out is compared with one that
+// nobody disturbed. It runs before the tests that share the engine, which are parallel.
 func TestChaos(t *testing.T) {
 	d := open(t, "e2e-chaos")
 	logs := filepath.Join(t.TempDir(), "logs")
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos",
-		"--rounds", "1", "--kinds", "engine", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
+		"--rounds", "1", "--kinds", "engine", "--to", "preorchestrator/secrets", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)

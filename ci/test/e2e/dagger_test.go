@@ -142,6 +142,15 @@ func (d deployment) status(t *testing.T, args ...string) status {
 	return s
 }
 
+// requireInstalled asserts that an install shows all apps of the reference platform as
+// Synced and Healthy.
+func requireInstalled(t *testing.T, r result) {
+	t.Helper()
+	for _, app := range apps {
+		require.Regexp(t, `(?m)^\s*`+app+`\s.*\sSynced\s+Healthy\s`, r.out)
+	}
+}
+
 // requireHealthy asserts that exactly these apps are Synced and Healthy at one
 // revision.
 func requireHealthy(t *testing.T, s status, apps ...string) {

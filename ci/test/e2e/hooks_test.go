@@ -151,8 +151,7 @@ hooks:
 	})
 
 	t.Run("they run in order", func(t *testing.T) {
-		r := d.ok(t, "install", "--config", write(t, configured+hooked))
-		requireHealthy(t, d.status(t), apps...)
+		r := d.ok(t, "install", "--to", "preorchestrator/namespaces", "--config", write(t, configured+hooked))
 		dir := d.report(t)
 		var when []int
 		for _, c := range []struct{ hook, says string }{
@@ -173,14 +172,6 @@ hooks:
 		}
 		require.True(t, slices.IsSorted(when), "%v", when)
 		require.Regexp(t, `(?m)^argocd\s+Active`, read(t, dir, "hooks/after-one.txt"))
-	})
-
-	t.Run("the example saves the database", func(t *testing.T) {
-		r := d.ok(t, "install", "--config", filepath.Join(root(t), "examples/config/hooks.yaml"))
-		require.Regexp(t, `(?m)^\s*hooks/notify\s+warned\s`, r.out, "its secret is not for the module")
-		dir := d.report(t)
-		require.Contains(t, read(t, dir, "hooks/backup.txt"), "/tmp/dump.sql.gz")
-		require.Regexp(t, `(?m)^orchestrator/sync: (reused|succeeded) after \d+\.\d+ s$`, read(t, dir, "hooks/timing@orchestrator.sync.txt"))
 	})
 
 	d.ok(t, "destroy")

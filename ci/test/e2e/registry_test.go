@@ -100,8 +100,7 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	t.Run("install", func(t *testing.T) {
 		before := time.Now()
-		d.ok(t, "install", "--config", config)
-		requireHealthy(t, d.status(t, "--config", config), apps...)
+		requireInstalled(t, d.ok(t, "install", "--config", config))
 		pulled := r.pulled(before)
 		for name, digest := range workloads(t, lockFile) {
 			require.Contains(t, pulled, "/v2/team/slipway/"+name+"/manifests/"+digest, "the node pulled %s", name)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,21 +32,24 @@ func TestStepsOnANode(t *testing.T) {
 	d := open(t, "e2e-steps")
 	defer d.ok(t, "destroy")
 	d.ok(t, "install", "--to", "infrastructure/cluster")
-	for _, name := range []string{"internal/kube", "infrastructure"} {
-		program := filepath.Join(t.TempDir(), filepath.Base(name)+".test")
-		build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "./stages/"+name)
-		build.Dir = d.Root
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, string(out))
-		r := d.ok(t, "toolchain",
-			"with-file", "--path", "/test/program", "--source", program,
-			"with-file", "--path", "/test/bundle/bundle.json", "--source", filepath.Join(d.Bundle, "bundle.json"),
-			"with-directory", "--path", "/test/bundle/manifests", "--source", filepath.Join(d.Bundle, "manifests"),
-			"with-env-variable", "--name", "SLIPWAY_TEST_BUNDLE", "--value", "/test/bundle",
-			"with-exec", "--args", list("sh", "-ceu", `SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG" exec /test/program -test.run=^TestReal -test.v -test.failfast`),
-			"stdout")
-		require.Contains(t, r.out, "--- PASS: TestReal", slipway.Tail(r.out))
-		require.NotContains(t, r.out, "--- SKIP")
+	programs := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure")
+	build.Dir = d.Root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	r := d.ok(t, "toolchain",
+		"with-directory", "--path", "/test/programs", "--source", programs,
+		"with-file", "--path", "/test/bundle/bundle.json", "--source", filepath.Join(d.Bundle, "bundle.json"),
+		"with-directory", "--path", "/test/bundle/manifests", "--source", filepath.Join(d.Bundle, "manifests"),
+		"with-env-variable", "--name", "SLIPWAY_TEST_BUNDLE", "--value", "/test/bundle",
+		"with-exec", "--args", list("sh", "-ceu", `export SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG"
+for program in /test/programs/*; do echo "$program"; "$program" -test.run=^TestReal -test.v -test.failfast; done`),
+		"stdout")
+	for _, program := range []string{"infrastructure", "kube"} {
+		_, printed, found := strings.Cut(r.out, "/test/programs/"+program+".test\n")
+		require.True(t, found, slipway.Tail(r.out))
+		require.Contains(t, printed, "--- PASS: TestReal", program)
 	}
+	require.NotContains(t, r.out, "--- SKIP")
 }
