@@ -73,6 +73,11 @@ bundle: ## Build the bundle that a run uses in place of registries
 	@dir="$$($(BUNDLE) build)"; echo "$$dir"; touch .env; \
 	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
 
+.PHONY: bundle-path
+bundle-path: ## Print the path of the bundle that this checkout built last
+	@dir="$$($(OWN_BUNDLE) 2>/dev/null || true)"; \
+	if [ -z "$$dir" ] || [ ! -f "$$dir/bundle.json" ]; then echo "this checkout has no bundle$${dir:+ at $$dir}: run make bundle" >&2; exit 1; fi; echo "$$dir"
+
 .PHONY: browser
 browser: ## Install Chromium, which opens the report in the tests
 	@command -v chromium google-chrome >/dev/null || go run -C ci/dev ./build/need chromium=chromium
