@@ -45,7 +45,11 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s\n", cfg.Global.Name, cfg.Provider, cfg.Platform.Release)
+	note := ""
+	if _, err := o.source.Providers.Get(cfg.Provider); err != nil {
+		note = fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
+	}
+	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s%s\n", cfg.Global.Name, cfg.Provider, cfg.Platform.Release, note)
 	return nil
 }
 
