@@ -36,7 +36,7 @@ func (m *Slipway) Configure(
 	// Name of that form; those who share an engine take one each.
 	// +default="form"
 	name string,
-	// The platform release, where it is none of the reference platform's.
+	// The platform release, if it is not the reference platform.
 	// +optional
 	platform *dagger.Directory,
 ) (*dagger.File, error) {
@@ -77,7 +77,7 @@ func (m *Slipway) Form(
 	// Name of the form; those who share an engine take one each.
 	// +default="form"
 	name string,
-	// The platform release, where it is none of the reference platform's.
+	// The platform release, if it is not the reference platform.
 	// +optional
 	platform *dagger.Directory,
 	// Ask in plain lines, for screen readers.

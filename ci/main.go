@@ -73,11 +73,10 @@ func New(
 	}
 }
 
-// Install brings a platform up and returns a table of its applications.
+// Install installs the platform and returns a table of its applications.
 //
-// With no argument it installs the reference platform on a local Kubernetes
-// that Slipway starts itself. Running it again converges: a step whose result still
-// holds is not repeated.
+// With no argument that is the reference platform, on a local Kubernetes that Slipway
+// starts itself. Running it again changes only what differs.
 //
 // +cache="never"
 func (m *Slipway) Install(
@@ -97,9 +96,9 @@ func (m *Slipway) Install(
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
-	// Run these steps ("stage" or "stage/step") and all that do not precede them.
+	// Run these steps and everything that does not come before them.
 	//
-	// What is left out must verify.
+	// "stage" or "stage/step". Skipped steps must still have valid results.
 	// +optional
 	from []string,
 	// Run these steps and all that they need.
@@ -146,7 +145,7 @@ func (m *Slipway) Status(
 	// "text" or "json"; --output of the CLI, a flag that dagger reserves.
 	// +default="text"
 	format string,
-	// Look at the applications as they are now, for which the cluster is started.
+	// Check the applications now, which starts the cluster.
 	// +optional
 	live bool,
 ) (string, error) {
@@ -191,9 +190,10 @@ func (m *Slipway) Report(
 	return done.Directory("/slipway/out"), nil
 }
 
-// Destroy removes the platform and its cluster and proves that nothing is left.
+// Destroy removes the platform and its cluster and checks that nothing is left.
 //
-// A deployment that is not there is no error.
+// The records of its runs stay, for `runs` and `report`. A deployment that does not
+// exist is no error.
 //
 // +cache="never"
 func (m *Slipway) Destroy(

@@ -67,7 +67,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetContext(ctx)
-	root.Flags().Bool("version", false, "prints the version")
+	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("slipway {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Wrap(err) })
 	help := root.HelpFunc()

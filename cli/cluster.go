@@ -21,13 +21,13 @@ type clusterOptions struct {
 func newCluster(p *Program) *cobra.Command {
 	var o clusterOptions
 	cmd := &cobra.Command{
-		Use: "cluster", Short: "Runs the deployment's local cluster and publishes its ports, until interrupted or in the background",
+		Use: "cluster", Short: "Runs the deployment's local cluster and publishes its ports, until interrupted or as a background cluster",
 		Args: noArgs, RunE: run("stopping the cluster", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	set := cmd.Flags()
-	set.BoolVarP(&o.background, "background", "b", false, "leave it running in the background")
-	set.BoolVar(&o.stop, "stop", false, "stop the one that runs, in the background or in another terminal")
+	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
+	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
 	set.StringVar(&o.id, "id", "", "write the service's Dagger id to this file instead of running it")

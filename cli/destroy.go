@@ -26,7 +26,7 @@ type destroyOptions struct {
 func newDestroy(p *Program) *cobra.Command {
 	var o destroyOptions
 	cmd := &cobra.Command{
-		Use: "destroy", Short: "Removes the platform and its cluster and looks whether anything is left",
+		Use: "destroy", Short: "Removes the platform and its cluster and checks that nothing is left; the records of its runs stay",
 		Args: noArgs, RunE: run("", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)

@@ -33,7 +33,7 @@ type installOptions struct {
 func newInstall(p *Program) *cobra.Command {
 	var o installOptions
 	cmd := &cobra.Command{
-		Use: "install", Short: "Brings a platform up; again: converges, and changes nothing that holds",
+		Use: "install", Short: "Installs the platform; running it again changes only what differs",
 		Args: noArgs, RunE: run("", o.run),
 	}
 	o.addFlags(cmd, p)
@@ -46,11 +46,11 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.lockTimeout)
-	set.StringSliceVar(&o.selected.From, "from", nil, "run these steps and everything that does not come before them: stage or stage/step; steps left out must verify")
+	set.StringSliceVar(&o.selected.From, "from", nil, "skip only the steps that precede these (stage or stage/step); those must still verify")
 	set.StringSliceVar(&o.selected.To, "to", nil, "run these steps and all that they need")
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
-	set.BoolVar(&o.background, "keep-cluster", false, "leave the local cluster running in the background, whatever the outcome: the next run joins it; slipway cluster --stop ends it")
+	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
 	for _, name := range []string{"from", "to", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source))
 	}

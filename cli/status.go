@@ -20,7 +20,7 @@ func newStatus(p *Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: run("", o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&o.live, "live", false, "look at the applications as they are now; starts the cluster where it does not run")
+	cmd.Flags().BoolVar(&o.live, "live", false, "check the applications now; starts the cluster if it does not run")
 	return cmd
 }
 

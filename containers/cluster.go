@@ -43,7 +43,7 @@ type Cluster struct {
 	service *dagger.Service
 	life    lifecycle // of the service
 	id      string
-	kept    string // ID of the cluster that somebody keeps running; empty: nobody does
+	kept    string // ID of the background cluster; empty: there is none
 
 	mu      sync.Mutex
 	running bool
@@ -94,7 +94,7 @@ func (c *Cluster) ID() string { return c.id }
 // this session, so that Stop leaves it running. Call it before Start.
 func (c *Cluster) Keep(id string) { c.kept = id }
 
-// other is the fault of a cluster that is kept running and is not this one.
+// other is the fault of a background cluster that is not this one.
 func (c *Cluster) other() error {
 	if c.kept == "" || c.kept == c.id {
 		return nil
@@ -142,7 +142,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			f.Err = fmt.Errorf("waited %s for ports %d and %d of the node of deployment %s to open; last seen: %w", startLimit, APIPort, HealthPort, c.name, err)
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
-			f.Fix = "wait until the other run on this deployment has ended, or stop the cluster that was left running, then run again: slipway cluster --stop"
+			f.Fix = "wait until the other run on this deployment has ended, or stop the background cluster, then run again: slipway cluster --stop"
 		}
 		return f
 	}
@@ -157,9 +157,8 @@ func (c *Cluster) Running() bool {
 	return c.running
 }
 
-// Stop ends the node in good order, within ten seconds or so, and gives up when
-// ctx ends; a node that does not run is no error. One that somebody keeps running
-// is left to that one.
+// Stop ends the node in good order, within ten seconds or so, and gives up when ctx
+// ends. A node that does not run is no error; a background cluster is left running.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,8 +90,7 @@ func TestANodeThatDoesNotStop(t *testing.T) {
 	})
 }
 
-// A cluster that somebody else keeps running is joined, and left running, unless
-// it is another one.
+// A background cluster is joined, and left running, unless it is another one.
 func TestAClusterThatIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("the engine was asked")

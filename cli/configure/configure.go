@@ -29,15 +29,15 @@ import (
 )
 
 // Long is the text of the command's help.
-const Long = `It asks in a form on a terminal, and begins with what it finds, the first that says
-something: --set, --answers, variables (SLIPWAY_CONFIG_GLOBAL_NAME for global.name,
-and so on; slipway env prints them), --file or what is there already, variables of
-other programs such as AWS_REGION, defaults. What --set, --answers and the variables
-say is not asked. Without a terminal, or with --answers, nothing is asked at all:
-what nobody answers for and has no sensible default is named, exit code 2.
+const Long = `It asks in a form on a terminal. A field begins with the first of these: --set;
+--answers; its variable (SLIPWAY_CONFIG_GLOBAL_NAME for global.name, and so on;
+slipway env prints them); its value in --file, or in the file that exists already; a
+variable of another program, such as AWS_REGION; its default. A field that --set,
+--answers or its variable sets is not asked. Without a terminal, or with --answers,
+nothing is asked; what has neither answer nor sensible default is listed, exit code 2.
 
 Without --output the file is stored under the deployment's name, for --deployment NAME
-and slipway use NAME. No secret belongs into it, only where it is.`
+and slipway use NAME. It must not contain secrets, only references to them.`
 
 // Command is `slipway configure`: a configuration is made of an earlier one, of answers
 // that were given, and of those that a person gives.
@@ -85,13 +85,13 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; an empty answer takes the field away, and its default applies; may be repeated")
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
 	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, or a run that slipway report has written (its directory, or a .tar.gz of it)")
-	set.StringVarP(&c.output, "output", "o", "", "file to write in place of keeping it by name; - is standard output")
+	set.StringVarP(&c.output, "output", "o", "", "file to write instead of storing it by name; - is standard output")
 	c.images.AddFlags(set)
 	c.secrets.AddFlags(set)
-	set.StringVar(&c.releaseFlags.Dir, "platform", "", "directory of the platform release, where platform.release cannot be read")
+	set.StringVar(&c.releaseFlags.Dir, "platform", "", "directory of the platform release, if platform.release cannot be read")
 	set.BoolVar(&c.quiet, "non-interactive", false, "ask nothing")
 	set.BoolVar(&c.plain, "accessible", os.Getenv("ACCESSIBLE") != "", "ask in plain lines, for screen readers (env ACCESSIBLE)")
-	set.BoolVar(&c.force, "force", false, "without a form: replace a file that is there, where that is not what was begun with")
+	set.BoolVar(&c.force, "force", false, "without a form: overwrite an existing file other than the one given with --file")
 	set.StringVar(&c.next, "next", "", "what to do then")
 	_ = set.MarkHidden("next")
 }

@@ -84,7 +84,7 @@ func (c *Client) awaitEnd(ctx context.Context) error {
 	case limited.Err() != nil:
 		return &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
 			Fix: "wait until it has ended; or end the run that it waits for",
-			Err: fmt.Errorf("process %d, which kept the cluster of deployment %s running, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
+			Err: fmt.Errorf("process %d, which ran the cluster of deployment %s, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
 	}
 	return conn.Close()
 }

@@ -24,14 +24,13 @@ import (
 )
 
 const (
-	// codeLent: the deployment's cluster is kept running by another process
-	// already, or a run works in that one's session.
+	// codeLent: another process runs the deployment's cluster already, or a run works
+	// in that one's session.
 	codeLent fault.Code = "DEP-004"
-	// codeSocket: the socket of the process that keeps a cluster running cannot be
-	// made.
+	// codeSocket: the socket of the process that runs a cluster cannot be made.
 	codeSocket fault.Code = "DEP-005"
-	// codeKilled: a run that worked in the session of a cluster that is kept running
-	// was killed. The session ended with it, and so did the cluster.
+	// codeKilled: a run that worked in the session of a background cluster was killed.
+	// The session ended with it, and so did the cluster.
 	codeKilled fault.Code = "DEP-007"
 )
 
@@ -298,7 +297,7 @@ func (k *Lender) attend(w http.ResponseWriter, r *http.Request) {
 	delete(k.clients, a)
 	k.departed.Broadcast()
 	if a.work != "" && !left {
-		k.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "keep the cluster running",
+		k.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "run the background cluster",
 			Fix: "run the same command again: finished steps are kept", Err: fmt.Errorf("%s was killed while it worked on it", a)})
 	}
 }

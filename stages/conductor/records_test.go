@@ -142,7 +142,7 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
 	require.NoError(t, s.Text(&out))
 	require.NotContains(t, out.String(), "another engine")
-	require.Contains(t, out.String(), "as the last run saw them; with --live they are looked at.\n")
+	require.Contains(t, out.String(), "as the last run saw them; use --live to check them now.\n")
 	s.Elsewhere = true
 	require.NoError(t, s.Text(&out))
 	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")

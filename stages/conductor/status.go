@@ -38,14 +38,13 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	case s.Elsewhere:
 		_, err = fmt.Fprintln(w, "\nThe cluster runs on another engine: the applications are as the last run saw them.")
 	default:
-		_, err = fmt.Fprintln(w, "\nThe applications are as the last run saw them; with --live they are looked at.")
+		_, err = fmt.Fprintln(w, "\nThe applications are as the last run saw them; use --live to check them now.")
 	}
 	return err
 }
 
-// Status shows the last run and the applications: as that saw them, or, for which the
-// cluster is started, as they are now. A deployment that is not there is a fault of
-// class Usage.
+// Status shows the last run and the applications as it saw them or, with live, as they
+// are now, which starts the cluster. An absent deployment is a fault of class Usage.
 func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, error) {
 	s, err := c.stored(ctx)
 	if err != nil {

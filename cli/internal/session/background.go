@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// How long the process in the background may take to open a session, how often it
-// looks whether the engine is still there, and for how long it waits for it.
+// How long the process of a background cluster may take to open a session, how often
+// it asks the engine for an answer, and for how long it waits for one.
 const (
 	lendLimit = time.Minute
 	pingEvery = 2 * time.Second
@@ -40,8 +40,7 @@ func files(deployment string) (socket, log string, err error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }
 
-// codeBackground: the process that was to run the cluster in the background did not
-// start.
+// codeBackground: the process of the background cluster did not start.
 const codeBackground fault.Code = "DEP-006"
 
 // background starts a process that lends a session until slipway cluster --stop.
@@ -51,7 +50,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*lender.C
 		return nil, err
 	}
 	failed := func(class fault.Class, err error) error {
-		return &fault.Fault{Code: codeBackground, Class: class, Op: "keep the cluster running in the background", Err: err,
+		return &fault.Fault{Code: codeBackground, Class: class, Op: "start the background cluster", Err: err,
 			Fix: "correct that, then run the same command again"}
 	}
 	self, err := os.Executable()
@@ -95,7 +94,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*lender.C
 		case <-ended:
 			text, err := os.ReadFile(log)
 			if f := containers.ToldFault(string(text)); f != nil {
-				return nil, fmt.Errorf("keep the cluster running in the background: %w", f)
+				return nil, fmt.Errorf("start the background cluster: %w", f)
 			}
 			return nil, failed(fault.Preflight, errors.Join(fmt.Errorf("%s: %s", child.ProcessState, containers.Complaint(string(text))), err))
 		case <-limit:

@@ -1,5 +1,5 @@
-// Package session opens a session on the Dagger engine, or joins the one in which a
-// deployment's cluster runs in the background.
+// Package session opens a session on the Dagger engine, or joins that of a deployment's
+// background cluster.
 package session
 
 import (
@@ -25,7 +25,7 @@ type Lifetime int
 const (
 	Ends       Lifetime = iota // it ends with the command, unless it ran before
 	Foreground                 // this process lends its session until it ends
-	AfterRun                   // it runs on in the background, also after a run that failed
+	AfterRun                   // it becomes a background cluster, also after a run that failed
 	Background                 // the same, if it comes up
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Deployment string
 	Lifetime   Lifetime
 	Workflow   string   // of a run that changes something; empty: none
-	Args       []string // flags that have a process in the background work on the same
+	Args       []string // flags that have the background cluster's process work on the same
 	Stdin      []byte   // what it reads
 	Verbose    bool
 }
@@ -54,8 +54,8 @@ type Session struct {
 	log   lender.Log // of that session
 }
 
-// Open connects to the engine: in the session in which the deployment's cluster runs
-// in the background, if there is one, else in one of its own. The caller closes it.
+// Open connects to the engine: in the session of the deployment's background cluster, if
+// it has one, else in one of its own. The caller closes it.
 func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err error) {
 	s = &Session{of: of}
 	origin := rand.Text()[:8]
@@ -149,7 +149,7 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 			return
 		}
 		if err := s.Joined.Stop(context.WithoutCancel(ctx)); err != nil {
-			fmt.Fprintf(io.Err, "slipway: stop the cluster that process %d keeps running: %v\n", s.Joined.PID, err)
+			fmt.Fprintf(io.Err, "slipway: stop the background cluster of process %d: %v\n", s.Joined.PID, err)
 		}
 	}, nil
 }

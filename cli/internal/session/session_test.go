@@ -103,7 +103,7 @@ func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 	t.Setenv("SLIPWAY_TEST_LENDER", told.String())
 	_, err = background(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-003"})
-	require.EqualError(t, err, "keep the cluster running in the background: run the cluster: port 6443 is taken")
+	require.EqualError(t, err, "start the background cluster: run the cluster: port 6443 is taken")
 }
 
 func TestInsideASessionNothingIsKept(t *testing.T) {

@@ -57,13 +57,13 @@ type Source struct {
 func (s *Source) AddFlags(set *pflag.FlagSet) {
 	s.flags = set
 	set.StringVarP(&s.File, "config", "c", "", "the deployment's configuration, YAML; - is standard input; every setting has a default")
-	set.StringVar(&s.Deployment, "deployment", "", "a deployment of slipway configure, by name; env "+EnvDeployment)
+	set.StringVar(&s.Deployment, "deployment", "", "name of a stored configuration; env "+EnvDeployment)
 }
 
 // AddOverrides declares the flags that replace what the configuration says of the
 // deployment's name and of where its state is.
 func (s *Source) AddOverrides(set *pflag.FlagSet) {
-	set.StringVarP(&s.Name, "name", "n", "", "name of the deployment: one of slipway configure, or a new one; with --config it replaces the name there")
+	set.StringVarP(&s.Name, "name", "n", "", "name of the deployment: that of a stored configuration, or a new one; with --config it replaces the name there")
 	set.StringVar(&s.State, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
 }
 
