@@ -109,5 +109,5 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files, docs/errors.md
-	go test ./config/migrate ./examples/platform ./pipeline/progress ./pipeline/report ./providers/registry ./docs -update
+	go test ./config/migrate ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
 	go run ./docs/configuration

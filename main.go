@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/azblob"
 	"github.com/slipway-sh/slipway/pipeline/store/gs"
 	"github.com/slipway-sh/slipway/pipeline/store/s3"
-	providers "github.com/slipway-sh/slipway/providers/registry"
-	steps "github.com/slipway-sh/slipway/stages/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
+	steps "github.com/slipway-sh/slipway/stages/all"
 )
 
 // version is set by the linker.

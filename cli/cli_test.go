@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/azblob"
 	"github.com/slipway-sh/slipway/pipeline/store/gs"
 	"github.com/slipway-sh/slipway/pipeline/store/s3"
-	"github.com/slipway-sh/slipway/providers/registry"
-	steps "github.com/slipway-sh/slipway/stages/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
+	steps "github.com/slipway-sh/slipway/stages/all"
 )
 
 // program is Slipway with everything that it has.
 func program() Program {
 	return Program{
-		Version: "dev", Providers: registry.All(), Steps: steps.All,
+		Version: "dev", Providers: providers.All(), Steps: steps.All,
 		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 	}
 }

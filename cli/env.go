@@ -149,6 +149,6 @@ func (x *assigned) add(path, value string) {
 	case strings.Contains(value, "\x00"):
 		x.unfit = append(x.unfit, path)
 	default:
-		x.set = append(x.set, variable{config.Variable(path), value})
+		x.set = append(x.set, variable{config.EnvName(path), value})
 	}
 }

@@ -95,7 +95,7 @@ func TestVariablesAreTheEffectiveValues(t *testing.T) {
 	want := map[string]string{}
 	for _, s := range settings {
 		if !strings.HasPrefix(s.Path, "profile.") && s.Value != "{}" {
-			want[config.Variable(s.Path)] = strings.Trim(s.Value, "[]")
+			want[config.EnvName(s.Path)] = strings.Trim(s.Value, "[]")
 		}
 	}
 	require.Equal(t, want, got)
@@ -170,7 +170,7 @@ aws: {tag: "a\0b", roles: ["a,b", c]}
 	require.Zero(t, code, errs)
 	for _, path := range []string{"state.credentials", "platform.settings", "aws.tag", "aws.roles"} {
 		require.Contains(t, errs, "slipway: "+path+" is left out: ")
-		require.NotContains(t, out, config.Variable(path)+"=")
+		require.NotContains(t, out, config.EnvName(path)+"=")
 	}
 	require.Contains(t, out, "PROXY_NO_PROXY='a.example.com'")
 }

@@ -84,7 +84,7 @@ func (o *installOptions) prepare(ctx context.Context, c *conductor.Options, from
 		return err
 	}
 	var missing, noKey error
-	c.Given, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
+	c.UserSecrets, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
 	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets, o.tlsKey)
 	return errors.Join(missing, noKey)
 }

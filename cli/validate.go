@@ -56,7 +56,7 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 // givenCertificate judges the certificate that the configuration brings, with its key
 // where that can be read without asking anybody.
 func givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
-	if cfg.TLS.Mode != config.Given {
+	if cfg.TLS.Mode != config.UserCertificate {
 		return nil
 	}
 	off, err := r.Off(cfg.Choices())

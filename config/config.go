@@ -61,8 +61,8 @@ type Admin struct {
 
 // The modes of TLS.
 const (
-	SelfSigned = "self-signed" // by a CA made for the deployment
-	Given      = "given"       // by the user
+	SelfSigned      = "self-signed" // by a CA made for the deployment
+	UserCertificate = "given"       // by the user
 )
 
 // TLS is where the platform's certificate comes from.

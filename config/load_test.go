@@ -334,7 +334,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(v1("tls: {mode: given, key: 'file:/a b'}"))
 	f.Add(v1("hooks: [{name: a, before: '*', run: [a, ''], env: {A: \"\\0\"}, secrets: {B: 'env:C'}}, {name: b, after: x/y, script: |\n a}]"))
 	f.Add([]byte("a: &x [*x]\n? [1]: 2"))
-	broken, err := filepath.Glob("../providers/registry/testdata/broken/*.yaml")
+	broken, err := filepath.Glob("../providers/all/testdata/broken/*.yaml")
 	require.NoError(f, err)
 	require.NotEmpty(f, broken)
 	for _, file := range broken {

@@ -85,7 +85,7 @@ func (t *TLS) problems(l *document.List) {
 			}
 		}
 	}
-	if t.Mode != Given {
+	if t.Mode != UserCertificate {
 		return
 	}
 	if got, ok := certificates(t.Certificate); !ok {

@@ -41,13 +41,13 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"values of the git server": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"gitea": {Values: []byte(`{"a":1}`)}}
 		}, []string{gitea}},
-		"certificate":   {func(c *config.Config, _ *contract.Plan) { c.TLS.Mode, c.TLS.Certificate = config.Given, "x" }, []string{preflight, tls}},
+		"certificate":   {func(c *config.Config, _ *contract.Plan) { c.TLS.Mode, c.TLS.Certificate = config.UserCertificate, "x" }, []string{preflight, tls}},
 		"mail server":   {func(c *config.Config, _ *contract.Plan) { c.SMTP.Host = "mail" }, []string{publish}},
 		"metrics":       {func(c *config.Config, _ *contract.Plan) { c.Observability.Endpoint = "https://metrics" }, []string{publish}},
 		"app's time":    {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.App *= 2 }, []string{sync}},
 		"step's time":   {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.Step *= 2 }, nil},
 		"hooks":         {func(c *config.Config, _ *contract.Plan) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
-		"given secrets": {func(_ *config.Config, p *contract.Plan) { p.Given = []string{"smtp"} }, []string{secrets}},
+		"given secrets": {func(_ *config.Config, p *contract.Plan) { p.UserSecrets = []string{"smtp"} }, []string{secrets}},
 		"tools":         {func(_ *config.Config, p *contract.Plan) { p.Tools = map[string]string{"helm": "4"} }, []string{preflight}},
 		"image references": {func(_ *config.Config, p *contract.Plan) { p.Refs = map[string]string{"busybox": "y"} },
 			[]string{addons, balancer, storage, publish, argocd, gitea}},

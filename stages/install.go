@@ -48,8 +48,8 @@ func wireInstall(g *conductor.Graph) error {
 	// there to be looked at when it was made before.
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
 		in := contract.PreflightInput{Requirements: g.Site.Requirements, Tools: g.Tools}
-		if t := cfg.TLS; t.Mode == config.Given {
-			in.TLS = &contract.GivenTLS{Certificate: t.Certificate, CA: t.CA, Hosts: g.Release.Hosts(domain, cfg.Global.Name, disabled)}
+		if t := cfg.TLS; t.Mode == config.UserCertificate {
+			in.TLS = &contract.UserTLS{Certificate: t.Certificate, CA: t.CA, Hosts: g.Release.Hosts(domain, cfg.Global.Name, disabled)}
 		}
 		return in
 	})
@@ -57,7 +57,7 @@ func wireInstall(g *conductor.Graph) error {
 	if g.Site.Node != nil {
 		up = append(up, g.Action(contract.NodeKey(), preflight))
 	}
-	verified := g.Action(contract.VerifySpec().Key, up...)
+	verified := g.Action(contract.CheckEarlierSpec().Key, up...)
 	terraform := conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Site.Terraform }, verified)
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint}
@@ -78,7 +78,7 @@ func wireInstall(g *conductor.Graph) error {
 	// Pre-orchestrator: what must be there before Argo CD can take over.
 	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, cluster)
 	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
-		return contract.SecretsInput{Domain: domain, AdminEmail: cfg.Global.Admin.Email, Given: g.Given}
+		return contract.SecretsInput{Domain: domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)
 	tls := conductor.Add(g, contract.TLSStep(), func() contract.TLSInput {
 		return contract.TLSInput{Domain: domain, Disabled: disabled, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}

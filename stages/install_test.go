@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
+	steps "github.com/slipway-sh/slipway/stages/all"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/registry"
 )
 
 // elsewhere is a provider whose cluster Slipway does not run.
@@ -103,9 +103,9 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 
 // TestEveryStepHasCode: what is wired can run, and what has code is wired somewhere.
 func TestEveryStepHasCode(t *testing.T) {
-	code := registry.All(nil).Names()
+	code := steps.All(nil).Names()
 	wired := []string{contract.StatusStep().String(), contract.DiagnosisStep().String()} // outside of workflows
-	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.VerifySpec().String()}
+	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
 	for _, w := range stages.Workflows() {
 		for _, provider := range []providers.Provider{local.Provider{}, elsewhere{local.Provider{}}} {
 			for name := range needs(t, w, provider) {

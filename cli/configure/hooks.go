@@ -72,7 +72,7 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	if err != nil {
 		return errors.Join(without, err)
 	}
-	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, Given: a.c.secrets.Given}
+	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: a.c.secrets.SecretsFile}
 	c, err := conductor.New(conductor.Options{
 		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Hint: hint.For(a.c.cmd, a.c.source.Stores), Observe: a.io.Err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },

@@ -11,7 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/providers/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 func schema(t *testing.T, settings string) *answers.Schema {
@@ -20,7 +20,7 @@ func schema(t *testing.T, settings string) *answers.Schema {
 	if settings != "" {
 		own = []byte(settings)
 	}
-	return answers.NewSchema(config.Describe(registry.All().Sections()), own)
+	return answers.NewSchema(config.Describe(providers.All().Sections()), own)
 }
 
 func draft(t *testing.T, s *answers.Schema, text string) *answers.Draft {
@@ -42,7 +42,7 @@ func file(t *testing.T, d *answers.Draft) string {
 
 // check loads a file as a program does.
 func check(text []byte) []config.Problem {
-	all := registry.All()
+	all := providers.All()
 	_, err := config.Load(text, all.Options())
 	return config.Problems(err)
 }
@@ -306,7 +306,7 @@ func TestVariablesAnswer(t *testing.T) {
 	require.Equal(t, []string{"SLIPWAY_CONFIG_GLOBAL_NMAE"}, unknown)
 	got := map[string]string{}
 	for _, g := range given {
-		require.Equal(t, g.Field.Variable(), g.By)
+		require.Equal(t, g.Field.EnvName(), g.By)
 		got[g.Field.Path] = g.Answer
 	}
 	require.Equal(t, map[string]string{
@@ -326,7 +326,7 @@ func TestVariablesAnswer(t *testing.T) {
 
 func TestEveryQuestionIsThatOfAFieldAndEveryFieldIsAsked(t *testing.T) {
 	s := schema(t, settings)
-	for _, provider := range registry.All().Names() {
+	for _, provider := range providers.All().Names() {
 		asked := map[string]bool{"apiVersion": true, "hooks": true, "platform.components": true, "tls.mode": true}
 		for _, p := range append(s.First(), s.Rest(provider, []answers.Component{{Name: "toolbox"}})...) {
 			require.NotEmpty(t, p.Title)
@@ -337,7 +337,7 @@ func TestEveryQuestionIsThatOfAFieldAndEveryFieldIsAsked(t *testing.T) {
 		}
 		for _, f := range s.Fields("") {
 			section, _, _ := strings.Cut(f.Path, ".")
-			other := section != provider && slices.Contains(registry.All().Names(), section)
+			other := section != provider && slices.Contains(providers.All().Names(), section)
 			require.Equal(t, !other, asked[f.Path], "%s with provider %s", f.Path, provider)
 		}
 	}
@@ -458,7 +458,7 @@ func TestWhatNobodySaysIsNamed(t *testing.T) {
 	var got []string
 	for _, p := range answers.Missing(v.Draft, v.Schema.Must("aws")) {
 		got = append(got, p.Field)
-		require.Contains(t, p.Want, "--set "+p.Field+"=…, "+config.Variable(p.Field)+"=…")
+		require.Contains(t, p.Want, "--set "+p.Field+"=…, "+config.EnvName(p.Field)+"=…")
 	}
 	require.Equal(t, []string{"global.domain", "global.scale", "aws.region", "platform.settings.theme"}, got)
 }

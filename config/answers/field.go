@@ -51,7 +51,7 @@ type Field struct {
 }
 
 // Variable returns the environment variable that sets the field.
-func (f Field) Variable() string { return config.Variable(f.Path) }
+func (f Field) EnvName() string { return config.EnvName(f.Path) }
 
 // Schema describes the fields of a configuration.
 type Schema struct{ root *jsonschema.Schema }

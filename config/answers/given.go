@@ -78,13 +78,13 @@ func (s *Schema) Environment(environ, components []string) (out []Given, unknown
 		}
 	}
 	for _, f := range all {
-		fields[f.Variable()] = f
+		fields[f.EnvName()] = f
 	}
 	for _, pair := range environ {
 		name, answer, _ := strings.Cut(pair, "=")
 		f, ok := fields[name]
 		switch {
-		case !strings.HasPrefix(name, config.Variable("")+"_"), answer == "":
+		case !strings.HasPrefix(name, config.EnvName("")+"_"), answer == "":
 		case !ok:
 			unknown = append(unknown, name)
 		case f.Path == "apiVersion":
@@ -140,7 +140,7 @@ func Missing(d *Draft, must []Field) []config.Problem {
 			want = strings.Join(f.Options, ", ")
 		}
 		out = append(out, config.Problem{Field: f.Path, Got: "no answer",
-			Want: fmt.Sprintf("%s: --set %s=…, %s=… or a line in --answers", want, f.Path, f.Variable())})
+			Want: fmt.Sprintf("%s: --set %s=…, %s=… or a line in --answers", want, f.Path, f.EnvName())})
 	}
 	return out
 }

@@ -81,7 +81,7 @@ func (v *Interview) Before(pages []Page) map[string]string {
 // chosen reports whether an optional section is set in the draft.
 func (v *Interview) chosen(section string) bool {
 	if section == "tls" { // its mode may be set to self-signed
-		return v.Draft.Get("tls.mode") == config.Given || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key") || v.Draft.Has("tls.ca")
+		return v.Draft.Get("tls.mode") == config.UserCertificate || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key") || v.Draft.Has("tls.ca")
 	}
 	return v.Draft.Has(section)
 }
@@ -124,7 +124,7 @@ func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []con
 			continue
 		}
 		if p.Extra == "tls" && !v.Given["tls.mode"] {
-			d.put("tls.mode", text(config.Given))
+			d.put("tls.mode", text(config.UserCertificate))
 		}
 		for _, q := range p.Questions {
 			if wrong := v.apply(d, q, answers[q.Path]); wrong != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/form"
-	"github.com/slipway-sh/slipway/providers/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 func interview(t *testing.T) *answers.Interview {
 	t.Helper()
-	all := registry.All()
+	all := providers.All()
 	s := answers.NewSchema(config.Describe(all.Sections()), nil)
 	d, err := answers.NewDraft(s, nil)
 	require.NoError(t, err)

@@ -17,9 +17,9 @@ const shields = true
 
 // attend runs the dagger CLI in a process group that this program leads, and
 // returns its exit code. The CLI ends its session when its standard input ends; one
-// that has not ended after patience, because its engine is gone, is killed: the
+// that has not ended after timeout, because its engine is gone, is killed: the
 // SDK would wait for it for minutes.
-func attend(cli string, args []string, patience time.Duration, in io.Reader, out, errw *os.File) (int, error) {
+func attend(cli string, args []string, timeout time.Duration, in io.Reader, out, errw *os.File) (int, error) {
 	if err := syscall.Setpgid(0, 0); err != nil {
 		return 0, err
 	}
@@ -35,8 +35,8 @@ func attend(cli string, args []string, patience time.Duration, in io.Reader, out
 	go func() {
 		_, _ = io.Copy(input, in)
 		_ = input.Close()
-		time.AfterFunc(patience, func() {
-			fmt.Fprintf(errw, "slipway: the Dagger session did not end within %s and is given up\n", patience)
+		time.AfterFunc(timeout, func() {
+			fmt.Fprintf(errw, "slipway: the Dagger session did not end within %s and is given up\n", timeout)
 			_ = cmd.Process.Kill()
 		})
 	}()

@@ -49,9 +49,9 @@ func Shield() error {
 // Shielded reports whether Dagger's SDK calls this program in place of the dagger CLI.
 func Shielded() bool { return os.Getenv(envShield) != "" }
 
-// sessionPatience is how long the dagger CLI may take to end a session: seconds,
+// sessionTimeout is how long the dagger CLI may take to end a session: seconds,
 // when it still has spans to send.
-const sessionPatience = 15 * time.Second
+const sessionTimeout = 15 * time.Second
 
 // Run runs the dagger CLI in the place of this program, in a process group
 // of its own.
@@ -63,7 +63,7 @@ func Run(args []string, errw io.Writer) int {
 	}
 	var code int
 	if err == nil {
-		code, err = attend(cli, args, sessionPatience, os.Stdin, os.Stdout, os.Stderr)
+		code, err = attend(cli, args, sessionTimeout, os.Stdin, os.Stdout, os.Stderr)
 	}
 	if err != nil {
 		fmt.Fprintf(errw, "slipway: run the dagger CLI %s: %v\n", cli, err)

@@ -175,7 +175,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	if n.RegistryMirror == "http://"+ownRegistry {
 		group.Go(func() error {
 			n.retry(ctx, partImages, func() error {
-				return serve(ctx, ownRegistry, "the registry of the archive's images", &registry{archive: n.archive, images: n.images})
+				return serve(ctx, ownRegistry, "the registry of the archive's images", &imageServer{archive: n.archive, images: n.images})
 			})
 			return nil
 		})

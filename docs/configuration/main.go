@@ -13,7 +13,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/providers/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 // The files, in docs.
@@ -44,11 +44,11 @@ func write(dir string) error {
 
 // generate makes the files.
 func generate() (map[string][]byte, error) {
-	text, err := config.Schema(registry.All().Sections())
+	text, err := config.Schema(providers.All().Sections())
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{schemaFile: text, pageFile: page(config.Describe(registry.All().Sections()))}, nil
+	return map[string][]byte{schemaFile: text, pageFile: page(config.Describe(providers.All().Sections()))}, nil
 }
 
 const intro = `# The configuration

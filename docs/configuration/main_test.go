@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/providers/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 func TestTheFilesAreThoseOfTheCode(t *testing.T) {
@@ -57,7 +57,7 @@ func (f field) name() string {
 // fields are all fields of a schema, the sections too.
 func fields(t *testing.T) []field {
 	t.Helper()
-	text, err := config.Schema(registry.All().Sections())
+	text, err := config.Schema(providers.All().Sections())
 	require.NoError(t, err)
 	var s jsonschema.Schema
 	require.NoError(t, json.Unmarshal(text, &s))
@@ -114,7 +114,7 @@ func (f field) nested(value any) map[string]any {
 	if f.path[0] != "apiVersion" {
 		file["apiVersion"] = config.APIVersion
 	}
-	if slices.Contains(registry.All().Names(), f.path[0]) {
+	if slices.Contains(providers.All().Names(), f.path[0]) {
 		file["provider"] = f.path[0]
 	}
 	return file
@@ -125,7 +125,7 @@ func load(t *testing.T, file map[string]any) []string {
 	t.Helper()
 	text, err := yaml.Marshal(file)
 	require.NoError(t, err)
-	providers := registry.All()
+	providers := providers.All()
 	_, err = config.Load(text, providers.Options())
 	var names []string
 	for _, p := range config.Problems(err) {

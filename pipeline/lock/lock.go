@@ -81,7 +81,7 @@ func New(s Store, opts Options) *Lock {
 // fault as its cause; use it for all work under the lock. Ending ctx does not release
 // the lock: Release must be called.
 func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease, error) {
-	var from state
+	var from snapshot
 	for {
 		after, err := l.vacant(ctx, &from)
 		if err != nil {
@@ -173,8 +173,8 @@ func (l *Lock) abandon(ctx context.Context, r Record) {
 // Live returns the record of the holder if its last heartbeat is recent, else nil. It
 // does not wait.
 func (l *Lock) Live(ctx context.Context) (*Record, error) {
-	s, err := l.state(ctx)
-	if err != nil || s.free() || l.patience(s) > 0 {
+	s, err := l.snapshot(ctx)
+	if err != nil || s.free() || l.timeout(s) > 0 {
 		return nil, err
 	}
 	return &s.record, nil
@@ -183,7 +183,7 @@ func (l *Lock) Live(ctx context.Context) (*Record, error) {
 // Current returns the record of the holder, which may have died, or nil if there is
 // none.
 func (l *Lock) Current(ctx context.Context) (*Record, error) {
-	s, err := l.state(ctx)
+	s, err := l.snapshot(ctx)
 	switch {
 	case err != nil:
 		return nil, err

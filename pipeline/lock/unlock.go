@@ -24,7 +24,7 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 		return Record{}, &fault.Fault{Code: CodeNoReason, Class: fault.Usage, Op: opUnlock,
 			Err: errors.New("no reason was given; it is recorded"), Fix: "slipway unlock --force --reason 'the machine of that run is gone'"}
 	}
-	s, err := l.state(ctx)
+	s, err := l.snapshot(ctx)
 	if err != nil {
 		return Record{}, err
 	}

@@ -63,9 +63,9 @@ type Options struct {
 	LockTimeout time.Duration
 	// TLSKey is the private key of a given certificate.
 	TLSKey *dagger.Secret
-	// Given are the secrets that the configuration refers to and the platform may
+	// UserSecrets are the secrets that the configuration refers to and the platform may
 	// have, by the names that platform.GivenNames lists.
-	Given map[string]*dagger.Secret
+	UserSecrets map[string]*dagger.Secret
 	// State says where the deployment's state is.
 	State State
 	// Secret finds what the configuration's hooks refer to; its error says why it
@@ -119,19 +119,19 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: opts.Images.Refs, Tools: opts.Tools,
-			Given: slices.Sorted(maps.Keys(opts.Given)),
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)),
 		},
 		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
 	}, nil
 }
 
 // runner runs the steps of a run, which has the lease, if it needs one.
-func (c *Conductor) runner(run string, l *lease) *containerRunner {
+func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{
 		requests: requestsOf(c.opts.Config, run, c.opts.ReleaseDigest, c.opts.Images.Digest),
 		mounts: mounts{
 			client: c.opts.Client, cluster: c.service, site: c.inputs.Site, release: c.opts.ReleaseDir,
-			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.Given,
+			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets,
 		},
 		deployment: c.Cluster.deployment, lease: l,
 	}

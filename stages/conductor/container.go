@@ -20,7 +20,7 @@ type containerRunner struct {
 	requests
 	mounts
 	deployment *containers.Deployment
-	lease      *lease // nil for what needs no lock
+	lease      *deploymentLock // nil for what needs no lock
 
 	known    int                      // steps that have succeeded before with the same tools
 	verified map[string]contract.Seen // earlier results that hold, by step
@@ -96,9 +96,9 @@ func (m mounts) mount(e *containers.Exec, s contract.Spec) (err error) {
 	if s.TLSKey && m.tlsKey != nil {
 		e.Secrets[contract.TLSKeyFile] = m.tlsKey
 	}
-	if s.Given {
+	if s.UserSecrets {
 		for name, secret := range m.given {
-			e.Secrets[path.Join(contract.GivenDir, name)] = secret
+			e.Secrets[path.Join(contract.UserSecretsDir, name)] = secret
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput {
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {
-		if r.Status != pipeline.Failed || !g.online(r.Key) && r.Key != contract.VerifySpec().Key {
+		if r.Status != pipeline.Failed || !g.online(r.Key) && r.Key != contract.CheckEarlierSpec().Key {
 			continue
 		}
 		s := contract.FailedStep{Stage: r.Stage, Step: r.Name}

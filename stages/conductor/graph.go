@@ -27,12 +27,12 @@ type Workflow struct {
 
 // Inputs are what a workflow is wired from.
 type Inputs struct {
-	Config  *config.Config
-	Release *platform.Release
-	Site    contract.Site
-	Images  map[string]string // reference by digest, by name
-	Tools   map[string]string // version, by name, without a leading v
-	Given   []string          // names of the secrets that the configuration gives
+	Config      *config.Config
+	Release     *platform.Release
+	Site        contract.Site
+	Images      map[string]string // reference by digest, by name
+	Tools       map[string]string // version, by name, without a leading v
+	UserSecrets []string          // names of the secrets that the configuration gives
 }
 
 // Findings are what steps found out, of which a run's record and the deployment's
@@ -97,7 +97,7 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 }
 
 // Action adds what the conductor itself does under this name: contract.NodeKey,
-// contract.NodeRemoveKey or the key of contract.VerifySpec.
+// contract.NodeRemoveKey or the key of contract.CheckEarlierSpec.
 func (g *Graph) Action(key pipeline.Key, needs ...pipeline.Dep) pipeline.Dep {
 	return pipeline.Add(&g.pipeline, key, func(ctx context.Context) (struct{}, error) {
 		act, ok := g.actions[key]

@@ -96,9 +96,9 @@ func (r *hookRunner) bind(hooks []config.Hook) []pipeline.Hook {
 	return out
 }
 
-// hookPatience is how long the hooks after a step, or after the workflow, may
+// hooksTimeout is how long the hooks after a step, or after the workflow, may
 // take together.
-func hookPatience(hooks []config.Hook) time.Duration {
+func hooksTimeout(hooks []config.Hook) time.Duration {
 	sum := pipeline.DefaultCleanupTimeout
 	for _, h := range hooks {
 		if _, before := h.Place(); !before {

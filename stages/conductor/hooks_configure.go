@@ -124,7 +124,7 @@ func (c configureHooks) after(ctx context.Context, outcome error) error {
 	if outcome != nil {
 		whole.Status = pipeline.Failed
 	}
-	last, release := context.WithTimeout(context.WithoutCancel(ctx), hookPatience(c.hooks))
+	last, release := context.WithTimeout(context.WithoutCancel(ctx), hooksTimeout(c.hooks))
 	defer release()
 	var errs []error
 	for _, hook := range c.runner.bind(c.hooks) {

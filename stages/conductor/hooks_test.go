@@ -69,7 +69,7 @@ func (f *fakeHooks) conduct(ctx context.Context, failing error, hooks ...config.
 	}
 	r := f.runner()
 	own := boundHooks(hooks, p.Graph())
-	results, err := p.Run(ctx, pipeline.Options{Hooks: r.bind(own), CleanupTimeout: hookPatience(own)})
+	results, err := p.Run(ctx, pipeline.Options{Hooks: r.bind(own), CleanupTimeout: hooksTimeout(own)})
 	return r, results, err
 }
 
@@ -268,8 +268,8 @@ func TestLastWords(t *testing.T) {
 
 func TestHooksAfterHaveTheTimeThatTheyAskFor(t *testing.T) {
 	hour := config.Duration(time.Hour)
-	require.Equal(t, pipeline.DefaultCleanupTimeout, hookPatience([]config.Hook{{Before: "a/one", Timeout: hour}}))
-	require.Greater(t, hookPatience([]config.Hook{{After: "a/one", Timeout: hour}, {After: "*", Timeout: hour}}), 2*time.Hour)
+	require.Equal(t, pipeline.DefaultCleanupTimeout, hooksTimeout([]config.Hook{{Before: "a/one", Timeout: hour}}))
+	require.Greater(t, hooksTimeout([]config.Hook{{After: "a/one", Timeout: hour}, {After: "*", Timeout: hour}}), 2*time.Hour)
 }
 
 func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {

@@ -40,7 +40,7 @@ const recordFile = "/slipway/keep.json"
 // finish writes the record of a run that has ended and, at the same time, stops
 // the cluster's service; then it gives the lock up. It returns err, joined by what
 // went wrong here.
-func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *lease, err error) error {
+func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), writeLimit, errWriteTime)
 	defer cancel()
 	stopped := make(chan error, 1)

@@ -29,7 +29,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	cfg.Provider = local.Name
 	refs := map[string]string{"gitea": "x"}
 	plan := contract.Plan{
-		Workflow: config.Install, Run: "r2", Refs: refs, Images: "sha256:1", Release: "sha256:2", Tools: map[string]string{"helm": "4"}, Given: []string{"smtp"},
+		Workflow: config.Install, Run: "r2", Refs: refs, Images: "sha256:1", Release: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
 	}
 	var err error
 	plan.Site, err = conductor.SiteOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
@@ -51,11 +51,11 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	results, request := conductor.Replay(t, stages.Install(), "r2", func(o *conductor.Options) {
 		o.Config, o.Provider, o.Release, o.ReleaseDigest = cfg, elsewhere{local.Provider{}}, release, "sha256:2"
 		o.Images.Refs, o.Images.Digest, o.Tools = refs, "sha256:1", plan.Tools
-		o.Given = map[string]*dagger.Secret{"smtp": nil}
+		o.UserSecrets = map[string]*dagger.Secret{"smtp": nil}
 	}, found)
 	require.Len(t, results, 16)
 	for _, r := range results {
-		if r.Key != contract.VerifySpec().Key {
+		if r.Key != contract.CheckEarlierSpec().Key {
 			require.Equal(t, contract.Reused, r.Status, r.Key)
 		}
 	}

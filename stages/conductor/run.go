@@ -69,9 +69,9 @@ func (r *run) actions() map[pipeline.Key]func(context.Context) error {
 		})
 	}
 	return map[pipeline.Key]func(context.Context) error{
-		contract.NodeKey():        locked(contract.NodeKey(), func(ctx context.Context) error { return r.service.Start(ctx) }),
-		contract.NodeRemoveKey():  locked(contract.NodeRemoveKey(), r.wipe),
-		contract.VerifySpec().Key: func(ctx context.Context) error { return r.steps.verifyAll(ctx, r.plan()) },
+		contract.NodeKey():              locked(contract.NodeKey(), func(ctx context.Context) error { return r.service.Start(ctx) }),
+		contract.NodeRemoveKey():        locked(contract.NodeRemoveKey(), r.wipe),
+		contract.CheckEarlierSpec().Key: func(ctx context.Context) error { return r.steps.verifyAll(ctx, r.plan()) },
 	}
 }
 
@@ -90,7 +90,7 @@ func (r *run) plan() contract.Plan {
 	return contract.Plan{
 		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(), Site: r.inputs.Site,
 		Refs: r.opts.Images.Refs, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
-		Tools: r.opts.Tools, Given: r.inputs.Given, Selection: r.opts.Select, Hooked: r.hooked,
+		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, Selection: r.opts.Select, Hooked: r.hooked,
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{
 		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Observe: observe,
-		Hooks: around, CleanupTimeout: hookPatience(own),
+		Hooks: around, CleanupTimeout: hooksTimeout(own),
 		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
 			if !lease.held() {
 				return nil

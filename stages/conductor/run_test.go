@@ -20,7 +20,7 @@ func conductOne(t *testing.T, result string, removes bool) (*report.Run, string,
 	})
 	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes, Wire: func(g *Graph) error {
 		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{Tools: g.Tools} })
-		g.Action(contract.VerifySpec().Key, s)
+		g.Action(contract.CheckEarlierSpec().Key, s)
 		Collect(g, s, func(out contract.Preflight, f *Findings) {
 			f.Record.Commands, f.State.Revision = []string{"nproc"}, "collected"
 		})

@@ -11,11 +11,11 @@ type PreflightInput struct {
 	// Tools maps a tool of the toolchain ("terraform", "helm", "kubectl") to the
 	// version it must have exactly, without a leading v.
 	Tools map[string]string `json:"tools"`
-	TLS   *GivenTLS         `json:"tls,omitempty"` // nil: the certificate is not the user's
+	TLS   *UserTLS          `json:"tls,omitempty"` // nil: the certificate is not the user's
 }
 
-// GivenTLS is a certificate that the user brings; its private key is in TLSKeyFile.
-type GivenTLS struct {
+// UserTLS is a certificate that the user brings; its private key is in TLSKeyFile.
+type UserTLS struct {
 	Certificate string   `json:"certificate"` // PEM
 	CA          string   `json:"ca"`          // PEM; may be empty
 	Hosts       []string `json:"hosts"`       // that it must be for

@@ -10,9 +10,9 @@ type Nothing struct{}
 type SecretsInput struct {
 	Domain     string `json:"domain"`
 	AdminEmail string `json:"adminEmail"`
-	// Given are the secrets of the configuration, by the names that
-	// platform.GivenNames lists; each is a file in GivenDir.
-	Given []string `json:"given,omitempty"`
+	// UserSecrets are the secrets of the configuration, by the names that
+	// platform.GivenNames lists; each is a file in UserSecretsDir.
+	UserSecrets []string `json:"given,omitempty"`
 }
 
 // Namespaces is what preorchestrator/namespaces made sure of.

@@ -19,7 +19,7 @@ const (
 	RequestFile    = "/slipway/request.json"
 	ResultFile     = "/slipway/result.json"
 	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate
-	GivenDir       = "/slipway/given"                 // secrets of the configuration, by name
+	UserSecretsDir = "/slipway/given"                 // secrets of the configuration, by name
 	StateKeyFile   = "/slipway/state.key"             // key of the deployment's secrets, where one is given
 	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600
 )

@@ -21,14 +21,14 @@ const (
 type Spec struct {
 	pipeline.Key
 
-	Offline   bool // not connected to the cluster
-	Terraform bool // gets the provider's Terraform root, in TerraformDir
-	Platform  bool // gets the platform release, in PlatformDir
-	Manifests bool // gets the bundle's manifests, in BundleDir
-	TLSKey    bool // gets the private key of a given certificate, in TLSKeyFile
-	Given     bool // gets the secrets of the configuration, in GivenDir
-	Harmless  bool // changes nothing, so it need not wait for the lock
-	Count     bool // counts the steps that have succeeded before
+	Offline     bool // not connected to the cluster
+	Terraform   bool // gets the provider's Terraform root, in TerraformDir
+	Platform    bool // gets the platform release, in PlatformDir
+	Manifests   bool // gets the bundle's manifests, in BundleDir
+	TLSKey      bool // gets the private key of a given certificate, in TLSKeyFile
+	UserSecrets bool // gets the secrets of the configuration, in UserSecretsDir
+	Harmless    bool // changes nothing, so it need not wait for the lock
+	Count       bool // counts the steps that have succeeded before
 	// Timeout limits the step; 0 is the limit of the configuration.
 	Timeout time.Duration
 }
@@ -52,10 +52,10 @@ func NodeKey() pipeline.Key { return key(StageInfrastructure, "node") }
 // NodeRemoveKey names the node that deletes such a cluster.
 func NodeRemoveKey() pipeline.Key { return key(StageInfrastructure, "node-remove") }
 
-// VerifySpec is the look at all earlier results at once, which runs as `slipway
+// CheckEarlierSpec is the look at all earlier results at once, which runs as `slipway
 // verify`: see Plan.
-func VerifySpec() Spec {
-	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, Given: true}
+func CheckEarlierSpec() Spec {
+	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true}
 }
 
 // TerraformStep applies the provider's Terraform root.
@@ -110,7 +110,7 @@ func NamespacesStep() Step[Nothing, Namespaces] {
 
 // SecretsStep makes the platform's secrets.
 func SecretsStep() Step[SecretsInput, Secrets] {
-	return Step[SecretsInput, Secrets]{Spec{Key: key(StagePreOrchestrator, "secrets"), Platform: true, Given: true}}
+	return Step[SecretsInput, Secrets]{Spec{Key: key(StagePreOrchestrator, "secrets"), Platform: true, UserSecrets: true}}
 }
 
 // TLSStep makes or checks the platform's certificate.

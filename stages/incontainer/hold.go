@@ -45,11 +45,11 @@ func say(w io.Writer, step, format string, args ...any) {
 // Hold takes the deployment's lock, listens on containers.HoldPort, and gives the lock
 // up when stop is closed. A store that does not let it is a fault of class preflight:
 // the run has changed nothing yet.
-func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, patience time.Duration) error {
+func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, timeout time.Duration) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
-	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, patience)
+	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, timeout)
 	if err != nil {
 		return store.Preflight(err)
 	}
@@ -59,8 +59,8 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 
 // acquire takes the lock. A holder whose last heartbeat is recent may have been killed
 // since: it counts as alive only once another heartbeat arrives, and as dead once the
-// last one has expired. acquire waits for a live holder for as long as patience.
-func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, patience time.Duration) (context.Context, *lock.Lease, error) {
+// last one has expired. acquire waits for a live holder for as long as timeout.
+func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, timeout time.Duration) (context.Context, *lock.Lease, error) {
 	var last *lock.HeldError // as it was seen last
 	var changed time.Time    // when that was new; zero: never
 	for started := time.Now(); ; {
@@ -75,7 +75,7 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 			changed = time.Now()
 		}
 		last = now
-		if !changed.IsZero() && time.Since(changed) < lockBeat && time.Since(started) >= patience {
+		if !changed.IsZero() && time.Since(changed) < lockBeat && time.Since(started) >= timeout {
 			return nil, nil, err
 		}
 		select {

@@ -54,7 +54,7 @@ func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writ
 	if err != nil {
 		return found, err
 	}
-	shown := &looker{screen: screen, running: map[string]bool{}}
+	shown := &verifyProgress{screen: screen, running: map[string]bool{}}
 	run := func(ctx context.Context, req contract.Request) contract.Result {
 		return step.Perform(ctx, v.Steps, req, v.Dirs, io.Discard) // each has its log
 	}
@@ -70,14 +70,14 @@ func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writ
 	return found, nil
 }
 
-// looker shows which earlier results are being looked at.
-type looker struct {
+// verifyProgress shows which earlier results are being looked at.
+type verifyProgress struct {
 	screen  io.Writer
 	hold    int
 	running map[string]bool
 }
 
-func (l *looker) observe(e pipeline.Event) {
+func (l *verifyProgress) observe(e pipeline.Event) {
 	key := e.Result.String()
 	if e.Status == pipeline.Running {
 		l.running[key] = true
@@ -92,6 +92,6 @@ func (l *looker) observe(e pipeline.Event) {
 	}
 }
 
-func (l *looker) say(format string, args ...any) {
+func (l *verifyProgress) say(format string, args ...any) {
 	say(l.screen, "verify", format, args...)
 }

@@ -11,7 +11,7 @@ import (
 
 func TestLooker(t *testing.T) {
 	var screen strings.Builder
-	l := &looker{screen: &screen, running: map[string]bool{}}
+	l := &verifyProgress{screen: &screen, running: map[string]bool{}}
 	for _, e := range []struct {
 		name   string
 		status pipeline.Status

@@ -39,7 +39,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
 	err := wait.WaitSuccess(ctx, what, func(ctx context.Context) (err error) {
-		out, err = look(ctx, env.Kubeconfig) // access file and certificates may still change
+		out, err = readCluster(ctx, env.Kubeconfig) // access file and certificates may still change
 		return err
 	})
 	if err != nil {
@@ -72,8 +72,8 @@ func keepAccess(ctx context.Context, env *step.Env) error {
 	return err
 }
 
-// look asks the cluster once. The error says what is missing.
-func look(ctx context.Context, kubeconfig string) (contract.Cluster, error) {
+// readCluster asks the cluster once. The error says what is missing.
+func readCluster(ctx context.Context, kubeconfig string) (contract.Cluster, error) {
 	var out contract.Cluster
 	if _, err := os.Stat(kubeconfig); err != nil {
 		return out, fmt.Errorf("the cluster has not written its access file yet: %w", err)

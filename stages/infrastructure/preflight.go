@@ -70,7 +70,7 @@ func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightIn
 
 // judgeTLS finds what is wrong with the certificate that a user brings: the step that
 // uses it comes when the cluster is up.
-func judgeTLS(env *step.Env, given *contract.GivenTLS, now time.Time) []problem {
+func judgeTLS(env *step.Env, given *contract.UserTLS, now time.Time) []problem {
 	if given == nil {
 		return nil
 	}

@@ -142,7 +142,7 @@ func TestPreflightJudgesAGivenCertificate(t *testing.T) {
 	require.NoError(t, err)
 	env := newEnv(t, "/nowhere", os.Stderr)
 	env.TLSKeyFile = filepath.Join(t.TempDir(), "tls.key")
-	in := contract.PreflightInput{TLS: &contract.GivenTLS{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), Hosts: []string{"gitea.example.org"}}}
+	in := contract.PreflightInput{TLS: &contract.UserTLS{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), Hosts: []string{"gitea.example.org"}}}
 	tools := fakeTools(t, "1.11.4", "v3.20.2", "v1.35.4")
 	look := func() error {
 		_, err := tools.preflight(t.Context(), env, in)

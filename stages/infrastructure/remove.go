@@ -50,7 +50,7 @@ func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (con
 	}
 	r := &remover{client: c, env: env, deployment: env.Deployment}
 	for _, part := range []func(context.Context) error{
-		r.look,
+		r.findLeftovers,
 		func(ctx context.Context) error { return r.applications(ctx, cascadeLimit) },
 		r.namespaces, r.volumes, r.clusterScope,
 	} {
@@ -89,8 +89,8 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	return nil, "", checkFault(CodeAPI, "reach the cluster", "start the cluster, then run again: slipway destroy", err)
 }
 
-// look finds the deployment's namespaces and the volumes in use there.
-func (r *remover) look(ctx context.Context) error {
+// findLeftovers finds the deployment's namespaces and the volumes in use there.
+func (r *remover) findLeftovers(ctx context.Context) error {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	list, err := r.client.List(ctx, gvr, "", kube.ManagedBy+"="+kube.FieldManager+","+r.selector())
 	if err != nil {

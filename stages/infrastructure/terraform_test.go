@@ -3,6 +3,7 @@ package infrastructure
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -231,4 +232,51 @@ func TestReadState(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"version":3}`), 0o600))
 	_, err = readState(path)
 	require.ErrorContains(t, err, "version 3 of the state is unknown")
+}
+
+// TestOnlyTheLockOfAKilledTerraformIsRemoved: any other one is somebody's.
+func TestOnlyTheLockOfAKilledTerraformIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	program, argv := filepath.Join(dir, "terraform"), filepath.Join(dir, "argv")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >>"+argv+"\n"), 0o755))
+	tf, err := tfexec.NewTerraform(dir, program)
+	require.NoError(t, err)
+	env := step.NewEnv("r1", "infrastructure/terraform", step.Dirs{State: dir}, io.Discard, io.Discard)
+	taken := errors.New("exit status 1\n\nError: Error acquiring the state lock\n\nLock Info:\n  ID:        8a-b1\n  Path:      x\n")
+	unlocked := func() string {
+		text, err := os.ReadFile(argv)
+		if !errors.Is(err, os.ErrNotExist) {
+			require.NoError(t, err)
+		}
+		return string(text)
+	}
+	for what, c := range map[string]struct {
+		killed bool
+		err    error
+	}{
+		"a Terraform that runs":     {false, taken},
+		"another error":             {true, errors.New("exit status 1\n\nError: no such bucket\n")},
+		"a lock that nobody can id": {true, errors.New("Error acquiring the state lock")},
+	} {
+		calls := 0
+		err := root{Terraform: tf, killed: c.killed}.locked(t.Context(), env, func() error { calls++; return c.err })
+		require.ErrorIs(t, err, c.err, what)
+		require.Equal(t, 1, calls, what)
+		require.Empty(t, unlocked(), what)
+	}
+
+	calls := 0
+	err = root{Terraform: tf, killed: true}.locked(t.Context(), env, func() error {
+		if calls++; calls == 1 {
+			return taken
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, calls, "it is tried again")
+	require.Equal(t, "force-unlock -no-color -force 8a-b1\n", unlocked())
+
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho 'not yours' >&2\nexit 1\n"), 0o755))
+	err = root{Terraform: tf, killed: true}.locked(t.Context(), env, func() error { return taken })
+	require.ErrorContains(t, err, "not yours")
 }

@@ -30,7 +30,7 @@ func runStatus(ctx context.Context, env *step.Env, _ contract.Nothing) (contract
 		app := appOf(a)
 		if a.Waiting("") != "" {
 			if facts == nil {
-				facts = look(ctx, c, env, all, "")
+				facts = gatherFacts(ctx, c, env, all, "")
 			}
 			app.Cause, _ = facts.App(a.Name)
 		}

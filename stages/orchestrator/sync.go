@@ -228,7 +228,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
 	}
-	facts := look(ctx, w.client, w.env, all, a.Name)
+	facts := gatherFacts(ctx, w.client, w.env, all, a.Name)
 	cause, known := facts.App(a.Name)
 	for i := range w.seen.Apps {
 		w.seen.Apps[i].Cause, _ = facts.App(w.seen.Apps[i].Name)

@@ -49,7 +49,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			reserved = append(reserved, ns.Name)
 			continue
 		}
-		found, going, err := look(ctx, c, ns.Name)
+		found, going, err := readNamespace(ctx, c, ns.Name)
 		have[ns.Name] = found
 		switch {
 		case apierrors.IsNotFound(err):
@@ -100,8 +100,8 @@ func holds(labels, want map[string]string) bool {
 	return true
 }
 
-// look returns the labels of a namespace and whether it is being deleted.
-func look(ctx context.Context, c *kube.Client, name string) (found map[string]string, going bool, err error) {
+// readNamespace returns the labels of a namespace and whether it is being deleted.
+func readNamespace(ctx context.Context, c *kube.Client, name string) (found map[string]string, going bool, err error) {
 	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
 		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -119,7 +119,7 @@ func waitGone(ctx context.Context, c *kube.Client, names []string) error {
 	defer cancel()
 	for _, name := range names {
 		err := c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
-			_, _, err := look(ctx, c, name)
+			_, _, err := readNamespace(ctx, c, name)
 			return "it is still being deleted", err
 		})
 		if err != nil {

@@ -42,8 +42,8 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 		})
 	}
 	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}}
-	for _, name := range in.Given {
-		if s.given[name], err = os.ReadFile(filepath.Join(env.GivenDir, name)); err != nil {
+	for _, name := range in.UserSecrets {
+		if s.given[name], err = os.ReadFile(filepath.Join(env.UserSecretsDir, name)); err != nil {
 			return contract.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
 		}
 	}

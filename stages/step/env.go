@@ -27,14 +27,14 @@ type Env struct {
 
 	Deployment string // its name, [a-z0-9-]
 
-	StateDir     string // the deployment's state volume
-	PlatformDir  string // the platform release, read-only
-	BundleDir    string // the bundle's manifests, read-only
-	TerraformDir string // the provider's Terraform root, read-only
-	ToolsDir     string // the pinned tools
-	Kubeconfig   string // may not exist yet
-	TLSKeyFile   string // the private key of a given certificate
-	GivenDir     string // the secrets of the configuration, by name
+	StateDir       string // the deployment's state volume
+	PlatformDir    string // the platform release, read-only
+	BundleDir      string // the bundle's manifests, read-only
+	TerraformDir   string // the provider's Terraform root, read-only
+	ToolsDir       string // the pinned tools
+	Kubeconfig     string // may not exist yet
+	TLSKeyFile     string // the private key of a given certificate
+	UserSecretsDir string // the secrets of the configuration, by name
 
 	Place state.Place // where the deployment's state is
 
@@ -74,7 +74,7 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 		secrets:      secrets,
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
-	e.TLSKeyFile, e.GivenDir = contract.TLSKeyFile, contract.GivenDir
+	e.TLSKeyFile, e.UserSecretsDir = contract.TLSKeyFile, contract.UserSecretsDir
 	e.Place = state.Place{Volume: e.StateDir}
 	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	return e

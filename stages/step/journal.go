@@ -14,17 +14,17 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// books are what a step reads and writes about itself: the deployment's lock and
+// stepRecords are what a step reads and writes about itself: the deployment's lock and
 // the journal, both in its store.
-type books struct {
+type stepRecords struct {
 	store  *store.Store
 	ledger *journal.Ledger
 	req    contract.Request
 }
 
-// openBooks opens the deployment's store. A step that reaches for the cluster gets
+// openRecords opens the deployment's store. A step that reaches for the cluster gets
 // the access to it from there, where it is not in the volume.
-func openBooks(ctx context.Context, env *Env, req contract.Request) (*books, error) {
+func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepRecords, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func openBooks(ctx context.Context, env *Env, req contract.Request) (*books, err
 			return nil, err
 		}
 	}
-	return &books{s, journal.On(s, req.Deployment), req}, nil
+	return &stepRecords{s, journal.On(s, req.Deployment), req}, nil
 }
 
 // locked fails unless the step's run holds the lock, where it must: another one
 // may have taken it away since the step was started.
-func (b *books) locked(ctx context.Context) error {
+func (b *stepRecords) locked(ctx context.Context) error {
 	if !b.req.Locked {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (b *books) locked(ctx context.Context) error {
 }
 
 // interrupted tells whether the last attempt at the step ended without a word.
-func (b *books) interrupted(ctx context.Context) bool {
+func (b *stepRecords) interrupted(ctx context.Context) bool {
 	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
 	return err == nil && last.Status == journal.Running
 }
@@ -85,7 +85,7 @@ func (e *Env) Killed(ctx context.Context, deployment string, others ...string) (
 
 // reuse returns the output of an earlier success with the same digests that still
 // holds, or why there is none.
-func (b *books) reuse(ctx context.Context, code erased, env *Env, grace time.Duration) (json.RawMessage, error) {
+func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env, grace time.Duration) (json.RawMessage, error) {
 	if code.verify == nil || b.req.Digests == (journal.Digests{}) {
 		return nil, errors.New("the step runs every time")
 	}

@@ -23,11 +23,11 @@ type Registry struct {
 	// Stores open the buckets with deployments' state, by the scheme of their URLs.
 	Stores map[string]store.Opener
 
-	steps map[string]erased
+	steps map[string]untypedStep
 }
 
-// erased is the code of a step without its types.
-type erased struct {
+// untypedStep is the code of a step without its types.
+type untypedStep struct {
 	run Code[json.RawMessage, json.RawMessage]
 	// verify returns the output that still holds; nil: the step runs every time.
 	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)
@@ -85,9 +85,9 @@ func add[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
 		panic("step " + id + " is registered twice")
 	}
 	if r.steps == nil {
-		r.steps = map[string]erased{}
+		r.steps = map[string]untypedStep{}
 	}
-	r.steps[id] = erased{run: typed(run), verify: verify}
+	r.steps[id] = untypedStep{run: typed(run), verify: verify}
 }
 
 // typed is run between JSON and JSON.

@@ -167,7 +167,7 @@ func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Releas
 	); err != nil {
 		return debian.Release{}, err
 	}
-	release, err := debian.Host("/")
+	release, err := debian.HostRelease("/")
 	if err != nil {
 		return debian.Release{}, err
 	}

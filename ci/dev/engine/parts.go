@@ -108,7 +108,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 	if err != nil {
 		return parts, err
 	}
-	release, err := debian.Host("/")
+	release, err := debian.HostRelease("/")
 	if err != nil {
 		return parts, &remedy.Error{Code: codeMirror, Op: "find the Debian mirror", Err: err,
 			Fix: "run on a Debian machine whose apt sources name a mirror of its own release, or start a Docker daemon and run make engine again"}

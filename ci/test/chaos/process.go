@@ -26,7 +26,7 @@ func descendants(pid int) ([]process, error) {
 	}
 	all := map[int]process{}
 	for _, dir := range dirs {
-		p, err := look(dir)
+		p, err := readProcess(dir)
 		if err == nil { // one that ended meanwhile is none
 			all[p.pid] = p
 		}
@@ -43,7 +43,7 @@ func descendants(pid int) ([]process, error) {
 	return below, nil
 }
 
-func look(dir string) (process, error) {
+func readProcess(dir string) (process, error) {
 	var p process
 	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	if err != nil {

@@ -34,9 +34,9 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Credentials, "state-credentials", "", "file with the credentials for it, NAME=value in each line; replaces state.credentials")
 }
 
-// Given reads the file of --state-credentials; nil without one. Only the variables of
+// ReadCredentials reads the file of --state-credentials; nil without one. Only the variables of
 // the store's kind may be in it. No error quotes it.
-func (f *Flags) Given(cfg *config.Config, stores map[string]store.Opener) (map[string]string, error) {
+func (f *Flags) ReadCredentials(cfg *config.Config, stores map[string]store.Opener) (map[string]string, error) {
 	if f.Credentials == "" {
 		return nil, nil
 	}

@@ -47,26 +47,26 @@ func TestGivenCredentials(t *testing.T) {
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	var x Flags
 	cfg := bucketed("s3://bucket")
-	got, err := x.Given(cfg, stores())
+	got, err := x.ReadCredentials(cfg, stores())
 	require.NoError(t, err)
 	require.Nil(t, got)
 
 	x.Credentials = file
-	_, err = x.Given(cfg, stores())
+	_, err = x.ReadCredentials(cfg, stores())
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
 	write("# of the tests\n\nAWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=se=cret \n")
-	got, err = x.Given(cfg, stores())
+	got, err = x.ReadCredentials(cfg, stores())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "se=cret"}, got)
 	for _, bad := range []string{"hunter2", "PATH=hunter2", "hunter2=x"} {
 		write("AWS_ACCESS_KEY_ID=id\n" + bad)
-		_, err = x.Given(cfg, stores())
+		_, err = x.ReadCredentials(cfg, stores())
 		require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
 		require.ErrorContains(t, err, "line 2 is not NAME=value")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 	cfg = bucketed("")
-	_, err = x.Given(cfg, stores())
+	_, err = x.ReadCredentials(cfg, stores())
 	require.ErrorAs(t, err, new(usage.Error))
 }
 

@@ -93,7 +93,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	credentials, err := f.Bucket.Given(cfg, f.Source.Stores)
+	credentials, err := f.Bucket.ReadCredentials(cfg, f.Source.Stores)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	defer end()
 	opts.Tools = pins.Versions()
 	opts.User, opts.Host = whoAmI()
-	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, Given: f.Secrets.Given}, Fresh: s.Joined != nil}
+	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}, Fresh: s.Joined != nil}
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }
 	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
 		return err

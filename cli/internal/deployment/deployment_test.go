@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/providers/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 // keptDeployments are deployments of these names in a folder of the test's own; text
@@ -31,7 +31,7 @@ func keptDeployments(t *testing.T, text string, names ...string) deployments.Fol
 func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
 	cmd, f := &cobra.Command{Use: "install"}, &Flags{}
-	f.AddFlags(cmd, cmd.Flags(), "dev", source.Registries{Providers: registry.All()})
+	f.AddFlags(cmd, cmd.Flags(), "dev", source.Registries{Providers: providers.All()})
 	cmd.Flags().Bool("keep-cluster", false, "")
 	f.Release.AddFlags(cmd.Flags())
 	require.NoError(t, cmd.ParseFlags(args))

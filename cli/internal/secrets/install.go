@@ -56,7 +56,7 @@ func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string
 // TLSKey is the private key of a given certificate, from file or from where the
 // configuration says; nil where no certificate is given.
 func TLSKey(ctx context.Context, cfg *config.Config, from Source, file string) (key *dagger.Secret, err error) {
-	if cfg.TLS.Mode != config.Given {
+	if cfg.TLS.Mode != config.UserCertificate {
 		if file != "" {
 			return nil, usage.Errorf("--tls-key goes with tls.mode given in the configuration")
 		}

@@ -16,18 +16,18 @@ import (
 )
 
 // Flags say where secrets are, besides the places that a configuration names.
-type Flags struct{ Given string }
+type Flags struct{ SecretsFile string }
 
 // AddFlags declares them.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&f.Given, "secrets", "", "file with secrets that the configuration refers to as env:NAME, NAME=value in each line; comes before the environment")
+	set.StringVar(&f.SecretsFile, "secrets", "", "file with secrets that the configuration refers to as env:NAME, NAME=value in each line; comes before the environment")
 }
 
 // Finder hands secrets to a Dagger session.
 type Finder struct {
-	Client *dagger.Client
-	Joined bool   // another process owns the session
-	Given  string // file with values for env:NAME; empty: none
+	Client      *dagger.Client
+	Joined      bool   // another process owns the session
+	SecretsFile string // file with values for env:NAME; empty: none
 
 	values map[string]string // in it; nil: not read yet
 }
@@ -77,11 +77,11 @@ func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 // handed is the value of a variable in the file of --secrets, which comes before the
 // environment's.
 func (f *Finder) handed(name string) (value string, ok bool, err error) {
-	if f.Given == "" {
+	if f.SecretsFile == "" {
 		return "", false, nil
 	}
 	if f.values == nil {
-		text, err := os.ReadFile(f.Given)
+		text, err := os.ReadFile(f.SecretsFile)
 		if err == nil {
 			f.values, err = Lines(string(text), isVariable)
 		}

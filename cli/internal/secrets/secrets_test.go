@@ -57,7 +57,7 @@ func TestASecretThatACommandPrints(t *testing.T) {
 	_, err = printed(t.Context(), "true")
 	require.EqualError(t, err, "it printed nothing")
 
-	cfg := &config.Config{TLS: config.TLS{Mode: config.Given, Key: "env:SLIPWAY_TEST_NO_KEY"}}
+	cfg := &config.Config{TLS: config.TLS{Mode: config.UserCertificate, Key: "env:SLIPWAY_TEST_NO_KEY"}}
 	_, err = TLSKey(t.Context(), cfg, &Finder{}, "")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-005"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
@@ -91,11 +91,11 @@ func TestSecretsInAFile(t *testing.T) {
 		require.NotContains(t, err.Error(), "hunter22")
 	}
 
-	f := &Finder{Given: filepath.Join(t.TempDir(), "none")}
+	f := &Finder{SecretsFile: filepath.Join(t.TempDir(), "none")}
 	_, err = f.Find(t.Context(), "env:X")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-013"})
-	f.Given = filepath.Join(t.TempDir(), "secrets.env")
-	require.NoError(t, os.WriteFile(f.Given, []byte("SLIPWAY_TEST_X=handed\n"), 0o600))
+	f.SecretsFile = filepath.Join(t.TempDir(), "secrets.env")
+	require.NoError(t, os.WriteFile(f.SecretsFile, []byte("SLIPWAY_TEST_X=handed\n"), 0o600))
 	t.Setenv("SLIPWAY_TEST_X", "environment")
 	value, ok, err := f.handed("SLIPWAY_TEST_X")
 	require.NoError(t, err)

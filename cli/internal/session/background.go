@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -44,7 +44,7 @@ func files(deployment string) (socket, log string, err error) {
 const codeBackground fault.Code = "DEP-006"
 
 // background starts a process that lends a session until slipway cluster --stop.
-func (s *Session) background(ctx context.Context, io console.Streams) (*lender.Client, error) {
+func (s *Session) background(ctx context.Context, io console.Streams) (*background.Client, error) {
 	socket, log, err := files(s.of.Deployment)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*lender.C
 	}()
 	limit := time.After(lendLimit)
 	for {
-		found, err := lender.Find(ctx, socket)
+		found, err := background.Find(ctx, socket)
 		if found != nil {
 			return found, nil
 		}

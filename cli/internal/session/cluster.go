@@ -9,7 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/lender"
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -56,11 +56,11 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if err != nil {
 		return err
 	}
-	info := lender.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
+	info := background.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
 	if wait {
 		info.Log = log
 	}
-	k, err := lender.Lend(until, socket, info, &s.log, func(ready func()) error {
+	k, err := background.Lend(until, socket, info, &s.log, func(ready func()) error {
 		err := c.Up(until, ready)
 		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
 			err = NoEngine(fmt.Errorf("it gave the cluster up: %w", err))
@@ -89,7 +89,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 
 // watchEngine returns when the engine, or the cluster that was there, does not
 // answer any more, or the lender can't be found; nil when ctx ends.
-func watchEngine(ctx context.Context, c *conductor.Conductor, k *lender.Lender) error {
+func watchEngine(ctx context.Context, c *conductor.Conductor, k *background.Server) error {
 	for {
 		select {
 		case <-time.After(pingEvery):
@@ -116,7 +116,7 @@ func Stop(ctx context.Context, out io.Writer, deployment string) error {
 	if err != nil {
 		return err
 	}
-	found, err := lender.Find(ctx, socket)
+	found, err := background.Find(ctx, socket)
 	switch {
 	case err != nil:
 		return err

@@ -14,8 +14,8 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -57,7 +57,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 // opened is a Dagger session that this process opened itself, to lend it: the SDK
 // does not say how to join the ones it opens.
 type opened struct {
-	lender.Session
+	background.Session
 	input io.Closer
 	cli   *exec.Cmd
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/lender"
 )
 
 // Lifetime says for how long a local cluster that a command starts is to run.
@@ -42,16 +42,16 @@ type Options struct {
 // Session is a session on the Dagger engine.
 type Session struct {
 	Client *dagger.Client
-	Joined *lender.Client // of the process that owns the session; nil: this one does
+	Joined *background.Client // of the process that owns the session; nil: this one does
 	// Origin is what containers of this process name, where others may work in the
 	// same session; empty where none do.
 	Origin string
 
 	of    Options
 	leave func()
-	ends  bool       // the session that was joined is to end with this process
-	own   *opened    // the session that this process lends; nil: none
-	log   lender.Log // of that session
+	ends  bool           // the session that was joined is to end with this process
+	own   *opened        // the session that this process lends; nil: none
+	log   background.Log // of that session
 }
 
 // Open connects to the engine: in the session of the deployment's background cluster, if
@@ -97,7 +97,7 @@ func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	if other, err := lender.Find(ctx, socket); err != nil || other != nil {
+	if other, err := background.Find(ctx, socket); err != nil || other != nil {
 		return nil, errors.Join(err, other.Already())
 	}
 	if s.own, err = openSession(ctx, io.MultiWriter(log, &s.log)); err != nil {
@@ -120,7 +120,7 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 		}
 		return nil, err
 	}
-	if s.Joined, err = lender.Find(ctx, socket); err != nil {
+	if s.Joined, err = background.Find(ctx, socket); err != nil {
 		return nil, err
 	}
 	if s.Joined == nil && s.of.Lifetime != Ends {
@@ -155,6 +155,6 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 }
 
 // enter lets the SDK connect to a session.
-func enter(s lender.Session) error {
+func enter(s background.Session) error {
 	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, s.Token))
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/lender"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // background is a session in which a cluster is to run on, with a cache of its own.
-func background(t *testing.T) *Session {
+func inBackground(t *testing.T) *Session {
 	t.Helper()
 	t.Setenv("SLIPWAY_CACHE", t.TempDir())
 	t.Setenv(daggercli.EnvSession, "")
@@ -65,7 +65,7 @@ echo ended >&2
 	var log bytes.Buffer
 	s, err := openSession(t.Context(), &log)
 	require.NoError(t, err)
-	require.Equal(t, lender.Session{Port: 4711, Token: "secret"}, s.Session)
+	require.Equal(t, background.Session{Port: 4711, Token: "secret"}, s.Session)
 	s.end()
 	require.Equal(t, "connected: session --label dagger.io/sdk.name:go\nended\n", log.String())
 
@@ -93,7 +93,7 @@ func TestASessionThatDoesNotOpen(t *testing.T) {
 func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 	silent := console.Streams{Err: progress.Open(io.Discard, progress.Options{})}
 	t.Setenv("SLIPWAY_TEST_LENDER", "panic: what a pity")
-	_, err := background(t).background(t.Context(), silent)
+	_, err := inBackground(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-006"})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.ErrorContains(t, err, "exit status 9: panic: what a pity")
@@ -101,20 +101,20 @@ func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 	var told bytes.Buffer
 	containers.TellFault(&told, &fault.Fault{Code: "DEP-003", Class: fault.Preflight, Op: "run the cluster", Err: errors.New("port 6443 is taken")})
 	t.Setenv("SLIPWAY_TEST_LENDER", told.String())
-	_, err = background(t).background(t.Context(), silent)
+	_, err = inBackground(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-003"})
 	require.EqualError(t, err, "start the background cluster: run the cluster: port 6443 is taken")
 }
 
 func TestInsideASessionNothingIsKept(t *testing.T) {
-	s := background(t)
+	s := inBackground(t)
 	t.Setenv(daggercli.EnvSession, "4711")
 	_, err := Open(t.Context(), console.Streams{Err: progress.Open(io.Discard, progress.Options{})}, s.of)
 	require.ErrorContains(t, err, "DAGGER_SESSION_PORT names a session, and nothing outlives that")
 }
 
 func TestACommandJoinsAndLeavesASession(t *testing.T) {
-	s := background(t)
+	s := inBackground(t)
 	socket, log, err := files("dev")
 	require.NoError(t, err)
 	other, _, err := files("prod")
@@ -122,7 +122,7 @@ func TestACommandJoinsAndLeavesASession(t *testing.T) {
 	require.NotEqual(t, socket, other)
 	require.Equal(t, "dev.log", filepath.Base(log))
 
-	k, err := lender.Lend(t.Context(), socket, lender.Info{Deployment: "dev", Session: lender.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(lender.Log), nil)
+	k, err := background.Lend(t.Context(), socket, background.Info{Deployment: "dev", Session: background.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(background.Log), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, k.Close()) }()
 	t.Setenv(daggercli.EnvToken, "")

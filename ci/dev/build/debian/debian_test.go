@@ -80,7 +80,7 @@ func host(t *testing.T, files map[string]string) string {
 const osRelease = "ID=debian\nVERSION_CODENAME=bookworm\n"
 
 func TestHostTakesTheReleasesOwnSuites(t *testing.T) {
-	rel, err := Host(host(t, map[string]string{
+	rel, err := HostRelease(host(t, map[string]string{
 		"etc/os-release":                       osRelease,
 		"etc/apt/sources.list":                 "deb http://mirror.example/debian bookworm main\ndeb http://mirror.example/debian bookworm-backports main\n",
 		"etc/apt/sources.list.d/s.sources":     "Types: deb\nURIs: http://mirror.example/security\nSuites: bookworm-security\nComponents: main\n",
@@ -101,9 +101,9 @@ func TestHostTakesTheReleasesOwnSuites(t *testing.T) {
 }
 
 func TestHostRefusesWhatIsNoDebian(t *testing.T) {
-	_, err := Host(host(t, map[string]string{"etc/os-release": "ID=ubuntu\nVERSION_CODENAME=noble\n"}))
+	_, err := HostRelease(host(t, map[string]string{"etc/os-release": "ID=ubuntu\nVERSION_CODENAME=noble\n"}))
 	require.ErrorContains(t, err, `ID="ubuntu"`)
-	_, err = Host(host(t, map[string]string{"etc/os-release": osRelease}))
+	_, err = HostRelease(host(t, map[string]string{"etc/os-release": osRelease}))
 	require.ErrorContains(t, err, "no mirror for Debian bookworm")
 }
 
@@ -151,7 +151,7 @@ func TestRootIsReproducible(t *testing.T) {
 	if os.Getenv("SLIPWAY_TEST_DEBIAN") == "" {
 		t.Skip("set SLIPWAY_TEST_DEBIAN=1 to build two Debian roots")
 	}
-	rel, err := Host("/")
+	rel, err := HostRelease("/")
 	require.NoError(t, err)
 	var sums []string
 	for range 2 {

@@ -41,7 +41,7 @@ const Epoch = 1767225600 // 2026-01-01
 type Root struct {
 	Name     string   // of the store's entry
 	Packages []string // beyond minbase
-	Release  Release  // from Host
+	Release  Release  // from HostRelease
 }
 
 // Build gives the folder with the root's files, and whether the store had it.

@@ -36,10 +36,10 @@ type Release struct {
 	Sources  []Source
 }
 
-// Host is the Debian release of this machine and the mirrors that its apt is
+// HostRelease is the Debian release of this machine and the mirrors that its apt is
 // configured with, read below root ("/" for the machine itself). Sources of
 // anybody else are left out: what counts is the release's own suites.
-func Host(root string) (Release, error) {
+func HostRelease(root string) (Release, error) {
 	codename, err := readCodename(filepath.Join(root, "etc/os-release"))
 	if err != nil {
 		return Release{}, err

@@ -1,5 +1,5 @@
-// Package registry lists Slipway's providers.
-package registry
+// Package all lists Slipway's providers.
+package all
 
 import (
 	"github.com/slipway-sh/slipway/providers"

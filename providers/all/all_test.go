@@ -1,4 +1,4 @@
-package registry_test
+package all_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/providers/registry"
+	"github.com/slipway-sh/slipway/providers/all"
 )
 
 func TestSections(t *testing.T) {
@@ -41,7 +41,7 @@ func TestSections(t *testing.T) {
 		{"local", `{}`, ""},
 		{"local", `{"ports":[0]}`, "ports[0]"},
 	} {
-		problems := registry.All().Options().Section(c.provider, json.RawMessage(c.section))
+		problems := all.All().Options().Section(c.provider, json.RawMessage(c.section))
 		if c.field == "" {
 			require.Empty(t, problems, c.section)
 			continue
@@ -55,11 +55,11 @@ func TestSections(t *testing.T) {
 }
 
 func TestAProviderThatCanOnlyBeConfigured(t *testing.T) {
-	require.Subset(t, registry.All().Names(), []string{"aws", "azure", "local", "onprem"})
-	_, err := registry.All().Get("aws")
+	require.Subset(t, all.All().Names(), []string{"aws", "azure", "local", "onprem"})
+	_, err := all.All().Get("aws")
 	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeNoInstall})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, `choose provider "aws": it can be configured, and nothing can be installed there yet; that goes with: local`)
-	_, err = registry.All().Get("local")
+	_, err = all.All().Get("local")
 	require.NoError(t, err)
 }

@@ -170,7 +170,7 @@ func readRequest(id, file string) (contract.Request, error) {
 }
 
 // find checks a request and returns the code of its step.
-func find(reg *Registry, req contract.Request) (erased, error) {
+func find(reg *Registry, req contract.Request) (untypedStep, error) {
 	code, ok := reg.steps[req.Stage+"/"+req.Step]
 	switch {
 	case !ok:
@@ -205,21 +205,21 @@ func openLog(dir string, req contract.Request) (*os.File, error) {
 
 // runStep reuses the journal's result or calls the step's code, and keeps a
 // success in the journal. It sets number to that of the attempt, if there is one.
-func runStep(ctx context.Context, code erased, req contract.Request, env *Env, grace time.Duration, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
+func runStep(ctx context.Context, code untypedStep, req contract.Request, env *Env, grace time.Duration, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
 	if timeout := time.Duration(req.Timeout); timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeUp)
 		defer cancel()
 	}
 	id := env.ID
-	own, err := openBooks(ctx, env, req)
+	records, err := openRecords(ctx, env, req)
 	if err == nil {
-		err = own.locked(ctx)
+		err = records.locked(ctx)
 	}
 	if err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
-	out, why := own.reuse(ctx, code, env, min(grace, verifyGrace))
+	out, why := records.reuse(ctx, code, env, min(grace, verifyGrace))
 	if why == nil {
 		return contract.Reused, out, nil
 	}
@@ -236,12 +236,12 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
 		"input", req.Digests.Input, "config", req.Digests.Config, "tools", req.Digests.Tools)
 	if env.Place.Remote() { // locks in a bucket outlive who took them
-		env.interrupted = own.interrupted(ctx)
+		env.interrupted = records.interrupted(ctx)
 	}
 	if err := env.announce(ctx); err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
-	attempt, err := own.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
+	attempt, err := records.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
 	if err != nil {
 		if ctx.Err() != nil {
 			return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
@@ -263,12 +263,12 @@ func runStep(ctx context.Context, code erased, req contract.Request, env *Env, g
 		if msg := f.Err.Error(); env.secrets.Redact(msg) != msg {
 			f.Err = errors.New(env.secrets.Redact(msg))
 		}
-		if err := own.ledger.End(lasting, attempt, nil, f); err != nil {
+		if err := records.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal is behind", "error", err)
 		}
 		return contract.Failed, nil, f
 	}
-	if err := own.ledger.End(lasting, attempt, out, nil); err != nil {
+	if err := records.ledger.End(lasting, attempt, out, nil); err != nil {
 		return contract.Failed, nil, badState("write the journal", err)
 	}
 	env.Logger.Info("step succeeded", "step", id)

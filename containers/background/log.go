@@ -1,4 +1,4 @@
-package lender
+package background
 
 import (
 	"slices"

@@ -2,10 +2,10 @@ package config
 
 import "strings"
 
-// Variable returns the name of the environment variable for the field at path: its words
+// EnvName returns the name of the environment variable for the field at path: its words
 // in upper case with underscores between them, so that aws.vpcId is
 // SLIPWAY_CONFIG_AWS_VPC_ID.
-func Variable(path string) string {
+func EnvName(path string) string {
 	upper := func(i int) bool { return i < len(path) && path[i] >= 'A' && path[i] <= 'Z' }
 	lower := func(i int) bool { return i < len(path) && path[i] >= 'a' && path[i] <= 'z' }
 	digit := func(i int) bool { return i < len(path) && path[i] >= '0' && path[i] <= '9' }

@@ -1,4 +1,4 @@
-package lender
+package background
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func Find(ctx context.Context, file string) (*Client, error) {
 		},
 		DisableKeepAlives: true,
 	}}}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := c.call(limited, http.MethodGet, "/kept", nil, &c.Info)
 	switch {

@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// lease is the deployment's lock while a run has it, or tries to get it. A nil
+// deploymentLock is the deployment's lock while a run has it, or tries to get it. A nil
 // one is for what needs no lock.
-type lease struct {
+type deploymentLock struct {
 	hold  *containers.Hold
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
@@ -18,9 +18,9 @@ type lease struct {
 // takeLock begins to take the lock for a run. It takes a container, so what
 // changes nothing goes on meanwhile. The context that it returns ends with the
 // fault when the lock cannot be had.
-func (r *run) takeLock(ctx context.Context) (context.Context, *lease, context.CancelCauseFunc) {
+func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
-	l := &lease{taken: make(chan struct{}), tried: make(chan struct{})}
+	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{})}
 	l.hold = r.Cluster.deployment.Hold("slipway", "state", "hold", "--user", r.opts.User, "--host", r.opts.Host,
 		"--run", r.steps.requests.run, "--workflow", r.workflow.Name, "--patience", r.opts.LockTimeout.String())
 	go func() {
@@ -35,7 +35,7 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *lease, context.Ca
 }
 
 // wait returns once the lock is held, or with why it never will be.
-func (l *lease) wait(ctx context.Context) error {
+func (l *deploymentLock) wait(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (l *lease) wait(ctx context.Context) error {
 }
 
 // held waits until it is known whether the lock was taken, and reports it.
-func (l *lease) held() bool {
+func (l *deploymentLock) held() bool {
 	<-l.tried
 	select {
 	case <-l.taken:
@@ -59,7 +59,7 @@ func (l *lease) held() bool {
 }
 
 // release gives the lock up, if it is held.
-func (l *lease) release(ctx context.Context) error {
+func (l *deploymentLock) release(ctx context.Context) error {
 	if l == nil || !l.held() {
 		return nil
 	}
@@ -67,6 +67,6 @@ func (l *lease) release(ctx context.Context) error {
 }
 
 // hook holds up what runs before the whole workflow until the lock is held.
-func (l *lease) hook() pipeline.Hook {
+func (l *deploymentLock) hook() pipeline.Hook {
 	return pipeline.Hook{Before: func(ctx context.Context, _ pipeline.Key) error { return l.wait(ctx) }}
 }

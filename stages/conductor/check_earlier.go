@@ -20,10 +20,10 @@ const verifyFrom = 4
 // results from it; one that is not among them looks for itself. There is nothing to
 // verify in a first run, and no point where hooks run around each step.
 func (c *containerRunner) verifyAll(ctx context.Context, plan contract.Plan) (err error) {
-	if c.known < verifyFrom || slices.Contains(plan.Hooked, pipeline.EveryStep) || slices.Contains(plan.Hooked, contract.VerifySpec().Key.Stage) {
+	if c.known < verifyFrom || slices.Contains(plan.Hooked, pipeline.EveryStep) || slices.Contains(plan.Hooked, contract.CheckEarlierSpec().Key.Stage) {
 		return nil
 	}
-	ctx, end := inSpan(ctx, contract.VerifySpec().Key)
+	ctx, end := inSpan(ctx, contract.CheckEarlierSpec().Key)
 	defer func() { end(contract.Succeeded, err) }()
 	if err := c.lease.wait(ctx); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (c *containerRunner) verify(ctx context.Context, plan contract.Plan) (found
 		Files:  map[string]string{contract.PlanFile: string(text)},
 		Result: contract.VerifiedFile,
 	}
-	if err := c.mount(&e, contract.VerifySpec()); err != nil {
+	if err := c.mount(&e, contract.CheckEarlierSpec()); err != nil {
 		return found, err
 	}
 	err = commands{c.deployment}.result(ctx, e, &found)

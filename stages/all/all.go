@@ -1,5 +1,5 @@
-// Package registry holds the steps that Slipway has.
-package registry
+// Package all holds the steps that Slipway has.
+package all
 
 import (
 	"io"

@@ -55,7 +55,7 @@ func newVerify(p *Program) *cobra.Command {
 type stateOptions struct {
 	root, deployment string
 	who              lock.Holder
-	patience         time.Duration
+	timeout          time.Duration
 	reason           string
 	force            bool
 }
@@ -83,7 +83,7 @@ func newState(p *Program) *cobra.Command {
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
 		sub("purge", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Purge(ctx) }),
 		sub("hold", 0, 0, func(ctx context.Context, io streams, s state, _ []string) error {
-			return s.Hold(ctx, io.Stop, o.who, o.patience)
+			return s.Hold(ctx, io.Stop, o.who, o.timeout)
 		}),
 		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)
@@ -100,7 +100,7 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.who.Run, "run", "", "hold: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
-	set.DurationVar(&o.patience, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
+	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.StringVar(&o.reason, "reason", "", "unlock: why")
 	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
 	return cmd

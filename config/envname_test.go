@@ -9,7 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
-	"github.com/slipway-sh/slipway/providers/registry"
+	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 func TestVariable(t *testing.T) {
@@ -27,14 +27,14 @@ func TestVariable(t *testing.T) {
 		"platform.settings.größe":               "PLATFORM_SETTINGS_GR_E",
 		"platform.components.data-base.enabled": "PLATFORM_COMPONENTS_DATA_BASE_ENABLED",
 	} {
-		require.Equal(t, "SLIPWAY_CONFIG_"+want, config.Variable(path), path)
+		require.Equal(t, "SLIPWAY_CONFIG_"+want, config.EnvName(path), path)
 	}
 }
 
 // Every field of every provider has a variable of its own, and none that means
 // something else.
 func TestVariablesAreUnique(t *testing.T) {
-	text, err := config.Schema(registry.All().Sections())
+	text, err := config.Schema(providers.All().Sections())
 	require.NoError(t, err)
 	var schema jsonschema.Schema
 	require.NoError(t, json.Unmarshal(text, &schema))
@@ -46,7 +46,7 @@ func TestVariablesAreUnique(t *testing.T) {
 			if path != "" {
 				field = path + "." + p.Key
 			}
-			name := config.Variable(field)
+			name := config.EnvName(field)
 			require.Empty(t, paths[name], "%s is the variable of %s", name, field)
 			require.Regexp(t, `^[A-Z][A-Z0-9_]*$`, name)
 			paths[name] = field

@@ -1,4 +1,4 @@
-package lender_test
+package background_test
 
 import (
 	"context"
@@ -16,26 +16,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers/lender"
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-var info = lender.Info{Deployment: "dev", Node: "n1", Session: lender.Session{Port: 4711, Token: "secret"}, Background: true, Log: "/dev.log"}
+var info = background.Info{Deployment: "dev", Node: "n1", Session: background.Session{Port: 4711, Token: "secret"}, Background: true, Log: "/dev.log"}
 
 // lend keeps a cluster whose ports are published at once.
-func lend(t *testing.T, publish func(ready func()) error) (*lender.Lender, *lender.Log, string) {
+func lend(t *testing.T, publish func(ready func()) error) (*background.Server, *background.Log, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keepers", "k")
-	var log lender.Log
-	k, err := lender.Lend(t.Context(), file, info, &log, publish)
+	var log background.Log
+	k, err := background.Lend(t.Context(), file, info, &log, publish)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k, &log, file
 }
 
-func find(t *testing.T, file string) *lender.Client {
+func find(t *testing.T, file string) *background.Client {
 	t.Helper()
-	c, err := lender.Find(t.Context(), file)
+	c, err := background.Find(t.Context(), file)
 	require.NoError(t, err)
 	return c
 }
@@ -62,9 +62,9 @@ func TestASessionIsLent(t *testing.T) {
 func TestALenderThatEndsIsWaitedFor(t *testing.T) {
 	k, _, file := lend(t, nil)
 	k.Drain(t.Context())
-	found := make(chan *lender.Client, 1)
+	found := make(chan *background.Client, 1)
 	go func() {
-		c, err := lender.Find(t.Context(), file)
+		c, err := background.Find(t.Context(), file)
 		if err != nil {
 			t.Error(err)
 		}
@@ -77,7 +77,7 @@ func TestALenderThatEndsIsWaitedFor(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err := lender.Find(ctx, file)
+	_, err := background.Find(ctx, file)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, k.Close())
 	require.Nil(t, <-found)
@@ -93,7 +93,7 @@ func TestAnotherVersionIsNotTalkedTo(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
-	_, err = lender.Find(t.Context(), file)
+	_, err = background.Find(t.Context(), file)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.ErrorContains(t, err, "another version of slipway (process 4711)")
 }
@@ -107,7 +107,7 @@ func TestNobodyLends(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.FileExists(t, file, "as a process leaves it that was killed")
 	require.Nil(t, find(t, file))
-	k, err := lender.Lend(t.Context(), file, info, new(lender.Log), nil)
+	k, err := background.Lend(t.Context(), file, info, new(background.Log), nil)
 	require.NoError(t, err, "it is replaced")
 	require.NotNil(t, find(t, file))
 	require.NoError(t, k.Close())
@@ -115,7 +115,7 @@ func TestNobodyLends(t *testing.T) {
 
 func TestASecondLenderIsRefused(t *testing.T) {
 	_, _, file := lend(t, nil)
-	_, err := lender.Lend(t.Context(), file, info, new(lender.Log), nil)
+	_, err := background.Lend(t.Context(), file, info, new(background.Log), nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the cluster of deployment dev runs in the background already (process ")
@@ -128,7 +128,7 @@ func TestASocketThatCannotBeMade(t *testing.T) {
 		filepath.Join(dir, "file", "k"),
 		filepath.Join(dir, strings.Repeat("long", 40)),
 	} {
-		_, err := lender.Lend(t.Context(), file, info, new(lender.Log), nil)
+		_, err := background.Lend(t.Context(), file, info, new(background.Log), nil)
 		require.ErrorIs(t, err, &fault.Fault{Code: "DEP-005"}, file)
 	}
 }

@@ -22,7 +22,7 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	defer release(a)
 	images, err := a.images()
 	require.NoError(t, err)
-	server := httptest.NewServer(&registry{archive: a, images: images})
+	server := httptest.NewServer(&imageServer{archive: a, images: images})
 	defer server.Close()
 
 	get := func(path string) (*http.Response, []byte) {
@@ -52,6 +52,6 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	r, _ := get("/v2/")
 	require.Equal(t, http.StatusOK, r.StatusCode)
 	w := httptest.NewRecorder()
-	(&registry{archive: a, images: images}).ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v2/plain/manifests/1", nil))
+	(&imageServer{archive: a, images: images}).ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v2/plain/manifests/1", nil))
 	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
 }

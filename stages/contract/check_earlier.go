@@ -17,16 +17,16 @@ const (
 // Plan is what `slipway verify` wires the graph of a workflow from: the same one
 // as its conductor.
 type Plan struct {
-	Workflow  string            `json:"workflow"`
-	Run       string            `json:"run"`
-	Config    json.RawMessage   `json:"config"` // canonical
-	Site      Site              `json:"site"`
-	Refs      map[string]string `json:"refs"`   // of the images
-	Images    string            `json:"images"` // their digest
-	Release   string            `json:"release"`
-	Tools     map[string]string `json:"tools"`
-	Given     []string          `json:"given"`
-	Selection pipeline.Select   `json:"selection"`
+	Workflow    string            `json:"workflow"`
+	Run         string            `json:"run"`
+	Config      json.RawMessage   `json:"config"` // canonical
+	Site        Site              `json:"site"`
+	Refs        map[string]string `json:"refs"`   // of the images
+	Images      string            `json:"images"` // their digest
+	Release     string            `json:"release"`
+	Tools       map[string]string `json:"tools"`
+	UserSecrets []string          `json:"given"`
+	Selection   pipeline.Select   `json:"selection"`
 	// Hooked are the steps and stages with hooks around them, which may change what a look
 	// would see: they and what needs them are left to themselves.
 	Hooked []string `json:"hooked"`

@@ -11,47 +11,47 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
-// state is the highest generation as it was read. The zero value is a lock that was
+// snapshot is the highest generation as it was read. The zero value is a lock that was
 // never taken.
-type state struct {
+type snapshot struct {
 	generation int64
 	raw        []byte
 	record     Record
 	damage     error // why raw is not a valid record
 }
 
-// maxReads is how often state starts over when the lock changes while it reads.
+// maxReads is how often snapshot starts over when the lock changes while it reads.
 const maxReads = 20
 
-// state reads the highest generation.
-func (l *Lock) state(ctx context.Context) (state, error) {
+// snapshot reads the highest generation.
+func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 	for range maxReads {
 		n, err := l.highest(ctx)
 		if err != nil || n == 0 {
-			return state{}, err
+			return snapshot{}, err
 		}
-		s := state{generation: n}
+		s := snapshot{generation: n}
 		if s.raw, err = l.store.Get(ctx, key(n)); errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed meanwhile, so there is a higher one
 		} else if err != nil {
-			return state{}, err
+			return snapshot{}, err
 		}
 		s.record, err = decode(s.raw, n)
 		if _, damaged := errors.AsType[*seal.Error](err); damaged {
 			s.damage = err
 		} else if err != nil {
-			return state{}, err
+			return snapshot{}, err
 		}
 		return s, nil
 	}
-	return state{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
+	return snapshot{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
 }
 
 // vacant waits until it is certain that the lock may be taken after s, which it sets.
 // It returns the generation that taking it breaks, nil if none, or the fault that
 // names the holder.
-func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
-	now, err := l.state(ctx)
+func (l *Lock) vacant(ctx context.Context, s *snapshot) (*Broken, error) {
+	now, err := l.snapshot(ctx)
 	for {
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
 		if s.free() {
 			return nil, nil
 		}
-		wait := l.patience(*s)
+		wait := l.timeout(*s)
 		if wait == 0 {
 			return nil, l.held(s.record)
 		}
@@ -70,7 +70,7 @@ func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
 		}
-		now, err = l.state(ctx)
+		now, err = l.snapshot(ctx)
 		switch {
 		case err != nil:
 		case now.generation == s.generation && bytes.Equal(now.raw, s.raw):
@@ -81,10 +81,10 @@ func (l *Lock) vacant(ctx context.Context, s *state) (*Broken, error) {
 	}
 }
 
-// patience returns how long a record must stay unchanged before its holder counts as
+// timeout returns how long a record must stay unchanged before its holder counts as
 // dead, or 0 if the holder appears to be alive. The holder's clock may be wrong, so
 // the age of a heartbeat alone proves nothing.
-func (l *Lock) patience(s state) time.Duration {
+func (l *Lock) timeout(s snapshot) time.Duration {
 	if s.damage != nil {
 		return l.opts.TTL
 	}
@@ -98,10 +98,10 @@ func (l *Lock) patience(s state) time.Duration {
 }
 
 // free reports whether nobody holds the lock according to its record.
-func (s state) free() bool { return s.generation == 0 || s.damage == nil && s.record.State != Held }
+func (s snapshot) free() bool { return s.generation == 0 || s.damage == nil && s.record.State != Held }
 
 // expiry describes why the lock may be taken: s did not change while it was watched.
-func (s state) expiry(watched time.Duration) string {
+func (s snapshot) expiry(watched time.Duration) string {
 	if s.damage != nil {
 		return fmt.Sprintf("%v, and nobody mended it within %s", s.damage, watched)
 	}
@@ -109,7 +109,7 @@ func (s state) expiry(watched time.Duration) string {
 }
 
 // broken describes s as a generation that is broken.
-func (s state) broken(why string) *Broken {
+func (s snapshot) broken(why string) *Broken {
 	return &Broken{Generation: s.generation, Holder: s.record.Holder, Acquired: s.record.Acquired, Beat: s.record.Beat, Why: why}
 }
 

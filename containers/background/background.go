@@ -4,7 +4,7 @@
 // A service lives as long as the session that started it. A lender is a process
 // that has a session open between runs; what runs meanwhile joins that session,
 // and finds the cluster as it was. They talk HTTP on a socket in the user's cache.
-package lender
+package background
 
 import (
 	"context"
@@ -56,11 +56,11 @@ type Info struct {
 	Ends       bool    `json:"ends"`       // it is about to end
 }
 
-// patience is how long a call of a lender takes at most that waits for nothing.
-const patience = 5 * time.Second
+// callTimeout is how long a call of a lender takes at most that waits for nothing.
+const callTimeout = 5 * time.Second
 
-// Lender lends a session, from Lend to Close.
-type Lender struct {
+// Server lends a session, from Lend to Close.
+type Server struct {
 	info     Info
 	file     string
 	own      os.FileInfo // of the socket
@@ -89,7 +89,7 @@ type attendance struct {
 // starts the cluster and publishes its ports until the lender ends; it calls ready
 // once they take connections. A lender that lends one there already is a fault of
 // class Locked.
-func Lend(ctx context.Context, file string, info Info, log *Log, publish func(ready func()) error) (*Lender, error) {
+func Lend(ctx context.Context, file string, info Info, log *Log, publish func(ready func()) error) (*Server, error) {
 	switch other, err := Find(ctx, file); {
 	case err != nil:
 		return nil, err
@@ -116,7 +116,7 @@ func Lend(ctx context.Context, file string, info Info, log *Log, publish func(re
 	if err := errors.Join(err, statErr); err != nil {
 		return nil, errors.Join(noSocket(err), listener.Close())
 	}
-	k := &Lender{info: info, file: file, own: own, log: log, publish: publish,
+	k := &Server{info: info, file: file, own: own, log: log, publish: publish,
 		ready: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}), clients: map[*attendance]bool{}}
 	k.departed = sync.NewCond(&k.mu)
 	k.info.Version, k.info.PID = version, os.Getpid()
@@ -125,7 +125,7 @@ func Lend(ctx context.Context, file string, info Info, log *Log, publish func(re
 	mux.HandleFunc("GET /attend", k.attend)
 	mux.HandleFunc("POST /publish", k.published)
 	mux.HandleFunc("POST /stop", k.stop)
-	k.server = &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	k.server = &http.Server{Handler: mux, ReadHeaderTimeout: callTimeout}
 	go func() {
 		if err := k.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			k.End(fmt.Errorf("serve %s: %w", file, err))
@@ -135,13 +135,13 @@ func Lend(ctx context.Context, file string, info Info, log *Log, publish func(re
 }
 
 // Done is closed when the lender shall end; Cause says why then.
-func (k *Lender) Done() <-chan struct{} { return k.done }
+func (k *Server) Done() <-chan struct{} { return k.done }
 
 // Cause is why the lender ends; nil when it was told to.
-func (k *Lender) Cause() error { return k.cause }
+func (k *Server) Cause() error { return k.cause }
 
 // End makes the lender end. The first cause counts.
-func (k *Lender) End(cause error) {
+func (k *Server) End(cause error) {
 	k.end.Do(func() {
 		k.cause = cause
 		close(k.done)
@@ -149,14 +149,14 @@ func (k *Lender) End(cause error) {
 }
 
 // Found tells whether others still find the lender: its socket is where it was.
-func (k *Lender) Found() bool {
+func (k *Server) Found() bool {
 	now, err := os.Stat(k.file)
 	return err == nil && os.SameFile(now, k.own)
 }
 
 // Publish starts the cluster and publishes its ports, once, and returns when they
 // take connections or the lender ends.
-func (k *Lender) Publish(ctx context.Context) error {
+func (k *Server) Publish(ctx context.Context) error {
 	k.once.Do(func() {
 		go func() {
 			var ready sync.Once
@@ -181,7 +181,7 @@ var errEnds = errors.New("the process that keeps the cluster running ends")
 
 // Drain lends the session to nobody any more, and returns when the runs that work
 // in it have ended, or with ctx.
-func (k *Lender) Drain(ctx context.Context) {
+func (k *Server) Drain(ctx context.Context) {
 	k.End(nil)
 	stop := context.AfterFunc(ctx, func() {
 		k.mu.Lock() // not between a look at ctx and the wait
@@ -198,7 +198,7 @@ func (k *Lender) Drain(ctx context.Context) {
 
 // Close tells those who wait for the end of the lender that it has come: the
 // cluster is stopped.
-func (k *Lender) Close() error {
+func (k *Server) Close() error {
 	k.End(nil)
 	var err error
 	k.shut.Do(func() {
@@ -211,7 +211,7 @@ func (k *Lender) Close() error {
 }
 
 // now is what the lender tells of itself at this moment.
-func (k *Lender) now() Info {
+func (k *Server) now() Info {
 	info := k.info
 	select {
 	case <-k.done:
@@ -222,7 +222,7 @@ func (k *Lender) now() Info {
 }
 
 // Working names a run that works in the session; empty for none.
-func (k *Lender) Working() string {
+func (k *Server) Working() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if a := k.working(); a != nil {
@@ -235,7 +235,7 @@ func (a *attendance) String() string { return fmt.Sprintf("process %d (%s)", a.p
 
 // working is a run that works in the session; nil for none. The caller has the
 // lock.
-func (k *Lender) working() *attendance {
+func (k *Server) working() *attendance {
 	for a := range k.clients {
 		if a.work != "" {
 			return a
@@ -255,7 +255,7 @@ const (
 // attend sends the engine's log to a client until that one leaves. A run that is
 // gone without a word takes the session with it, as when it had one of its own:
 // its containers would go on otherwise, and hold the deployment's lock.
-func (k *Lender) attend(w http.ResponseWriter, r *http.Request) {
+func (k *Server) attend(w http.ResponseWriter, r *http.Request) {
 	pid, _ := strconv.Atoi(r.FormValue("pid"))
 	a := &attendance{pid: pid, work: r.FormValue("work")}
 	if a.work != "" && k.now().Ends {
@@ -302,14 +302,14 @@ func (k *Lender) attend(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (k *Lender) published(w http.ResponseWriter, r *http.Request) {
+func (k *Server) published(w http.ResponseWriter, r *http.Request) {
 	if err := k.Publish(r.Context()); err != nil {
 		refuse(w, err)
 	}
 }
 
 // stop ends the lender unless a run works in its session.
-func (k *Lender) stop(w http.ResponseWriter, _ *http.Request) {
+func (k *Server) stop(w http.ResponseWriter, _ *http.Request) {
 	k.mu.Lock()
 	busy := k.working()
 	k.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 // is named. Pods that say imagePullPolicy: Always then start without a network.
 const ownRegistry = "127.0.0.1:6445"
 
-// registry answers pulls of the archive's images. It is read-only.
-type registry struct {
+// imageServer answers pulls of the archive's images. It is read-only.
+type imageServer struct {
 	archive *archive
 	images  []archiveImage
 }
 
 // ServeHTTP answers GET and HEAD of /v2/, /v2/<name>/manifests/<tag or digest>
 // and /v2/<name>/blobs/<digest>.
-func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *imageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
 		return
@@ -48,7 +48,7 @@ func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-func (g *registry) manifest(w http.ResponseWriter, r *http.Request, name, ref string) {
+func (g *imageServer) manifest(w http.ResponseWriter, r *http.Request, name, ref string) {
 	for _, i := range g.images {
 		if repository(i.name) != registryHost+"/"+name {
 			continue

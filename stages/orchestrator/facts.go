@@ -9,10 +9,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// look reads what the cluster says about apps that were read just now, first of
+// gatherFacts reads what the cluster says about apps that were read just now, first of
 // all about the one of that name ("": of none in particular), also after ctx has
 // ended: it has a limit of its own. What cannot be read is only logged.
-func look(ctx context.Context, client *kube.Client, env *step.Env, apps []argo.Application, name string) *diagnosis.Facts {
+func gatherFacts(ctx context.Context, client *kube.Client, env *step.Env, apps []argo.Application, name string) *diagnosis.Facts {
 	facts := diagnosis.Gather(context.WithoutCancel(ctx), client, diagnosis.Scope{Apps: apps, App: name, Clean: env.Clean})
 	for _, gap := range facts.Gaps {
 		env.Logger.Info("look for the cause", "not looked at", gap)

@@ -1,0 +1,39 @@
+package infrastructure
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// TestTheAccessIsKept: a look says that it is not there yet and keeps nothing.
+func TestTheAccessIsKept(t *testing.T) {
+	env := step.NewEnv("r1", "infrastructure/cluster", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
+	require.NoError(t, keepAccess(t.Context(), env), "it is in the store already, which is the volume")
+
+	env = step.NewEnv("r1", "infrastructure/cluster", step.Dirs{State: env.StateDir}, io.Discard, io.Discard)
+	env.Place = state.Place{Volume: env.StateDir, URL: "s3://bucket", MakeKey: true, Openers: map[string]store.Opener{"s3": memory{}}}
+	require.ErrorContains(t, keepAccess(t.Context(), env), "read the kubeconfig")
+	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
+	require.NoError(t, os.WriteFile(env.Kubeconfig, []byte("c4nary"), 0o600))
+	s, err := env.Store(t.Context())
+	require.NoError(t, err)
+	there := func() bool {
+		keys, err := s.List(t.Context(), "secrets/")
+		require.NoError(t, err)
+		return len(keys) == 1
+	}
+	require.ErrorContains(t, keepAccess(dryrun.Context(t.Context()), env), "keep the access to the cluster in s3://bucket")
+	require.False(t, there())
+	require.NoError(t, keepAccess(t.Context(), env))
+	require.True(t, there())
+	require.NoError(t, keepAccess(dryrun.Context(t.Context()), env), "nothing is left to do")
+}
