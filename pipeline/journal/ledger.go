@@ -39,16 +39,17 @@ const (
 
 // Digests identify everything that a step's output depends on.
 type Digests struct {
-	Input  string `json:"input"`  // outputs of other steps
-	Config string `json:"config"` // the user's configuration
-	Tools  string `json:"tools"`  // tools and images that it uses
+	Input   string `json:"input"`  // settings, and results of earlier steps
+	Release string `json:"config"` // the platform release, if the step reads it
+	Tools   string `json:"tools"`  // tools and images of the run
 }
 
 // Changed names the digests that differ from other's.
 func (d Digests) Changed(other Digests) []string {
 	var out []string
 	for _, c := range []struct{ name, a, b string }{
-		{"input", d.Input, other.Input}, {"configuration", d.Config, other.Config}, {"tools", d.Tools, other.Tools},
+		{"input (settings and results of earlier steps)", d.Input, other.Input},
+		{"platform release", d.Release, other.Release}, {"tools", d.Tools, other.Tools},
 	} {
 		if c.a != c.b {
 			out = append(out, c.name)
@@ -221,11 +222,15 @@ func (a Attempt) unusable(d Digests) string {
 		}
 		return s
 	}
-	if d.Input == "" || d.Config == "" || d.Tools == "" {
+	if d.Input == "" || d.Release == "" || d.Tools == "" {
 		return "a digest is missing"
 	}
 	if changed := a.Digests.Changed(d); len(changed) > 0 {
-		return "since " + at + " another " + strings.Join(changed, " and another ") + " is given"
+		verb := " have"
+		if len(changed) == 1 && changed[0] != "tools" {
+			verb = " has"
+		}
+		return "the " + strings.Join(changed, " and the ") + verb + " changed since " + at
 	}
 	return ""
 }

@@ -21,7 +21,7 @@ import (
 
 const run1, run2 = "20260102-030405-a1b2c3", "20260103-030405-d4e5f6"
 
-var digests = journal.Digests{Input: "sha256:in", Config: "sha256:cfg", Tools: "sha256:tools"}
+var digests = journal.Digests{Input: "sha256:in", Release: "sha256:rel", Tools: "sha256:tools"}
 
 func memory(t *testing.T) *store.Store {
 	t.Helper()
@@ -119,10 +119,10 @@ func TestResume_onlyWhenAllHolds(t *testing.T) {
 		change func(*journal.Digests)
 		why    string
 	}{
-		{func(d *journal.Digests) { d.Input = "x" }, "since " + at + " another input is given"},
-		{func(d *journal.Digests) { d.Config = "x" }, "since " + at + " another configuration is given"},
-		{func(d *journal.Digests) { d.Tools = "x" }, "since " + at + " another tools is given"},
-		{func(d *journal.Digests) { d.Input, d.Tools = "x", "y" }, "since " + at + " another input and another tools is given"},
+		{func(d *journal.Digests) { d.Input = "x" }, "the input (settings and results of earlier steps) has changed since " + at},
+		{func(d *journal.Digests) { d.Release = "x" }, "the platform release has changed since " + at},
+		{func(d *journal.Digests) { d.Tools = "x" }, "the tools have changed since " + at},
+		{func(d *journal.Digests) { d.Input, d.Tools = "x", "y" }, "the input (settings and results of earlier steps) and the tools have changed since " + at},
 		{func(d *journal.Digests) { d.Input = "" }, "a digest is missing"},
 		{func(d *journal.Digests) { *d = journal.Digests{} }, "a digest is missing"},
 	} {

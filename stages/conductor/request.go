@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// requests makes the requests to the steps of a run. Whoever makes them from the same
-// values makes the same ones: an earlier result that was verified for a request counts
-// for the one of the run.
+// requests makes the requests to the steps of a run. The same values always make the same
+// requests, so a result that was verified for a request in `slipway verify` is valid for
+// the request of the run.
 type requests struct {
 	run        string // its id
 	deployment string
@@ -42,7 +42,7 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 	}, nil
 }
 
-// digests are what an earlier result of a step counts for: its input, the
+// digests are what an earlier result of a step must match to be reused: its input, the
 // platform release if it reads that, and the tools and images of the run.
 func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
 	sum := func(parts ...string) string {
@@ -56,5 +56,5 @@ func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
 	if s.Platform {
 		release = r.release
 	}
-	return journal.Digests{Input: sum(s.String(), string(input)), Config: sum(release), Tools: sum(r.images)}
+	return journal.Digests{Input: sum(s.String(), string(input)), Release: sum(release), Tools: sum(r.images)}
 }

@@ -82,7 +82,7 @@ func (d *deployment) run(stage, name, digest string, in, out any) contract.Resul
 	d.t.Helper()
 	input, err := json.Marshal(in)
 	require.NoError(d.t, err)
-	req, err := json.Marshal(contract.Request{Run: "it", Stage: stage, Step: name, Deployment: "it", Digests: journal.Digests{Input: digest, Config: "c", Tools: "t"}, Timeout: contract.Duration(8 * 60e9), Input: input})
+	req, err := json.Marshal(contract.Request{Run: "it", Stage: stage, Step: name, Deployment: "it", Digests: journal.Digests{Input: digest, Release: "c", Tools: "t"}, Timeout: contract.Duration(8 * 60e9), Input: input})
 	require.NoError(d.t, err)
 	dir := d.t.TempDir()
 	request, result := filepath.Join(dir, "request.json"), filepath.Join(dir, "result.json")

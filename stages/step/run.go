@@ -28,14 +28,14 @@ import (
 // grace is how long a step may take to return after its context has ended.
 const grace = 30 * time.Second
 
-// verifyLimit is how long a look at an earlier result may take, and verifyGrace how
-// long it may then take to say what it waited for.
+// verifyLimit bounds the check of an earlier result, and verifyGrace how long the check
+// may then take to return its error.
 const (
 	verifyLimit = time.Minute
 	verifyGrace = 15 * time.Second
 )
 
-// errTimeUp is the cause of a step's context when the request's timeout passed.
+// errTimeUp is the cause of a step's context once the request's timeout has passed.
 var errTimeUp = errors.New("the step's time is up")
 
 // options are the flags of `slipway step`.
@@ -86,7 +86,7 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	return int(fault.OK)
 }
 
-// execute runs step id and leaves its result wherever that is possible.
+// execute runs step id and writes its result wherever it can.
 func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) contract.Result {
 	req, err := readRequest(id, o.request)
 	if err != nil {
@@ -95,14 +95,14 @@ func execute(ctx context.Context, reg *Registry, id string, o options, stderr io
 	return perform(ctx, reg, req, o, stderr)
 }
 
-// Perform runs the step that req is for in this process and leaves its record in
-// the state volume; what the step tells goes to screen too.
+// Perform runs the step that req names in this process and writes its record to the
+// state volume. The step's progress also goes to screen.
 func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, screen io.Writer) contract.Result {
 	return perform(ctx, reg, req, options{dirs: dirs, grace: grace}, screen)
 }
 
-// perform runs the step that req is for. The result goes into o.result too,
-// unless that is empty.
+// perform runs the step that req names and also writes the result to o.result, unless
+// that is empty.
 func perform(ctx context.Context, reg *Registry, req contract.Request, o options, stderr io.Writer) contract.Result {
 	res := contract.Result{Status: contract.Failed, Started: time.Now().UTC()}
 	code, err := find(reg, req)
@@ -203,8 +203,8 @@ func openLog(dir string, req contract.Request) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, "log.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
-// runStep reuses the journal's result or calls the step's code, and keeps a
-// success in the journal. It sets number to that of the attempt, if there is one.
+// runStep reuses the journal's result or calls the step's code, and records the attempt
+// in the journal. It sets number to the attempt's number, if an attempt is made.
 func runStep(ctx context.Context, code untypedStep, req contract.Request, env *Env, grace time.Duration, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
 	if timeout := time.Duration(req.Timeout); timeout > 0 {
 		var cancel context.CancelFunc
@@ -234,7 +234,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), why)
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
-		"input", req.Digests.Input, "config", req.Digests.Config, "tools", req.Digests.Tools)
+		"input", req.Digests.Input, "release", req.Digests.Release, "tools", req.Digests.Tools)
 	if env.Place.Remote() { // locks in a bucket outlive who took them
 		env.interrupted = records.interrupted(ctx)
 	}
@@ -249,7 +249,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 		return contract.Failed, nil, badState("write the journal", err)
 	}
 	*number = attempt.Number
-	lasting := context.WithoutCancel(ctx) // how it ended is written in any case
+	lasting := context.WithoutCancel(ctx) // the outcome is recorded even after a cancellation
 	out, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secrets.In(out) {
 		err = &fault.Fault{
@@ -264,7 +264,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 			f.Err = errors.New(env.secrets.Redact(msg))
 		}
 		if err := records.ledger.End(lasting, attempt, nil, f); err != nil {
-			env.Logger.Warn("the journal is behind", "error", err)
+			env.Logger.Warn("the journal does not show that the step failed", "error", err)
 		}
 		return contract.Failed, nil, f
 	}
@@ -275,8 +275,8 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	return contract.Succeeded, out, nil
 }
 
-// guarded calls f, turns a panic into an error, and leaves a call that does not
-// return within grace after ctx has ended to itself: the process ends soon.
+// guarded calls f and turns a panic into an error. It abandons a call that does not
+// return within grace after ctx has ended, since the process exits soon.
 func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.RawMessage, error)) (json.RawMessage, error) {
 	type answer struct {
 		out json.RawMessage
@@ -314,8 +314,8 @@ func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.
 // publishLimit is how long copying a step's files to a bucket may take.
 const publishLimit = time.Minute
 
-// publish copies the step's files to the deployment's store, where that is not in
-// the volume; also those of a step that was stopped.
+// publish copies the step's files to the deployment's bucket, if it has one, even after
+// the step was cancelled.
 func (e *Env) publish(ctx context.Context, dir string) error {
 	if !e.Place.Remote() {
 		return nil
@@ -329,8 +329,8 @@ func (e *Env) publish(ctx context.Context, dir string) error {
 	return e.Place.Publish(ctx, s, dir)
 }
 
-// announce tells the deployment's store, where that is not in the volume, that the
-// step runs: what it has so far is there, and no result of a look at an earlier one.
+// announce records in a deployment's bucket, if it has one, that the step is running: it
+// uploads the step's files so far and deletes the result that an earlier check left there.
 func (e *Env) announce(ctx context.Context) error {
 	if !e.Place.Remote() {
 		return nil
@@ -349,8 +349,8 @@ func (e *Env) announce(ctx context.Context) error {
 // resultFile is the name of the result in the step's directory.
 const resultFile = "result.json"
 
-// finish writes the result into the state volume (dir) and into file, of which
-// each may be empty.
+// finish writes the result to the step's directory dir and to file; either may be
+// empty.
 func finish(file, dir string, res contract.Result, stderr io.Writer) contract.Result {
 	res.Finished = time.Now().UTC()
 	b, err := json.MarshalIndent(res, "", "  ")

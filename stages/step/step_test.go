@@ -33,7 +33,7 @@ type out struct {
 
 // digests are those of a step's surroundings, named for the test.
 func digests(name string) journal.Digests {
-	return journal.Digests{Input: name, Config: "c", Tools: "t"}
+	return journal.Digests{Input: name, Release: "c", Tools: "t"}
 }
 
 // bench runs one step of the registry as the container does.

@@ -138,7 +138,7 @@ func TestStore(t *testing.T) {
 	t.Run("journal", func(t *testing.T) {
 		s, _ := next(t)
 		l := journal.On(s, "prod")
-		d := journal.Digests{Input: "a", Config: "b", Tools: "c"}
+		d := journal.Digests{Input: "a", Release: "b", Tools: "c"}
 		a, err := l.Begin(t.Context(), "run-1", "infrastructure", "terraform", d)
 		require.NoError(t, err)
 		require.NoError(t, l.End(t.Context(), a, []byte(`{"n":1}`), nil))
