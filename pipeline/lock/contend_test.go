@@ -43,8 +43,8 @@ func TestContend_faults(t *testing.T) {
 		"torn":         {Torn: 0.1},
 		"silent torn":  {SilentTorn: 0.1},
 		"duplicates":   {Duplicate: 0.5},
-		"slow":         {Slow: 0.5, Delay: 20 * time.Second},
-		"all":          {Error: 0.04, LostReply: 0.04, Torn: 0.04, SilentTorn: 0.04, Duplicate: 0.1, Slow: 0.3, Delay: 20 * time.Second},
+		"slow":         {Slow: 0.5, Delay: 12 * time.Second},
+		"all":          {Error: 0.04, LostReply: 0.04, Torn: 0.04, SilentTorn: 0.04, Duplicate: 0.1, Slow: 0.3, Delay: 12 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(2) {

@@ -36,12 +36,19 @@ type writer interface {
 	Delete(ctx context.Context, key string) error
 }
 
+// The defaults suit a holder that runs beside the steps of its run on a machine that may
+// be very busy.
+const (
+	DefaultBeat = 3 * time.Second
+	DefaultTTL  = 20 * time.Second
+)
+
 // Options configures New. All contenders should use the same; in doubt the holder's
 // apply, which are in its record.
 type Options struct {
-	// Beat is the time between two heartbeats; 0 is 5 s.
+	// Beat is the time between two heartbeats; 0 is DefaultBeat.
 	Beat time.Duration
-	// TTL is how long a holder has the lock after a heartbeat; 0 is 30 s. It
+	// TTL is how long a holder has the lock after a heartbeat; 0 is DefaultTTL. It
 	// must be several beats long.
 	TTL time.Duration
 	// Clock returns the time to write into records; nil is time.Now. Clocks of
@@ -62,10 +69,10 @@ type Lock struct {
 // New returns the lock in s. It does not access s.
 func New(s Store, opts Options) *Lock {
 	if opts.Beat == 0 {
-		opts.Beat = 5 * time.Second
+		opts.Beat = DefaultBeat
 	}
 	if opts.TTL == 0 {
-		opts.TTL = 30 * time.Second
+		opts.TTL = DefaultTTL
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -74,8 +81,8 @@ func New(s Store, opts Options) *Lock {
 }
 
 // Acquire takes the lock for who. It does not wait for a holder that is alive: the
-// error is then a fault of class Locked that wraps a *HeldError. If the holder seems
-// dead, Acquire waits a few beats to make sure, then takes the lock over.
+// error is then a fault of class Locked that wraps a *HeldError. The caller may try again,
+// as Hold in package incontainer does until its timeout. If the holder seems dead, Acquire waits a few beats to make sure, then takes the lock over.
 //
 // The returned context is derived from ctx and ends when the lock is lost, with a
 // fault as its cause; use it for all work under the lock. Ending ctx does not release

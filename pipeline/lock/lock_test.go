@@ -124,9 +124,9 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		s := memory(t)
 		his := faulty.New(s, faulty.Plan{})
 		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
-		time.Sleep(12 * time.Second) // its last heartbeat is 2 s old
+		time.Sleep(11 * time.Second) // its last heartbeat is 2 s old
 		his.Set(faulty.Plan{Error: 1})
-		time.Sleep(27 * time.Second)
+		time.Sleep(17 * time.Second)
 		var waited time.Duration
 		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, d time.Duration) { waited += d }})
 		_, _, err := l.Acquire(t.Context(), bob)
@@ -134,12 +134,12 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		require.NoError(t, ctx.Err(), "it has its time yet")
 
 		time.Sleep(2 * time.Second)
-		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 30s: read lock/000000000001.json: injected error")
+		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 20s: read lock/000000000001.json: injected error")
 		live, err := l.Live(t.Context())
 		require.NoError(t, err)
 		require.Nil(t, live, "the record is held, but too old")
 		bobs, taken := acquire(t, l, bob)
-		require.Equal(t, 10*time.Second, waited, "it watched for two heartbeats")
+		require.Equal(t, 2*lock.DefaultBeat, waited, "it watched for two heartbeats")
 		require.Equal(t, alice, taken.Record().After.Holder)
 		require.Contains(t, taken.Record().After.Why, "it had expired")
 
@@ -169,7 +169,7 @@ func TestRelease_unreachable(t *testing.T) {
 		require.Equal(t, err, lease.Release(t.Context()))
 		require.LessOrEqual(t, time.Since(start), 15*time.Second)
 		f, _ := errors.AsType[*fault.Fault](err)
-		require.Contains(t, f.Fix, "after 30s")
+		require.Contains(t, f.Fix, "after 20s")
 		_, _, err = lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
 		requireHeld(t, err, alice)
 	})
@@ -225,7 +225,7 @@ func TestAcquire_clocksDiffer(t *testing.T) {
 					_, _, err := lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
 					requireHeld(t, err, alice)
 				}
-				time.Sleep(time.Second) // no heartbeat is due at this moment
+				time.Sleep(2 * time.Second) // no heartbeat is due at this moment
 				his.Set(faulty.Plan{Error: 1})
 				killed := time.Now()
 				_, taken := acquire(t, lock.New(s, lock.Options{}), bob)
@@ -300,7 +300,7 @@ func TestAcquire_damagedRecord(t *testing.T) {
 		require.NoError(t, s.Put(t.Context(), "lock/000000000007.json", []byte("not ours")))
 		start := time.Now()
 		_, lease = acquire(t, l, bob)
-		require.Equal(t, 30*time.Second, time.Since(start))
+		require.Equal(t, lock.DefaultTTL, time.Since(start))
 		require.EqualValues(t, 8, lease.Record().Generation)
 		require.Contains(t, lease.Record().After.Why, "lock record lock/000000000007.json: it is torn")
 		require.NoError(t, lease.Release(t.Context()))
@@ -398,13 +398,13 @@ func (u unconditional) Create(ctx context.Context, key string, data []byte) erro
 func TestAcquire_slow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
-		slow := &created{Store: s, after: func() { time.Sleep(16 * time.Second) }}
+		slow := &created{Store: s, after: func() { time.Sleep(11 * time.Second) }}
 		_, _, err := lock.New(slow, lock.Options{}).Acquire(t.Context(), alice)
-		requireLost(t, err, "it took 16s to take it")
+		requireLost(t, err, "it took 11s to take it")
 		current, err := lock.New(s, lock.Options{}).Current(t.Context())
 		require.NoError(t, err)
 		require.Nil(t, current)
-		slow.after = func() { time.Sleep(14 * time.Second) }
+		slow.after = func() { time.Sleep(9 * time.Second) }
 		ctx, lease, err := lock.New(slow, lock.Options{}).Acquire(t.Context(), alice)
 		require.NoError(t, err)
 		time.Sleep(time.Minute)

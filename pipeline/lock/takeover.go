@@ -47,9 +47,9 @@ func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 	return snapshot{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
 }
 
-// vacant waits until it is certain that the lock may be taken after s, which it sets.
-// It returns the generation that taking it breaks, nil if none, or the fault that
-// names the holder.
+// vacant waits until the lock is free or its holder counts as dead, and stores the record
+// it saw in s. It returns the dead holder's generation, nil if the lock was free, or a
+// fault that names the live holder.
 func (l *Lock) vacant(ctx context.Context, s *snapshot) (*Broken, error) {
 	now, err := l.snapshot(ctx)
 	for {

@@ -17,14 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// How often a holder of the lock gives a sign of life, and for how long one is
-// good. The holder is a process beside the steps of its run, on a machine that
-// may be very busy.
-const (
-	lockBeat = 3 * time.Second
-	lockTTL  = 20 * time.Second
-)
-
 // DefaultLockTimeout is how long a run waits by default for a holder that is alive: the
 // engine takes some seconds to end the session of a client that was killed, and
 // until then that run goes on.
@@ -32,19 +24,19 @@ const DefaultLockTimeout = 15 * time.Second
 
 // openLock is the deployment's lock in its store.
 func openLock(s *store.Store, errw io.Writer) *lock.Lock {
-	return lock.New(s, lock.Options{Beat: lockBeat, TTL: lockTTL, Waiting: func(r lock.Record, d time.Duration) {
+	return lock.New(s, lock.Options{Waiting: func(r lock.Record, d time.Duration) {
 		say(errw, "lock", "%s gave no sign of life; waiting up to %s for one", r.Holder, d.Round(time.Second))
 	}})
 }
 
-// say writes what goes on for whoever started this container.
+// say reports progress to the process that started this container.
 func say(w io.Writer, step, format string, args ...any) {
 	_, _ = io.WriteString(w, contract.Line(os.Getenv(contract.OriginVariable), contract.StageInfrastructure+"/"+step, fmt.Sprintf(format, args...)))
 }
 
-// Hold takes the deployment's lock, listens on containers.HoldPort, and gives the lock
-// up when stop is closed. A store that does not let it is a fault of class preflight:
-// the run has changed nothing yet.
+// Hold takes the deployment's lock, waiting up to timeout for a live holder, listens on
+// containers.HoldPort, and releases the lock when stop is closed. A store that cannot be
+// used is a fault of class preflight: the run has changed nothing yet.
 func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, timeout time.Duration) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
@@ -59,7 +51,7 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 
 // acquire takes the lock. A holder whose last heartbeat is recent may have been killed
 // since: it counts as alive only once another heartbeat arrives, and as dead once the
-// last one has expired. acquire waits for a live holder for as long as timeout.
+// last one has expired. acquire waits up to timeout for a live holder.
 func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, timeout time.Duration) (context.Context, *lock.Lease, error) {
 	var last *lock.HeldError // as it was seen last
 	var changed time.Time    // when that was new; zero: never
@@ -75,11 +67,11 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 			changed = time.Now()
 		}
 		last = now
-		if !changed.IsZero() && time.Since(changed) < lockBeat && time.Since(started) >= timeout {
+		if !changed.IsZero() && time.Since(changed) < lock.DefaultBeat && time.Since(started) >= timeout {
 			return nil, nil, err
 		}
 		select {
-		case <-time.After(lockBeat / 4):
+		case <-time.After(lock.DefaultBeat / 4):
 		case <-stop:
 			return nil, nil, err
 		case <-ctx.Done():

@@ -79,7 +79,7 @@ func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 	require.NoError(t, err)
 	select {
 	case err = <-first:
-	case <-time.After(4 * lockBeat):
+	case <-time.After(4 * lock.DefaultBeat):
 		t.Fatal("the holder goes on")
 	}
 	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
