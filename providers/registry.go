@@ -43,8 +43,8 @@ func NewRegistry(list ...Section) *Registry {
 	return r
 }
 
-// Get returns the provider with that name. The error of one that is unknown, or
-// that nothing can be installed to yet, is of class Usage and lists the others.
+// Get returns the provider with that name. An unknown provider, or one that does not
+// support installs yet, is a fault of class Usage that lists those that do.
 func (r *Registry) Get(name string) (Provider, error) {
 	section, known := r.byName[name]
 	if p, ok := section.(Provider); ok {
@@ -59,7 +59,7 @@ func (r *Registry) Get(name string) (Provider, error) {
 	op, fix := fmt.Sprintf("choose provider %q", name), "set provider in the config to one of: "+strings.Join(can, ", ")
 	if known {
 		return nil, &fault.Fault{Code: CodeNoInstall, Class: fault.Usage, Op: op, Fix: fix,
-			Err: errors.New("it can be configured, and nothing can be installed there yet; that goes with: " + strings.Join(can, ", "))}
+			Err: errors.New("installing there is not supported yet; supported: " + strings.Join(can, ", "))}
 	}
 	return nil, &fault.Fault{Code: CodeUnknown, Class: fault.Usage, Op: op, Fix: fix,
 		Err: errors.New("there is none with that name; known are: " + strings.Join(r.Names(), ", "))}

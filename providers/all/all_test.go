@@ -59,7 +59,7 @@ func TestAProviderThatCanOnlyBeConfigured(t *testing.T) {
 	_, err := all.All().Get("aws")
 	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeNoInstall})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
-	require.EqualError(t, err, `choose provider "aws": it can be configured, and nothing can be installed there yet; that goes with: local`)
+	require.EqualError(t, err, `choose provider "aws": installing there is not supported yet; supported: local`)
 	_, err = all.All().Get("local")
 	require.NoError(t, err)
 }

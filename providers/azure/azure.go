@@ -1,5 +1,6 @@
-// Package azure is the provider for an AKS cluster in a subscription of Microsoft
-// Azure: so far only its section of the configuration.
+// Package azure is the provider for an AKS cluster in an Azure subscription. So far it only
+// has its section of the configuration: Provider has no Terraform method, so Registry.Get
+// refuses an install with CodeNoInstall.
 package azure
 
 import (

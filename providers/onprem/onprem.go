@@ -1,5 +1,6 @@
-// Package onprem is the provider for an existing Kubernetes cluster: so far only its
-// section of the configuration.
+// Package onprem is the provider for an existing Kubernetes cluster. So far it only has its
+// section of the configuration: Provider has no Terraform method, so Registry.Get refuses
+// an install with CodeNoInstall.
 package onprem
 
 import (
