@@ -16,11 +16,10 @@ import (
 )
 
 // onThisNode selects the pods that are bound to the node.
-var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName} //nolint:gochecknoglobals // a constant in spirit
+var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName} //nolint:gochecknoglobals // read-only
 
-// markPodsNotReady takes back what the pods reported before this start, so that
-// nobody mistakes it for the present; the kubelet reports them ready again. It
-// returns the pods that were ready.
+// markPodsNotReady resets the readiness that the pods reported before this start, since it
+// is stale; the kubelet reports them ready again. It returns the pods that were ready.
 func markPodsNotReady(ctx context.Context, client kubernetes.Interface) (map[types.UID]bool, error) {
 	pods, err := client.CoreV1().Pods("").List(ctx, onThisNode)
 	if err != nil {

@@ -268,7 +268,7 @@ func (n *node) supervise(ctx context.Context, c command) {
 	if n.stopping {
 		return
 	}
-	p, err := supervise(ctx, c, n.LogDir, defaultPacing, n.logLine)
+	p, err := supervise(ctx, c, n.LogDir, defaultBackoff, n.logLine)
 	if err != nil {
 		n.logLine(fmt.Sprintf("%s: %v", c.name, err))
 		return

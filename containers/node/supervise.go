@@ -21,28 +21,28 @@ type command struct {
 	stop    time.Duration // from SIGTERM to SIGKILL
 }
 
-// pacing is the pause before a command that ended is started again: first,
-// doubled each time up to most; back to first after it has run for steady.
-type pacing struct {
-	first, most, steady time.Duration
+// restartBackoff is the pause before a command that ended is started again: initial,
+// doubled each time up to max, and initial again once it has run for resetAfter.
+type restartBackoff struct {
+	initial, max, resetAfter time.Duration
 }
 
-var defaultPacing = pacing{first: 200 * time.Millisecond, most: 5 * time.Second, steady: 20 * time.Second} //nolint:gochecknoglobals // a constant in spirit
+var defaultBackoff = restartBackoff{initial: 200 * time.Millisecond, max: 5 * time.Second, resetAfter: 20 * time.Second} //nolint:gochecknoglobals // read-only
 
 // after is the pause that follows one of length pause (0 at first), when the
 // command ran for ran.
-func (b pacing) after(pause, ran time.Duration) time.Duration {
-	if pause == 0 || ran >= b.steady {
-		return b.first
+func (b restartBackoff) after(pause, ran time.Duration) time.Duration {
+	if pause == 0 || ran >= b.resetAfter {
+		return b.initial
 	}
-	return min(pause*2, b.most)
+	return min(pause*2, b.max)
 }
 
 // process is a command under supervision. Its methods may be called from any
 // goroutine.
 type process struct {
 	command
-	pacing  pacing
+	backoff restartBackoff
 	log     *logFile
 	logLine func(string)
 
@@ -58,13 +58,13 @@ type process struct {
 // supervise starts c in a process group of its own, with its output in
 // <logDir>/<name>.log, and again whenever it ends, until end. The end of ctx does
 // not stop it: components are stopped in order.
-func supervise(ctx context.Context, c command, logDir string, b pacing, logLine func(string)) (*process, error) {
+func supervise(ctx context.Context, c command, logDir string, b restartBackoff, logLine func(string)) (*process, error) {
 	log, err := openLog(filepath.Join(logDir, c.name+".log"), logLimit)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &process{command: c, pacing: b, log: log, logLine: logLine, cancel: cancel, done: make(chan struct{})}
+	p := &process{command: c, backoff: b, log: log, logLine: logLine, cancel: cancel, done: make(chan struct{})}
 	p.set("starting")
 	go p.run(ctx)
 	return p, nil
@@ -81,7 +81,7 @@ func (p *process) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		pause = p.pacing.after(pause, time.Since(started))
+		pause = p.backoff.after(pause, time.Since(started))
 		p.set("waiting to restart")
 		p.mu.Lock()
 		p.restarts++

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPacing(t *testing.T) {
-	b := pacing{first: 200 * time.Millisecond, most: time.Second, steady: 20 * time.Second}
+	b := restartBackoff{initial: 200 * time.Millisecond, max: time.Second, resetAfter: 20 * time.Second}
 	var got []time.Duration
 	var pause time.Duration
 	for range 5 {
@@ -30,7 +30,7 @@ func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {
 [ $(wc -l < ` + dir + `/runs) -gt 2 ] || exit 3
 exec sleep 1000`
 	p, err := supervise(t.Context(), command{name: "fake", program: "sh", args: []string{"-c", script}, stop: time.Second},
-		dir, pacing{first: time.Millisecond, most: 2 * time.Millisecond, steady: time.Hour}, func(s string) { lines <- s })
+		dir, restartBackoff{initial: time.Millisecond, max: 2 * time.Millisecond, resetAfter: time.Hour}, func(s string) { lines <- s })
 	require.NoError(t, err)
 
 	for range 2 {
@@ -55,7 +55,7 @@ exec sleep 1000`
 func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
 	dir := t.TempDir()
 	p, err := supervise(t.Context(), command{name: "stubborn", program: "sh", args: []string{"-c", `trap "" TERM; echo up; while :; do sleep 0.01; done`}, stop: 50 * time.Millisecond},
-		dir, defaultPacing, func(string) {})
+		dir, defaultBackoff, func(string) {})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.log.Last() == "up" }, 10*time.Second, time.Millisecond)
 	p.end() // returns only when the process is gone
@@ -64,7 +64,7 @@ func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
 
 func TestSuperviseTellsOfAMissingProgram(t *testing.T) {
 	lines := make(chan string, 100)
-	p, err := supervise(t.Context(), command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultPacing, func(s string) { lines <- s })
+	p, err := supervise(t.Context(), command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultBackoff, func(s string) { lines <- s })
 	require.NoError(t, err)
 	defer p.end()
 	require.Contains(t, <-lines, "absent ended (start: fork/exec /nonexistent/program")
