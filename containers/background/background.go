@@ -1,9 +1,9 @@
-// Package lender lends a Dagger session, and the cluster's service that runs in
-// it, to other processes of the same user and machine.
+// Package background keeps a deployment's cluster running between commands.
 //
-// A service lives as long as the session that started it. A lender is a process
-// that has a session open between runs; what runs meanwhile joins that session,
-// and finds the cluster as it was. They talk HTTP on a socket in the user's cache.
+// The cluster's service lives as long as the Dagger session that started it. A background
+// cluster is a process that keeps its session open; other commands of the same user on the
+// same machine join that session and find the cluster running. They talk HTTP over a
+// socket in the user's cache.
 package background
 
 import (
@@ -41,25 +41,25 @@ type Session struct {
 	Token string `json:"session_token"` //nolint:gosec // its name in the dagger CLI's output
 }
 
-// version is that of what processes and lenders say to each other.
+// version is the version of the protocol between Server and Client.
 const version = 1
 
-// Info is what a lender tells of itself. Version and PID are the lender's to set.
+// Info describes a background cluster to clients. The server sets Version and PID.
 type Info struct {
 	Version    int     `json:"version"` // first: it says how to read the rest
 	Deployment string  `json:"deployment"`
 	Session    Session `json:"session"`
 	Node       string  `json:"node"`       // containers.Cluster.ID of the service
-	PID        int     `json:"pid"`        // of the lender
+	PID        int     `json:"pid"`        // of the server
 	Background bool    `json:"background"` // it is attached to no terminal
 	Log        string  `json:"log"`        // its file; empty without one
 	Ends       bool    `json:"ends"`       // it is about to end
 }
 
-// callTimeout is how long a call of a lender takes at most that waits for nothing.
+// callTimeout bounds calls of the server that wait for nothing.
 const callTimeout = 5 * time.Second
 
-// Server lends a session, from Lend to Close.
+// Server shares the session of a background cluster, from Serve to Close.
 type Server struct {
 	info     Info
 	file     string
@@ -69,7 +69,7 @@ type Server struct {
 	publish  func(ready func()) error
 	once     sync.Once
 	ready    chan struct{} // closed once the cluster's ports are published
-	done     chan struct{} // closed when the lender shall end
+	done     chan struct{} // closed when the server should end
 	end      sync.Once
 	cause    error // why; nil: it was told to
 	mu       sync.Mutex
@@ -85,11 +85,10 @@ type attendance struct {
 	work string // "install"; empty for what changes nothing
 }
 
-// Lend begins to lend a session, whose log is log, at the socket file. publish
-// starts the cluster and publishes its ports until the lender ends; it calls ready
-// once they take connections. A lender that lends one there already is a fault of
-// class Locked.
-func Lend(ctx context.Context, file string, info Info, log *Log, publish func(ready func()) error) (*Server, error) {
+// Serve starts to share a session, whose log is log, at the socket file. publish starts the
+// cluster and publishes its ports until the server ends; it calls ready once they accept
+// connections. A server that is already there is a fault of class Locked.
+func Serve(ctx context.Context, file string, info Info, log *Log, publish func(ready func()) error) (*Server, error) {
 	switch other, err := Find(ctx, file); {
 	case err != nil:
 		return nil, err
@@ -104,7 +103,7 @@ func Lend(ctx context.Context, file string, info Info, log *Log, publish func(re
 		return nil, noSocket(err)
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, noSocket(err) // that of a lender which was killed
+		return nil, noSocket(err) // left by a server that was killed
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", file)
 	if err != nil {
@@ -134,13 +133,13 @@ func Lend(ctx context.Context, file string, info Info, log *Log, publish func(re
 	return k, nil
 }
 
-// Done is closed when the lender shall end; Cause says why then.
+// Done is closed when the server should end; Cause then says why.
 func (k *Server) Done() <-chan struct{} { return k.done }
 
-// Cause is why the lender ends; nil when it was told to.
+// Cause is why the server ends; nil if it was told to.
 func (k *Server) Cause() error { return k.cause }
 
-// End makes the lender end. The first cause counts.
+// End makes the server end. The first cause counts.
 func (k *Server) End(cause error) {
 	k.end.Do(func() {
 		k.cause = cause
@@ -148,14 +147,14 @@ func (k *Server) End(cause error) {
 	})
 }
 
-// Found tells whether others still find the lender: its socket is where it was.
+// Found reports whether clients can still find the server: its socket is in place.
 func (k *Server) Found() bool {
 	now, err := os.Stat(k.file)
 	return err == nil && os.SameFile(now, k.own)
 }
 
 // Publish starts the cluster and publishes its ports, once, and returns when they
-// take connections or the lender ends.
+// accept connections or the server ends.
 func (k *Server) Publish(ctx context.Context) error {
 	k.once.Do(func() {
 		go func() {
@@ -179,7 +178,7 @@ func (k *Server) Publish(ctx context.Context) error {
 
 var errEnds = errors.New("the process that keeps the cluster running ends")
 
-// Drain lends the session to nobody any more, and returns when the runs that work
+// Drain accepts no more clients, and returns when the runs that work
 // in it have ended, or with ctx.
 func (k *Server) Drain(ctx context.Context) {
 	k.End(nil)
@@ -196,7 +195,7 @@ func (k *Server) Drain(ctx context.Context) {
 	}
 }
 
-// Close tells those who wait for the end of the lender that it has come: the
+// Close tells those who wait for the end of the server that it has come: the
 // cluster is stopped.
 func (k *Server) Close() error {
 	k.End(nil)
@@ -210,7 +209,7 @@ func (k *Server) Close() error {
 	return errors.Join(err, k.server.Close())
 }
 
-// now is what the lender tells of itself at this moment.
+// now is the server's current Info.
 func (k *Server) now() Info {
 	info := k.info
 	select {
@@ -233,8 +232,7 @@ func (k *Server) Working() string {
 
 func (a *attendance) String() string { return fmt.Sprintf("process %d (%s)", a.pid, a.work) }
 
-// working is a run that works in the session; nil for none. The caller has the
-// lock.
+// working is a run that works in the session; nil for none. The caller has the lock.
 func (k *Server) working() *attendance {
 	for a := range k.clients {
 		if a.work != "" {
@@ -244,9 +242,8 @@ func (k *Server) working() *attendance {
 	return nil
 }
 
-// protocol is what the connection of who works in the session is after the
-// request: the lender sends the engine's log, and the other side says bye in the
-// end.
+// protocol is what the connection of who works in the session is after the request: the
+// server sends the engine's log, and the other side says bye in the end.
 const (
 	protocol = "slipway-session"
 	bye      = "bye"
@@ -308,7 +305,7 @@ func (k *Server) published(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stop ends the lender unless a run works in its session.
+// stop ends the server unless a run works in its session.
 func (k *Server) stop(w http.ResponseWriter, _ *http.Request) {
 	k.mu.Lock()
 	busy := k.working()

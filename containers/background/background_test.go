@@ -22,12 +22,12 @@ import (
 
 var info = background.Info{Deployment: "dev", Node: "n1", Session: background.Session{Port: 4711, Token: "secret"}, Background: true, Log: "/dev.log"}
 
-// lend keeps a cluster whose ports are published at once.
-func lend(t *testing.T, publish func(ready func()) error) (*background.Server, *background.Log, string) {
+// serve shares a cluster whose ports are published at once.
+func serve(t *testing.T, publish func(ready func()) error) (*background.Server, *background.Log, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keepers", "k")
 	var log background.Log
-	k, err := background.Lend(t.Context(), file, info, &log, publish)
+	k, err := background.Serve(t.Context(), file, info, &log, publish)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k, &log, file
@@ -41,7 +41,7 @@ func find(t *testing.T, file string) *background.Client {
 }
 
 func TestASessionIsLent(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	c := find(t, file)
 	require.NotNil(t, c)
 	want := info
@@ -60,7 +60,7 @@ func TestASessionIsLent(t *testing.T) {
 
 // Who comes while the cluster stops must neither join it nor start another one.
 func TestALenderThatEndsIsWaitedFor(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	k.Drain(t.Context())
 	found := make(chan *background.Client, 1)
 	go func() {
@@ -107,15 +107,15 @@ func TestNobodyLends(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.FileExists(t, file, "as a process leaves it that was killed")
 	require.Nil(t, find(t, file))
-	k, err := background.Lend(t.Context(), file, info, new(background.Log), nil)
+	k, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
 	require.NoError(t, err, "it is replaced")
 	require.NotNil(t, find(t, file))
 	require.NoError(t, k.Close())
 }
 
 func TestASecondLenderIsRefused(t *testing.T) {
-	_, _, file := lend(t, nil)
-	_, err := background.Lend(t.Context(), file, info, new(background.Log), nil)
+	_, _, file := serve(t, nil)
+	_, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the cluster of deployment dev runs in the background already (process ")
@@ -128,13 +128,13 @@ func TestASocketThatCannotBeMade(t *testing.T) {
 		filepath.Join(dir, "file", "k"),
 		filepath.Join(dir, strings.Repeat("long", 40)),
 	} {
-		_, err := background.Lend(t.Context(), file, info, new(background.Log), nil)
+		_, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
 		require.ErrorIs(t, err, &fault.Fault{Code: "DEP-005"}, file)
 	}
 }
 
 func TestTheEnginesLogReachesWhoWorksInTheSession(t *testing.T) {
-	_, log, file := lend(t, nil)
+	_, log, file := serve(t, nil)
 	said, lines := io.Pipe()
 	leave, err := find(t, file).Attend(t.Context(), "install", lines)
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestTheEnginesLogReachesWhoWorksInTheSession(t *testing.T) {
 
 // A follower that does not read must not stop the engine.
 func TestASlowFollowerHoldsNobodyUp(t *testing.T) {
-	_, log, file := lend(t, nil)
+	_, log, file := serve(t, nil)
 	blocked, lines := io.Pipe()
 	leave, err := find(t, file).Attend(t.Context(), "", lines)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestASlowFollowerHoldsNobodyUp(t *testing.T) {
 }
 
 func TestWhoIsKilledAtWorkTakesTheSessionAlong(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	vanish(t, file, "")
 	select {
 	case <-k.Done():
@@ -190,7 +190,7 @@ func vanish(t *testing.T, file, work string) {
 }
 
 func TestStopWaitsForTheEnd(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	c := find(t, file)
 	var last sync.WaitGroup
 	last.Go(func() {
@@ -209,7 +209,7 @@ func TestStopWaitsForTheEnd(t *testing.T) {
 }
 
 func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	c := find(t, file)
 	leave, err := c.Attend(t.Context(), "install", io.Discard)
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
 }
 
 func TestNoRunBeginsInASessionThatEnds(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	c := find(t, file)
 	k.End(nil)
 	_, err := c.Attend(t.Context(), "install", io.Discard)
@@ -243,7 +243,7 @@ func TestNoRunBeginsInASessionThatEnds(t *testing.T) {
 }
 
 func TestDrainGivesUp(t *testing.T) {
-	k, _, file := lend(t, nil)
+	k, _, file := serve(t, nil)
 	_, err := find(t, file).Attend(t.Context(), "install", io.Discard)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -255,7 +255,7 @@ func TestDrainGivesUp(t *testing.T) {
 func TestPublishReturnsWhenThePortsAreThere(t *testing.T) {
 	published := 0
 	begun, end := make(chan struct{}), make(chan struct{})
-	k, _, file := lend(t, func(ready func()) error {
+	k, _, file := serve(t, func(ready func()) error {
 		published++
 		<-begun
 		ready()
@@ -283,7 +283,7 @@ func TestAFailureToPublishIsTold(t *testing.T) {
 		&fault.Fault{Code: "DEP-001", Class: fault.Usage, Op: "run the cluster", Fix: "install it", Err: errors.New("nothing is there")},
 		errors.New("nothing is there"),
 	} {
-		k, _, file := lend(t, func(func()) error { return told })
+		k, _, file := serve(t, func(func()) error { return told })
 		err := find(t, file).Publish(t.Context())
 		require.ErrorContains(t, err, "nothing is there")
 		require.Equal(t, fault.ClassOf(told), fault.ClassOf(err))

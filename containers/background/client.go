@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Client is a lender, seen from another process.
+// Client is a background cluster as another process sees it.
 type Client struct {
 	Info
 	http *http.Client
 }
 
-// Find is the lender at the socket file; nil when there is none. One that is about
-// to end is waited for, endLimit at most.
+// Find returns the background cluster at the socket file, nil if there is none. It waits
+// up to endLimit for one that is about to end.
 func Find(ctx context.Context, file string) (*Client, error) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Type() != fs.ModeSocket {
 		return nil, nil
@@ -60,11 +60,11 @@ func nobody(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-// endLimit is how long a lender that ends is waited for: the cluster stops in some
-// seconds, and a run that works in its session may take any time.
+// endLimit is how long Find waits for a server that is about to end: the cluster stops in a
+// few seconds, but a run in its session may take any time.
 const endLimit = 30 * time.Second
 
-// awaitEnd returns when the lender is gone.
+// awaitEnd returns when the server is gone.
 func (c *Client) awaitEnd(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
@@ -89,7 +89,7 @@ func (c *Client) awaitEnd(ctx context.Context) error {
 	return conn.Close()
 }
 
-// Already is the fault of a second lender; nil for a nil client.
+// Already is the fault of a second background cluster; nil for a nil client.
 func (c *Client) Already() error {
 	if c == nil {
 		return nil
@@ -103,10 +103,9 @@ func (c *Client) Already() error {
 		Err: fmt.Errorf("the cluster of deployment %s runs %s already (process %d)", c.Deployment, where, c.PID)}
 }
 
-// Attend begins to work in the session: what the engine logs meanwhile goes to
-// log, which is written to by one goroutine. work names a run that changes
-// something, such as "install"; it is empty for what only looks. The caller calls
-// leave at its end.
+// Attend begins to work in the session: what the engine logs meanwhile goes to log, which
+// is written to by one goroutine. work names a run that changes something, such as
+// "install"; it is empty for what only looks. The caller calls leave at its end.
 func (c *Client) Attend(ctx context.Context, work string, log io.Writer) (leave func(), err error) {
 	conn, err := c.attend(ctx, work)
 	if err != nil {
@@ -115,16 +114,16 @@ func (c *Client) Attend(ctx context.Context, work string, log io.Writer) (leave 
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(log, conn) // it ends with the lender, or with leave
+		_, _ = io.Copy(log, conn) // it ends with the server, or with leave
 	}()
 	return func() {
-		_, _ = io.WriteString(conn, bye) // to a lender that is gone there is nothing to say
+		_, _ = io.WriteString(conn, bye) // an error means that the server is gone
 		_ = conn.Close()
 		<-copied
 	}, nil
 }
 
-// attend is the connection over which the lender knows that this process works.
+// attend opens the connection that tells the server that this process works in the session.
 func (c *Client) attend(ctx context.Context, work string) (io.ReadWriteCloser, error) {
 	// The context would end the connection, which outlives an interrupted run.
 	answer, err := c.request(context.WithoutCancel(ctx), http.MethodGet, "/attend", url.Values{"pid": {strconv.Itoa(os.Getpid())}, "work": {work}})
@@ -138,13 +137,12 @@ func (c *Client) attend(ctx context.Context, work string) (io.ReadWriteCloser, e
 	return conn, nil
 }
 
-// Publish has the cluster's ports published, and returns once they take
-// connections.
+// Publish has the cluster's ports published, and returns once they take connections.
 func (c *Client) Publish(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/publish", nil, nil)
 }
 
-// Stop ends the lender and the cluster, and returns when they are gone; a run that
+// Stop ends the server and the cluster, and returns when they are gone; a run that
 // works in its session is a fault of class Locked.
 func (c *Client) Stop(ctx context.Context) error {
 	conn, err := c.attend(ctx, "")
@@ -156,7 +154,7 @@ func (c *Client) Stop(ctx context.Context) error {
 	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	_, _ = io.Copy(io.Discard, conn) // it ends with the lender
+	_, _ = io.Copy(io.Discard, conn) // it ends with the server
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the end of process %d, which keeps the cluster running: %w", c.PID, context.Cause(ctx))
 	}

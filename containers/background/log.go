@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// backlog is how many writes a follower may be behind; what comes then is lost to
-// it, so that a slow one holds nobody up.
+// backlog is how many writes a follower may be behind. It misses further writes, so that a
+// slow follower delays nobody.
 const backlog = 1024
 
 // Log copies what is written to it to those who follow; the zero value is ready.

@@ -60,7 +60,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if wait {
 		info.Log = log
 	}
-	k, err := background.Lend(until, socket, info, &s.log, func(ready func()) error {
+	k, err := background.Serve(until, socket, info, &s.log, func(ready func()) error {
 		err := c.Up(until, ready)
 		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
 			err = NoEngine(fmt.Errorf("it gave the cluster up: %w", err))
@@ -88,7 +88,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 }
 
 // watchEngine returns when the engine, or the cluster that was there, does not
-// answer any more, or the lender can't be found; nil when ctx ends.
+// answer any more, or clients can't find k any more; nil when ctx ends.
 func watchEngine(ctx context.Context, c *conductor.Conductor, k *background.Server) error {
 	for {
 		select {

@@ -122,7 +122,7 @@ func TestACommandJoinsAndLeavesASession(t *testing.T) {
 	require.NotEqual(t, socket, other)
 	require.Equal(t, "dev.log", filepath.Base(log))
 
-	k, err := background.Lend(t.Context(), socket, background.Info{Deployment: "dev", Session: background.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(background.Log), nil)
+	k, err := background.Serve(t.Context(), socket, background.Info{Deployment: "dev", Session: background.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(background.Log), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, k.Close()) }()
 	t.Setenv(daggercli.EnvToken, "")
