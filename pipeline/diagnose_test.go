@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDiagnose_originalError is behaviour K5: a task fails and so do the
-// diagnostics; the user gets the original error, and the handler runs once.
+// TestDiagnose_originalError: a step fails and so does its diagnosis; the user gets the
+// original error, and the handler runs once.
 func TestDiagnose_originalError(t *testing.T) {
 	boom, no := errors.New("boom"), errors.New("no")
 	for name, c := range map[string]struct {

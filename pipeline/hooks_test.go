@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHooks_order is behaviour K3: before-workflow, before, task, after,
-// after-workflow, in bind order.
+// TestHooks_order: before-workflow, before, step, after, after-workflow, in the order of
+// Options.Hooks.
 func TestHooks_order(t *testing.T) {
 	var p Pipeline
 	var rec recorder
@@ -89,8 +89,8 @@ func TestHooks_afterCancellation(t *testing.T) {
 	require.True(t, slices.Equal([]string{"cancelled <nil>", "failed <nil> true"}, rec.got), "%v", rec.got)
 }
 
-// TestHooks_unknownStep is behaviour K4: a task twice (see TestMisusePanics) or a
-// hook on an unknown one is an error, and nothing runs; all problems at once.
+// TestHooks_unknownStep: hooks on unknown steps are an error that lists all of them, and
+// nothing runs.
 func TestHooks_unknownStep(t *testing.T) {
 	var p Pipeline
 	Add(&p, key("a"), func(context.Context) (int, error) { t.Error("ran a"); return 0, nil })

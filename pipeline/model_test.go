@@ -1,3 +1,6 @@
+// A model of the pipeline: random graphs, selections and outcomes, and what a run of them
+// must do, for the property tests.
+
 package pipeline_test
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOptional_failureIsAWarning is behaviour K10: an optional add-on fails, the
-// cluster is there nevertheless.
+// TestOptional_failureIsAWarning: an optional step fails, and the run succeeds
+// nevertheless.
 func TestOptional_failureIsAWarning(t *testing.T) {
 	no := errors.New("no")
 	for name, c := range map[string]struct {
