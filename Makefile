@@ -11,8 +11,8 @@ OWN_BUNDLE := sed -n 's/^BUNDLE=//p' .env
 # The environment in which dagger finds the engine.
 WITH_ENGINE := eval "$$($(ENGINE) env)";
 
-# The modules with code of ours, as folder:packages. The Dagger module itself
-# compiles only together with what Dagger generates.
+# The Go modules of this repository, as folder:packages. The Dagger module itself
+# compiles only with the code that Dagger generates.
 MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
 	examples/embed:... examples/platform/apps/guestbook:...
 

@@ -1,4 +1,4 @@
-// Slipway installs and removes a Kubernetes-hosted platform.
+// Slipway's Dagger module. It installs and removes a Kubernetes-hosted platform.
 //
 // Every function runs Slipway's own program (the conductor) in a pinned
 // container inside this Dagger session, so a laptop, a CI runner and the

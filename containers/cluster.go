@@ -24,8 +24,8 @@ const (
 	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
 	// and the engine ends it with the session.
 	codeNoStop fault.Code = "CTR-005"
-	// codeOther: the cluster that is kept running was started from other images or
-	// with other ports than are wanted now.
+	// codeOther: the background cluster was started from other images or with other
+	// ports than this run needs.
 	codeOther fault.Code = "CTR-007"
 )
 
@@ -43,7 +43,7 @@ type Cluster struct {
 	service *dagger.Service
 	life    lifecycle // of the service
 	id      string
-	kept    string // ID of the background cluster; empty: there is none
+	kept    string // ID of the background cluster in this session; empty for none
 
 	mu      sync.Mutex
 	running bool
@@ -94,7 +94,7 @@ func (c *Cluster) ID() string { return c.id }
 // this session, so that Stop leaves it running. Call it before Start.
 func (c *Cluster) Keep(id string) { c.kept = id }
 
-// other is the fault of a background cluster that is not this one.
+// other is the fault of a background cluster that differs from this one.
 func (c *Cluster) other() error {
 	if c.kept == "" || c.kept == c.id {
 		return nil
@@ -157,8 +157,8 @@ func (c *Cluster) Running() bool {
 	return c.running
 }
 
-// Stop ends the node in good order, within ten seconds or so, and gives up when ctx
-// ends. A node that does not run is no error; a background cluster is left running.
+// Stop shuts the node down cleanly, within about ten seconds, and gives up when ctx ends;
+// a node that does not run is no error. It leaves a background cluster running.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +169,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stop(ctx)
 }
 
-// End ends the node in good order, whoever started it in this session; one that
-// does not run is no error.
+// End shuts the node down cleanly, whichever process of this session started it; a node
+// that does not run is no error.
 func (c *Cluster) End(ctx context.Context) error {
 	if err := c.other(); err != nil {
 		return err

@@ -24,8 +24,7 @@ const (
 	nonceName = "SLIPWAY_NONCE"
 )
 
-// Images is where the containers of a run come from. All of it is pinned by
-// digest.
+// Images is where the containers of a run come from. All of it is pinned by digest.
 type Images struct {
 	// Toolchain is the base of every step, with the pinned tools and the runner.
 	Toolchain *dagger.Container
@@ -72,7 +71,7 @@ type Access struct {
 	Files map[string]*dagger.Secret
 }
 
-// into gives a container what a has.
+// into adds a's variables, secrets and files to a container.
 func (a Access) into(ctr *dagger.Container) *dagger.Container {
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		ctr = ctr.WithEnvVariable(name, a.Env[name])
@@ -114,7 +113,7 @@ func (d *Deployment) runner(cluster *dagger.Service) *dagger.Container {
 	return d.access.into(d.Toolchain(cluster))
 }
 
-// fresh makes what follows run again however often it ran before.
+// fresh keeps the engine from answering what follows from its cache.
 func fresh(ctr *dagger.Container) *dagger.Container {
 	return ctr.WithEnvVariable(nonceName, rand.Text())
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// codeLost: the engine lost a step: it was killed before it could leave a
-// result.
+// codeLost: the engine lost a step: it was killed before it could leave a result.
 const codeLost fault.Code = "CTR-001"
 
 // Exec is one execution of the runner in the toolchain.
@@ -47,8 +46,7 @@ func (d *Deployment) Exec(ctx context.Context, e Exec) (Outcome, error) {
 	return out, err
 }
 
-// ExecDirectory is Exec; it also returns the directory that the command left at
-// path.
+// ExecDirectory is Exec; it also returns the directory that the command left at path.
 func (d *Deployment) ExecDirectory(ctx context.Context, e Exec, path string) (Outcome, *dagger.Directory, error) {
 	out, done, err := d.exec(ctx, e)
 	if err != nil {
@@ -94,8 +92,8 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 	return out, done, nil
 }
 
-// lost is the fault of an execution whose file system the engine threw away,
-// as it does for one that was killed.
+// lost is the fault of an execution whose file system the engine discarded, as it does
+// when the command is killed.
 func lost(e Exec, err error) error {
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
@@ -109,8 +107,8 @@ func lost(e Exec, err error) error {
 	}
 }
 
-// Complaint is what a command of Slipway's says went wrong, without the code; its
-// last line if it does not say so.
+// Complaint is the error message of a command of Slipway's, without the code; the last line
+// of its output if it has none.
 func Complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if coded, ok := strings.CutPrefix(line, "error "); ok {

@@ -20,8 +20,8 @@ const codeHold fault.Code = "CTR-006"
 // HoldPort is where a program that Hold runs listens once it holds the lock.
 const HoldPort = 6480
 
-// FaultLine begins the line of standard error in which such a program tells, as
-// JSON, the fault for which it does not hold the lock.
+// FaultLine begins the line of standard error in which such a program reports, as JSON, why
+// it does not hold the lock.
 const FaultLine = "slipway-fault: "
 
 // Hold is a service that holds the deployment's lock: it has it from Start to
@@ -29,9 +29,8 @@ const FaultLine = "slipway-fault: "
 // that opened the session is killed.
 type Hold struct{ service *dagger.Service }
 
-// Hold describes the service; args is the command line of a program that takes
-// the lock, listens on HoldPort, and gives the lock up when
-// it gets SIGTERM.
+// Hold describes the service; args is the command line of a program that takes the lock,
+// listens on HoldPort, and releases the lock on SIGTERM.
 func (d *Deployment) Hold(args ...string) *Hold {
 	ctr := fresh(d.runner(nil)).WithExposedPort(HoldPort)
 	return &Hold{ctr.AsService(dagger.ContainerAsServiceOpts{Args: args})}
@@ -95,7 +94,7 @@ func withStderr(err error) error {
 	return fmt.Errorf("%w:\n%s", err, tail(strings.TrimSpace(x.Stderr), 2000))
 }
 
-// notHeld takes the fault that the program told out of the engine's error.
+// notHeld extracts the fault that the program reported from the engine's error.
 func notHeld(err error) error {
 	if f := ToldFault(withStderr(err).Error()); f != nil {
 		return f

@@ -163,8 +163,7 @@ func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
 	return registryFault(name, ref, err)
 }
 
-// quoted is what words about a registry quote, in which any digits and letters may
-// stand.
+// quoted is what words about a registry quote, in which any digits and letters may stand.
 var quoted = regexp.MustCompile(`https?://[^\s"]+|sha256:[0-9a-f]+`)
 
 // registryFault says why the engine could not resolve an image. The engine tells

@@ -44,8 +44,8 @@ func wireInstall(g *conductor.Graph) error {
 	}
 
 	// Infrastructure: a cluster that answers, with storage and load balancer. One that
-	// Slipway runs itself comes up before Terraform works; one that Terraform makes is
-	// there to be looked at when it was made before.
+	// Slipway runs itself starts before Terraform runs. On a second run a cluster that
+	// Terraform created earlier already exists and can be verified.
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
 		in := contract.PreflightInput{Requirements: g.Site.Requirements, Tools: g.Tools}
 		if t := cfg.TLS; t.Mode == config.UserCertificate {
@@ -57,6 +57,7 @@ func wireInstall(g *conductor.Graph) error {
 	if g.Site.Node != nil {
 		up = append(up, g.Action(contract.NodeKey(), preflight))
 	}
+	// Checks in one container which earlier results still hold; the steps below reuse those.
 	verified := g.Action(contract.CheckEarlierSpec().Key, up...)
 	terraform := conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Site.Terraform }, verified)
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Unknown is the Got of a Problem with a field that does not exist.
+// Unknown is the value of Problem.Got for an unknown field.
 const Unknown = "an unknown field"
 
 // NoField returns the problem of a field that the mapping at path does not have, without

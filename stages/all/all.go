@@ -1,4 +1,4 @@
-// Package all holds the steps that Slipway has.
+// Package all lists the steps that Slipway has.
 package all
 
 import (

@@ -17,15 +17,15 @@ const verifyFrom = 4
 
 // verifyAll verifies the earlier results of all steps at once: one container carries
 // the whole graph out without changing anything. The steps that follow take their
-// results from it; one that is not among them looks for itself. There is nothing to
-// verify in a first run, and no point where hooks run around each step.
+// results from it; one that is not among them checks its own result. It does nothing in a
+// first run, or if hooks run around each step.
 func (c *containerRunner) verifyAll(ctx context.Context, plan contract.Plan) (err error) {
 	if c.known < verifyFrom || slices.Contains(plan.Hooked, pipeline.EveryStep) || slices.Contains(plan.Hooked, contract.CheckEarlierSpec().Key.Stage) {
 		return nil
 	}
 	ctx, end := inSpan(ctx, contract.CheckEarlierSpec().Key)
 	defer func() { end(contract.Succeeded, err) }()
-	if err := c.lease.wait(ctx); err != nil {
+	if err := c.lock.wait(ctx); err != nil {
 		return err
 	}
 	found, err := c.verify(ctx, plan)

@@ -48,8 +48,8 @@ seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
 pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
 echo "slipway"": infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
 
-// installed is the fault of what needs a cluster where none was installed; one
-// that is a service is where its volume is, on this engine.
+// installed returns a fault if no cluster was installed, or if it is a service whose volume
+// is on another engine.
 func (c *Cluster) installed(ctx context.Context, what string) error {
 	s, err := c.records.stored(ctx)
 	switch {
@@ -73,10 +73,9 @@ func (c *Cluster) elsewhere(what, otherwise string) error {
 	}
 }
 
-// up starts the cluster's service, which then lives as long as the Dagger
-// session, and waits until it is what it was when it was stopped. Pods that do
-// not come back within two minutes are for the caller to see: they are reported
-// and no error. Where nothing is installed it starts nothing.
+// up starts the cluster's service, which then lives as long as the Dagger session, and
+// waits up to two minutes until the pods that ran before it was stopped are ready again.
+// Pods that are not are reported, not an error. It is a fault if nothing is installed.
 func (c *Cluster) up(ctx context.Context, what string) (*dagger.Service, error) {
 	s, err := c.get()
 	if err != nil {
@@ -187,7 +186,7 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	return errors.Join(err, c.service.Stop(ctx))
 }
 
-// free returns a fault unless this machine lets us listen on every one of ports.
+// free returns a fault unless this process may listen on all of ports.
 func free(ctx context.Context, ports []int) error {
 	var taken []error
 	for _, p := range ports {

@@ -25,7 +25,7 @@ const (
 	// codeNoResult: a step ended without a result.
 	codeNoResult fault.Code = "CTR-003"
 	// codeNotWritten: the record of a run could not be written to the deployment's state.
-	// What the run did is not touched by that.
+	// This does not affect what the run did.
 	codeNotWritten fault.Code = "RUN-007"
 	// CodeNotThere: nothing is installed under that name, or its cluster is on
 	// another engine.
@@ -61,7 +61,7 @@ type Options struct {
 	// LockTimeout is how long a run waits for another one that has the lock and is
 	// alive.
 	LockTimeout time.Duration
-	// TLSKey is the private key of a given certificate.
+	// TLSKey is the private key of the user's certificate.
 	TLSKey *dagger.Secret
 	// UserSecrets are the secrets that the configuration refers to and the platform may
 	// have, by the names that platform.GivenNames lists.
@@ -125,7 +125,7 @@ func New(opts Options) (*Conductor, error) {
 	}, nil
 }
 
-// runner runs the steps of a run, which has the lease, if it needs one.
+// runner runs the steps of a run, which holds the lock if it needs one.
 func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{
 		requests: requestsOf(c.opts.Config, run, c.opts.ReleaseDigest, c.opts.Images.Digest),
@@ -133,7 +133,7 @@ func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 			client: c.opts.Client, cluster: c.service, site: c.inputs.Site, release: c.opts.ReleaseDir,
 			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets,
 		},
-		deployment: c.Cluster.deployment, lease: l,
+		deployment: c.Cluster.deployment, lock: l,
 	}
 }
 

@@ -20,7 +20,7 @@ type containerRunner struct {
 	requests
 	mounts
 	deployment *containers.Deployment
-	lease      *deploymentLock // nil for what needs no lock
+	lock       *deploymentLock // nil for what needs no lock
 
 	known    int                      // steps that have succeeded before with the same tools
 	verified map[string]contract.Seen // earlier results that hold, by step
@@ -28,7 +28,7 @@ type containerRunner struct {
 
 func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
 	if !s.Harmless {
-		if err := c.lease.wait(ctx); err != nil {
+		if err := c.lock.wait(ctx); err != nil {
 			return result, err
 		}
 	}
@@ -36,7 +36,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	if err != nil {
 		return result, err
 	}
-	req.VerifyOnly, req.Locked = pipeline.VerifyOnly(ctx), c.lease != nil && !s.Harmless
+	req.VerifyOnly, req.Locked = pipeline.VerifyOnly(ctx), c.lock != nil && !s.Harmless
 	if seen, ok := c.verified[req.ID()]; ok && seen.For(req) {
 		return seen.Result, seen.Result.Decode(req.ID(), out)
 	}

@@ -36,8 +36,8 @@ func diagnose(ctx context.Context, steps *containerRunner, g *Graph, failed []pi
 }
 
 // note puts what a diagnosis found into the record of its run: as the cause of the
-// failed step when there is only one, else as that of the run. That there is no
-// diagnosis is a warning.
+// failed step if there is only one, else as that of the run. A missing diagnosis is a
+// warning.
 func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, err error) {
 	switch {
 	case err != nil:

@@ -27,8 +27,8 @@ type hookExecutor struct {
 	online     func(pipeline.Key) bool                        // reports whether a step works on the cluster
 }
 
-// check finds what the hooks of a workflow need and do not have, before
-// anything starts: secrets first, then images. An optional hook may lack it.
+// check reports the secrets, then the images, that hooks of a workflow need and do not
+// have, before anything starts. It ignores what optional hooks lack.
 func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
 	var errs []error
 	images := map[string]string{} // to the first hook in it
@@ -54,8 +54,8 @@ func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
 	return checkImages(ctx, images, c.deployment.CheckHookImage)
 }
 
-// checkImages looks for images, each by its reference with the name of a hook that
-// needs it, and reports every one that cannot be had.
+// checkImages reports every image that cannot be pulled. images maps each reference to the
+// name of a hook that needs it.
 func checkImages(ctx context.Context, images map[string]string, check func(ctx context.Context, ref string) error) error {
 	refs := slices.Sorted(maps.Keys(images))
 	errs := make([]error, len(refs))

@@ -164,8 +164,7 @@ func (r *hookRunner) record(h config.Hook, on pipeline.Key, res pipeline.Result,
 	r.ended = append(r.ended, res)
 }
 
-// end is the end of a long output, from the beginning of a line where there is
-// one.
+// end is the end of a long output, from the beginning of a line where there is one.
 func end(output string, limit int) string {
 	output = strings.ToValidUTF8(output, "\uFFFD")
 	if len(output) <= limit {
@@ -266,8 +265,7 @@ func (r *hookRunner) verdict(h config.Hook, on pipeline.Result, log string, out 
 // escapes are what moves a terminal's cursor or changes its colours.
 var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
 
-// lastWords is the last line of an output that says something, fit for a
-// terminal.
+// lastWords is the last line of an output that says something, fit for a terminal.
 func lastWords(output string) string {
 	if lines := lastLines(output, 1); len(lines) > 0 {
 		return strings.TrimSpace(lines[0])

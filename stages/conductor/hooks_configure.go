@@ -18,23 +18,23 @@ import (
 // configuration.
 const configFileVariable = "SLIPWAY_CONFIG_FILE"
 
-// Configuring is one time that a deployment is configured, as the hooks around it
-// are told of it. There is no run's record of it.
+// Configuring describes one `slipway configure` to the hooks around it. It leaves no run
+// record.
 type Configuring struct {
 	Run     string    // its id, see report.NewID; the same before and after
 	Started time.Time // when it began
-	// File is the text of the configuration: the one that was written, and as long
-	// as none was, the one that there is.
+	// File is the text of the configuration: the one that was written or, before that,
+	// the existing one.
 	File []byte
 }
 
-// BeforeConfigure runs the hooks before configuring, in the order of the file,
-// once none of those around it lacks what it needs. It works on the configuration
-// that there is, and needs no provider, cluster, state or lock.
+// BeforeConfigure checks that the hooks around configuring have what they need, then runs
+// those before it in the order of the file. It uses the existing configuration and needs
+// no provider, cluster, state or lock.
 //
-// After an error nothing may be asked or written, and AfterConfigure is not
-// called: when it is that of a hook or of an interruption, those after it that run
-// always have run. Options.Stop lets the hook that runs finish.
+// After an error the caller asks and writes nothing and does not call AfterConfigure: if
+// a hook failed or the user interrupted, the hooks that always run afterwards have run
+// already. Closing Options.Stop lets the current hook finish.
 func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 	hooks := c.aroundConfigure(on)
 	if err := c.hooks.check(ctx, hooks.hooks); err != nil {
@@ -156,11 +156,11 @@ func configured(h config.Hook, on pipeline.Result) string {
 	return "the configuration that was written stays"
 }
 
-// outputLines is how many lines of a hook's output its error has where no record
-// has them.
+// outputLines is how many lines of a hook's output its error has if there is no record
+// of the run.
 const outputLines = 20
 
-// withOutput is err, which has the last line of an output, with those before it.
+// withOutput adds the last lines of output to err, which has only the last one.
 func withOutput(err error, output string) error {
 	lines := lastLines(output, outputLines)
 	if len(lines) < 2 {

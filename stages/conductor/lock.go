@@ -7,17 +7,17 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// deploymentLock is the deployment's lock while a run has it, or tries to get it. A nil
-// one is for what needs no lock.
+// deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
+// nil if no lock is needed.
 type deploymentLock struct {
 	hold  *containers.Hold
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
 }
 
-// takeLock begins to take the lock for a run. It takes a container, so what
-// changes nothing goes on meanwhile. The context that it returns ends with the
-// fault when the lock cannot be had.
+// takeLock begins to take the lock for a run. Taking it starts a container; steps that
+// change nothing run meanwhile. The returned context ends with the fault if the lock
+// cannot be taken.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{})}
@@ -34,7 +34,7 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 	return ctx, l, end
 }
 
-// wait returns once the lock is held, or with why it never will be.
+// wait returns once the lock is held, or with the reason why it cannot be taken.
 func (l *deploymentLock) wait(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -58,7 +58,7 @@ func (l *deploymentLock) held() bool {
 	}
 }
 
-// release gives the lock up, if it is held.
+// release releases the lock if it is held.
 func (l *deploymentLock) release(ctx context.Context) error {
 	if l == nil || !l.held() {
 		return nil
@@ -66,7 +66,7 @@ func (l *deploymentLock) release(ctx context.Context) error {
 	return l.hold.Stop(ctx)
 }
 
-// hook holds up what runs before the whole workflow until the lock is held.
+// hook delays the hooks before the whole workflow until the lock is held.
 func (l *deploymentLock) hook() pipeline.Hook {
 	return pipeline.Hook{Before: func(ctx context.Context, _ pipeline.Key) error { return l.wait(ctx) }}
 }

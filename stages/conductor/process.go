@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// errHooked is why a step is not looked at.
+// errHooked is why a step is not checked.
 var errHooked = errors.New("hooks run around it")
 
 // processRunner runs steps in this process to verify their earlier results: a step may
@@ -47,9 +47,9 @@ func (p *processRunner) run(ctx context.Context, s contract.Spec, in, out any) (
 	return result, err
 }
 
-// Verify carries out plan, which is for w, in this process, where step runs a step as
-// far as that changes nothing, and returns what holds. observe, which may be nil, is
-// called for every step that is looked at.
+// Verify carries out plan, which is for w, in this process and returns which earlier results
+// hold. step runs a step without changing anything. observe, which may be nil, is called
+// for every step that is checked.
 func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Config, release *platform.Release,
 	step func(context.Context, contract.Request) contract.Result, observe func(pipeline.Event)) (contract.Verified, error) {
 	p := &processRunner{
@@ -61,7 +61,7 @@ func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Con
 	if err != nil {
 		return contract.Verified{}, err
 	}
-	// A step that does not hold is no failure here, and what needs it is not looked at.
+	// A result that no longer holds is no failure here; the step's dependents are not checked.
 	steps := func(e pipeline.Event) {
 		if _, isStep := g.specs[e.Result.Key]; isStep && observe != nil {
 			observe(e)

@@ -97,8 +97,7 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 	return withServer(string(text), server)
 }
 
-// kubeconfig is the administrator's access to the cluster; nil where there is none
-// yet.
+// kubeconfig is the administrator's access to the cluster; nil where there is none yet.
 func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 	return r.file(ctx, "/slipway/kubeconfig", "slipway", "state", "kubeconfig")
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
-// is no record when nothing was started: a hook lacks what it needs, or the lock cannot
-// be had. A workflow that removes is refused where the cluster is on another engine:
-// its state would go, and the cluster stay.
+// is no record if nothing was started: a hook lacks what it needs, or the lock cannot be
+// taken. Destroy is refused if the cluster runs on another engine: it would delete the
+// state and leave the cluster.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if w.Removes {
 		if err := c.here(ctx); err != nil {
@@ -43,7 +43,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 			err = c.commands.run(ctx, "slipway", "state", "purge")
 		}
 	}
-	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lease, err)
+	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)
 }
 
 // run is one run of a workflow.
@@ -62,7 +62,7 @@ type run struct {
 func (r *run) actions() map[pipeline.Key]func(context.Context) error {
 	locked := func(key pipeline.Key, do func(context.Context) error) func(context.Context) error {
 		return spanned(key, func(ctx context.Context) error {
-			if err := r.steps.lease.wait(ctx); err != nil {
+			if err := r.steps.lock.wait(ctx); err != nil {
 				return err
 			}
 			return do(ctx)
@@ -108,9 +108,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	id := r.steps.requests.run
 	record := r.newRecord(id, r.workflow.Name)
 	record.Plan(nodes)
-	ctx, lease, end := r.takeLock(ctx)
+	ctx, lock, end := r.takeLock(ctx)
 	defer end(nil)
-	r.steps.lease = lease
+	r.steps.lock = lock
 	begun := r.begin(ctx, *record)
 	observe := oneAtATime(r.opts.Observe)
 	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe}
@@ -125,7 +125,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	for _, h := range slices.Clone(around) {
 		if h.Before != nil && (h.Step == "" || h.OnStage()) { // what comes first may change something
-			wait := lease.hook()
+			wait := lock.hook()
 			wait.Step = h.Step
 			around = slices.Insert(around, 0, wait)
 		}
@@ -134,7 +134,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Observe: observe,
 		Hooks: around, CleanupTimeout: hooksTimeout(own),
 		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
-			if !lease.held() {
+			if !lock.held() {
 				return nil
 			}
 			d, err := diagnose(ctx, r.steps, r.graph, failed)
@@ -142,7 +142,7 @@ func (r *run) carryOut(ctx context.Context) error {
 			return err
 		},
 	})
-	if !lease.held() {
+	if !lock.held() {
 		return err
 	}
 	if e := <-begun; e != nil && ctx.Err() == nil {
@@ -166,12 +166,12 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	return record
 }
 
-// begin writes the record of a run that begins: one that is killed leaves it beside
-// those of its steps. That takes a container, so it does not hold the first step up.
+// begin writes the record of a run that begins, so that a run that is killed leaves one.
+// Writing it starts a container, so the first step does not wait for it.
 func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 	begun, recorder := make(chan error, 1), r.recorder()
 	go func() {
-		if err := r.steps.lease.wait(ctx); err != nil {
+		if err := r.steps.lock.wait(ctx); err != nil {
 			begun <- nil // there is no run then
 			return
 		}
@@ -180,7 +180,7 @@ func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 	return begun
 }
 
-// oneAtATime is observe for events of several origins: calls do not overlap.
+// oneAtATime serializes the calls of observe, which may be nil.
 func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 	var mu sync.Mutex
 	return func(e pipeline.Event) {

@@ -27,15 +27,15 @@ type Plan struct {
 	Tools       map[string]string `json:"tools"`
 	UserSecrets []string          `json:"given"`
 	Selection   pipeline.Select   `json:"selection"`
-	// Hooked are the steps and stages with hooks around them, which may change what a look
-	// would see: they and what needs them are left to themselves.
+	// Hooked are the steps and stages with hooks around them. Hooks may change what a check
+	// would see, so these steps and their dependents are not checked here.
 	Hooked []string `json:"hooked"`
 }
 
 // Verified is what `slipway verify` leaves in VerifiedFile.
 type Verified struct {
 	Steps map[string]Seen `json:"steps"` // those whose results hold, by "stage/name"
-	Total int             `json:"total"` // steps of the graph that can be looked at
+	Total int             `json:"total"` // steps of the graph that can be checked
 }
 
 // Seen is the earlier result of a step that was found to hold for an input.

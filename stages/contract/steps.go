@@ -25,7 +25,7 @@ type Spec struct {
 	Terraform   bool // gets the provider's Terraform root, in TerraformDir
 	Platform    bool // gets the platform release, in PlatformDir
 	Manifests   bool // gets the bundle's manifests, in BundleDir
-	TLSKey      bool // gets the private key of a given certificate, in TLSKeyFile
+	TLSKey      bool // gets the private key of the user's certificate, in TLSKeyFile
 	UserSecrets bool // gets the secrets of the configuration, in UserSecretsDir
 	Harmless    bool // changes nothing, so it need not wait for the lock
 	Count       bool // counts the steps that have succeeded before
@@ -45,15 +45,15 @@ func PreflightStep() Step[PreflightInput, Preflight] {
 	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, TLSKey: true, Harmless: true, Count: true}}
 }
 
-// NodeKey names the node that starts the cluster of a provider whose cluster
-// Slipway runs; no container of its own.
+// NodeKey is the action that starts the local Kubernetes node. It runs in the conductor,
+// not in a container of its own.
 func NodeKey() pipeline.Key { return key(StageInfrastructure, "node") }
 
-// NodeRemoveKey names the node that deletes such a cluster.
+// NodeRemoveKey is the action that deletes the local Kubernetes node.
 func NodeRemoveKey() pipeline.Key { return key(StageInfrastructure, "node-remove") }
 
-// CheckEarlierSpec is the look at all earlier results at once, which runs as `slipway
-// verify`: see Plan.
+// CheckEarlierSpec checks in one container which earlier results still hold. It runs as
+// `slipway verify`: see Plan.
 func CheckEarlierSpec() Spec {
 	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true}
 }

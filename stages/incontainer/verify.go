@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Verify looks at the earlier results of all steps of a workflow, with as many at a
-// time as the graph allows.
+// Verify checks the earlier results of all steps of a workflow, as many at a time as the
+// graph allows.
 type Verify struct {
 	Steps *step.Registry
 	Dirs  step.Dirs
@@ -66,32 +66,28 @@ func (v *Verify) perform(ctx context.Context, plan contract.Plan, screen io.Writ
 	if err != nil {
 		return found, err
 	}
-	shown.say("%d of %d earlier results hold", len(found.Steps), found.Total)
+	say(screen, "verify", "%d of %d earlier results hold", len(found.Steps), found.Total)
 	return found, nil
 }
 
-// verifyProgress shows which earlier results are being looked at.
+// verifyProgress shows which earlier results are being checked.
 type verifyProgress struct {
 	screen  io.Writer
 	hold    int
 	running map[string]bool
 }
 
-func (l *verifyProgress) observe(e pipeline.Event) {
+func (p *verifyProgress) observe(e pipeline.Event) {
 	key := e.Result.String()
 	if e.Status == pipeline.Running {
-		l.running[key] = true
+		p.running[key] = true
 	} else {
-		delete(l.running, key)
+		delete(p.running, key)
 		if e.Status == pipeline.Reused {
-			l.hold++
+			p.hold++
 		}
 	}
-	if len(l.running) > 0 {
-		l.say("%d earlier results hold; looking at %s", l.hold, strings.Join(slices.Sorted(maps.Keys(l.running)), ", "))
+	if len(p.running) > 0 {
+		say(p.screen, "verify", "%d earlier results hold; looking at %s", p.hold, strings.Join(slices.Sorted(maps.Keys(p.running)), ", "))
 	}
-}
-
-func (l *verifyProgress) say(format string, args ...any) {
-	say(l.screen, "verify", format, args...)
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-func TestLooker(t *testing.T) {
+func TestVerifyProgress(t *testing.T) {
 	var screen strings.Builder
-	l := &verifyProgress{screen: &screen, running: map[string]bool{}}
+	p := &verifyProgress{screen: &screen, running: map[string]bool{}}
 	for _, e := range []struct {
 		name   string
 		status pipeline.Status
 	}{
 		{"tls", pipeline.Running}, {"secrets", pipeline.Running}, {"tls", pipeline.Reused}, {"secrets", pipeline.Failed}, {"gitea", pipeline.Blocked},
 	} {
-		l.observe(pipeline.Event{Status: e.status, Result: pipeline.Result{Key: pipeline.Key{Stage: "pre", Name: e.name}}})
+		p.observe(pipeline.Event{Status: e.status, Result: pipeline.Result{Key: pipeline.Key{Stage: "pre", Name: e.name}}})
 	}
 	require.Equal(t, "slipway: infrastructure/verify: 0 earlier results hold; looking at pre/tls\n"+
 		"slipway: infrastructure/verify: 0 earlier results hold; looking at pre/secrets, pre/tls\n"+

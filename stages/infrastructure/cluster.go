@@ -72,7 +72,7 @@ func keepAccess(ctx context.Context, env *step.Env) error {
 	return err
 }
 
-// readCluster asks the cluster once. The error says what is missing.
+// readCluster reads the cluster's state once. The error says what is missing.
 func readCluster(ctx context.Context, kubeconfig string) (contract.Cluster, error) {
 	var out contract.Cluster
 	if _, err := os.Stat(kubeconfig); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// gatherFacts reads what the cluster says about apps that were read just now, first of
-// all about the one of that name ("": of none in particular), also after ctx has
-// ended: it has a limit of its own. What cannot be read is only logged.
+// gatherFacts reads the state of the cluster behind apps, first of all behind the one called
+// name ("" for none in particular). It has its own time limit and works even after ctx has
+// ended. What cannot be read is only logged.
 func gatherFacts(ctx context.Context, client *kube.Client, env *step.Env, apps []argo.Application, name string) *diagnosis.Facts {
 	facts := diagnosis.Gather(context.WithoutCancel(ctx), client, diagnosis.Scope{Apps: apps, App: name, Clean: env.Clean})
 	for _, gap := range facts.Gaps {

@@ -1,6 +1,6 @@
-// Package orchestrator holds the steps that bring the apps up: the GitOps tree
-// goes to the git server, the root Application to Argo CD, and then every app is
-// waited for until it is Synced and Healthy at the commit that was pushed.
+// Package orchestrator has the steps that bring up the apps: they push the GitOps tree to
+// the git server, create the root Application, and wait until Argo CD reports every app
+// Synced and Healthy at the pushed commit.
 package orchestrator
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runStatus reads all Applications as they are now, with the cause for each one
-// that is not well. It waits for nothing.
+// runStatus reads all Applications as they are now, with the cause for each unhealthy one.
+// It does not wait.
 func runStatus(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Apps, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {

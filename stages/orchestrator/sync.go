@@ -87,13 +87,15 @@ func rootApplication(deployment string, in contract.AppsInput) *unstructured.Uns
 	}}
 }
 
-// waiter looks at the Applications until its tracker has a verdict.
+// waiter polls the Applications until all are done, the set is wrong, or one has passed
+// its deadline. A failing pod does not end the wait early, since Argo CD may recover; it
+// only decides the error code.
 type waiter struct {
 	client  *kube.Client
 	env     *step.Env
 	tracker *argo.Tracker
 	pause   time.Duration
-	seen    contract.Apps // as of the last look
+	seen    contract.Apps // as of the last poll
 }
 
 func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
@@ -135,8 +137,8 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	}
 }
 
-// outOfTime says what was waited for when the step's own time is up; another
-// error stays as it is.
+// outOfTime adds what the step was waiting for if its time is up; it returns other errors
+// as they are.
 func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, err error) error {
 	w.keep()
 	if ctx.Err() == nil {
@@ -152,8 +154,8 @@ func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, er
 // run's report.
 const seenFile = "apps.json"
 
-// keep leaves the apps as they were last seen. The step has failed: that this
-// cannot be written, too, goes to its log.
+// keep writes the apps as they were last seen to seenFile. The step has failed already, so
+// an error of keep is only logged.
 func (w *waiter) keep() {
 	data, err := json.Marshal(w.seen)
 	if err == nil {
@@ -164,8 +166,7 @@ func (w *waiter) keep() {
 	}
 }
 
-// act does what the tracker asks for. An Application that is gone meanwhile is
-// none of its business any more.
+// act does what the tracker asks for. It ignores Applications that no longer exist.
 func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	for _, a := range actions {
 		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
@@ -215,7 +216,7 @@ func badSet(err error) error {
 	}
 }
 
-// late is the fault for an Application, one of all, whose deadline has passed.
+// late is the fault for an Application whose deadline has passed; all are all of them.
 func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Application) error {
 	a := *v.Late
 	defer w.keep()
@@ -253,8 +254,8 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	return f
 }
 
-// controller tells what keeps Argo CD's controller from its work, with a
-// leading colon; empty when its pods are well.
+// controller describes the trouble of Argo CD's controller, with a leading colon; empty if
+// its pods are healthy.
 func (w *waiter) controller(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// Env is what a step finds around it. It is safe for concurrent use.
+// Env is the environment of a step. It is safe for concurrent use.
 type Env struct {
 	Run    string // id of the run
 	ID     string // "infrastructure/terraform"
@@ -33,7 +33,7 @@ type Env struct {
 	TerraformDir   string // the provider's Terraform root, read-only
 	ToolsDir       string // the pinned tools
 	Kubeconfig     string // may not exist yet
-	TLSKeyFile     string // the private key of a given certificate
+	TLSKeyFile     string // the private key of the user's certificate
 	UserSecretsDir string // the secrets of the configuration, by name
 
 	Place state.Place // where the deployment's state is
@@ -109,7 +109,7 @@ func (e *Env) close() error {
 // Output is where the output of tools goes: the step's log file only.
 func (e *Env) Output() io.Writer { return e.tools }
 
-// Progress tells the user in one line what goes on now.
+// Progress tells the user in one line what the step is doing.
 func (e *Env) Progress(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.said.Store(&text)
@@ -117,8 +117,8 @@ func (e *Env) Progress(format string, args ...any) {
 	_, _ = io.WriteString(e.log, contract.Line("", e.ID, text))
 }
 
-// Keep writes a file into the step's directory of the run's record, redacted:
-// what a report tells although the step fails and has no output.
+// Keep writes a redacted file to the step's directory in the run's record, for the report
+// of a step that fails and has no output.
 func (e *Env) Keep(name string, data []byte) error {
 	stage, step, _ := strings.Cut(e.ID, "/")
 	dir := recordDir(e.StateDir, e.Run, stage, step)
@@ -144,8 +144,8 @@ func (e *Env) lastSaid() string {
 // Redact makes every writer of e replace secret by "***" from now on.
 func (e *Env) Redact(secret string) { e.secrets.Add(secret) }
 
-// Clean is text with every secret that e redacts replaced by "***": for what goes
-// into a step's output.
+// Clean returns text with every secret that e redacts replaced by "***". Steps use it for
+// their outputs.
 func (e *Env) Clean(text string) string { return e.secrets.Redact(text) }
 
 func (e *Env) flush() {

@@ -39,8 +39,8 @@ func badRequest(part string, err error) *fault.Fault {
 	}
 }
 
-// badState is the fault of a state that cannot be written. One of the store says
-// itself what to do.
+// badState is the fault of a state that cannot be written. A fault of the store already
+// has its own fix.
 func badState(op string, err error) *fault.Fault {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		own := *f
@@ -60,8 +60,8 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// classify turns what a step returned into the fault that the user gets. ctx is
-// the step's, said what it told last, and err is not nil.
+// classify turns a step's error, which is not nil, into the fault that the user gets. ctx
+// is the step's context and said its last progress message.
 func classify(ctx context.Context, id, said string, timeout time.Duration, err error) *fault.Fault {
 	f, coded := errors.AsType[*fault.Fault](err)
 	if p, ok := errors.AsType[*panicked](err); ok {

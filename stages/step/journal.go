@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// stepRecords are what a step reads and writes about itself: the deployment's lock and
-// the journal, both in its store.
+// stepRecords are the records of a step in the deployment's store: the lock and the
+// journal.
 type stepRecords struct {
 	store  *store.Store
 	ledger *journal.Ledger
 	req    contract.Request
 }
 
-// openRecords opens the deployment's store. A step that reaches for the cluster gets
-// the access to it from there, where it is not in the volume.
+// openRecords opens the deployment's store. If that is a bucket, it also restores the
+// kubeconfig from there for a step that uses the cluster.
 func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepRecords, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -42,8 +42,8 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 	return &stepRecords{s, journal.On(s, req.Deployment), req}, nil
 }
 
-// locked fails unless the step's run holds the lock, where it must: another one
-// may have taken it away since the step was started.
+// locked fails if the step requires the lock and its run does not hold it: another run
+// may have taken it over since the step started.
 func (b *stepRecords) locked(ctx context.Context) error {
 	if !b.req.Locked {
 		return nil
@@ -51,7 +51,8 @@ func (b *stepRecords) locked(ctx context.Context) error {
 	return lock.New(b.store, lock.Options{}).HeldBy(ctx, b.req.Run)
 }
 
-// interrupted tells whether the last attempt at the step ended without a word.
+// interrupted reports whether the last attempt at the step was killed before it recorded
+// a result.
 func (b *stepRecords) interrupted(ctx context.Context) bool {
 	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
 	return err == nil && last.Status == journal.Running
@@ -91,7 +92,7 @@ func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env, gra
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
-	var now json.RawMessage // what the step sees now, where it looks for itself
+	var now json.RawMessage // the output that the check returned
 	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
 		now, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
 		if err == nil && env.secrets.In(now) {
@@ -109,8 +110,8 @@ func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env, gra
 	return now, nil
 }
 
-// known counts the steps of which the journal holds a success with the tools of
-// req. What cannot be read counts for nothing: it makes a run slower, not wrong.
+// known counts the steps that the journal records as succeeded with the tools of req. It
+// ignores records that cannot be read: they make a run slower, not wrong.
 func known(ctx context.Context, req contract.Request, env *Env) int {
 	s, err := env.Store(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package step runs one step inside its container: it reads the request, looks
-// whether an earlier result still holds, runs the step's function, and leaves
-// log, result and journal entry in the state volume whatever happens.
+// Package step runs one step inside its container: it reads the request, checks whether an
+// earlier result still holds, runs the step's function, and always writes log, result and
+// journal entry to the state volume.
 package step
 
 import (
@@ -26,7 +26,8 @@ type Registry struct {
 	steps map[string]untypedStep
 }
 
-// untypedStep is the code of a step without its types.
+// untypedStep is the code of a step behind JSON, so that a map can hold steps whose inputs
+// and outputs have different types.
 type untypedStep struct {
 	run Code[json.RawMessage, json.RawMessage]
 	// verify returns the output that still holds; nil: the step runs every time.
@@ -44,9 +45,9 @@ func Register[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, O
 	add(r, d, run, nil)
 }
 
-// RegisterRepeatable is Register for code that can look whether an earlier result
-// holds: in a dry run (see package dryrun) it fails where it would change something,
-// and its output then replaces the earlier one.
+// RegisterRepeatable is Register for code that can check by a dry run (see package dryrun)
+// whether an earlier result holds: it fails if it would change something, and otherwise
+// its output replaces the earlier one.
 func RegisterRepeatable[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out]) {
 	code := typed(run)
 	add(r, d, run, func(ctx context.Context, env *Env, in, _ json.RawMessage) (json.RawMessage, error) {
@@ -54,9 +55,9 @@ func RegisterRepeatable[In, Out any](r *Registry, d contract.Step[In, Out], run 
 	})
 }
 
-// RegisterVerified is Register for code whose earlier results verify looks at: it
-// tells whether out, an earlier output for the same input, is still true now; an
-// error means that it is not. It must be cheap and change nothing.
+// RegisterVerified is Register for code whose earlier results verify checks: it returns an
+// error unless out, an earlier output for the same input, still holds. verify must be
+// cheap and change nothing.
 func RegisterVerified[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
 	verify func(ctx context.Context, env *Env, in In, out Out) error) {
 	add(r, d, run, func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error) {
@@ -108,8 +109,8 @@ func typed[In, Out any](run Code[In, Out]) Code[json.RawMessage, json.RawMessage
 // Names returns the registered steps as "stage/name", sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.steps)) }
 
-// decode is strict, so that a conductor and a step of different versions are
-// found out before anything is touched.
+// decode is strict, so that a version mismatch between conductor and step is found before
+// anything is changed.
 func decode(b []byte, v any) error {
 	if len(b) == 0 {
 		b = []byte("null")

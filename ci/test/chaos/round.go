@@ -21,7 +21,7 @@ import (
 // standstill is for how long the API server is cut off.
 const standstill = 30 * time.Second
 
-// kinds are what can be done to an install; each returns what it did it to.
+// kinds are the ways to interrupt an install; each returns what it interrupted.
 var kinds = map[string]func(*round, context.Context, *running) (string, error){ //nolint:gochecknoglobals // a table
 	"conductor": (*round).killConductor,
 	"step":      (*round).killStep,

@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
-// freed removes the address of a Service that was never made, and tells whether it
-// did: the API server, asked to make service, answered refusal, that its address is
-// taken. One that is killed between allocating the address of a Service and writing
-// the Service leaves the former behind, and clears it away after some minutes only
+// freed releases the address of a Service that was never created, after the API server
+// refused service because its address is taken, and reports whether it did. An API server
+// that is killed between allocating an address and writing the Service leaves the
+// allocation behind, and cleans it up only after some minutes
 // (k8s.io/kubernetes v1.35.4, pkg/registry/core/service/ipallocator/controller).
 func (c *Client) freed(ctx context.Context, service *unstructured.Unstructured, refusal error) (bool, error) {
 	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")

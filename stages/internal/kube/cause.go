@@ -29,8 +29,8 @@ func (c *Client) PodCause(ctx context.Context, namespace, selector string) strin
 	return c.worst(ctx, CurrentPods(pods.Items), events)
 }
 
-// events are those of a namespace, if they can be read: a cause can be read off most
-// pods without them.
+// events returns the events of a namespace, nil if they cannot be read: most pods show
+// their cause without them.
 func (c *Client) events(ctx context.Context, namespace string) []corev1.Event {
 	list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -39,8 +39,7 @@ func (c *Client) events(ctx context.Context, namespace string) []corev1.Event {
 	return list.Items
 }
 
-// worst says what is wrong with the pod in the most telling trouble, "" when none is in
-// any.
+// worst describes the most telling trouble of the pods, "" if they have none.
 func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.Event) string {
 	var worst *corev1.Pod
 	var trouble Trouble
@@ -88,7 +87,7 @@ func Sentence(text, object string, since, now time.Time) string {
 	return text + ", since " + since.Format(form) + " UTC"
 }
 
-// Wrote completes text by a line of a container's log; "" is none.
+// Wrote adds a line of a container's log to text; "" adds none.
 func Wrote(text, line string) string {
 	if line == "" {
 		return text
@@ -99,8 +98,8 @@ func Wrote(text, line string) string {
 // tellingLines is how many lines of a log are looked at for a telling one.
 const tellingLines = 20
 
-// loud is what the lines of a log have that say why a program ends; quiet is
-// what follows them in a stack trace.
+// loud matches log lines that say why a program ended; quiet matches those that follow
+// them in a stack trace.
 var (
 	loud  = regexp.MustCompile(`(?i)panic|fatal|error|exception|fail|cannot|can't|could not|unable|refused|denied|no such|not found|missing|invalid|unknown|timeout|timed out|required`)
 	quiet = regexp.MustCompile(`^(\s+(at|File) |\s+/|goroutine \d+|\[signal |exit status \d+|\S+\(.*\)$|Traceback )`)
@@ -122,9 +121,8 @@ func TellingLine(lines []string) string {
 	return last
 }
 
-// CurrentPods are the pods that count, newest first: of each workload, those of
-// the template that its newest pod has, and none that has failed for good and
-// been replaced.
+// CurrentPods are the pods that count, newest first: of each workload, those of the
+// template that its newest pod has, and none that has failed for good and been replaced.
 func CurrentPods(pods []corev1.Pod) []corev1.Pod {
 	type workload struct{ namespace, kind, name string }
 	of := func(p *corev1.Pod) workload {

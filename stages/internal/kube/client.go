@@ -1,7 +1,6 @@
-// Package kube is what the steps need of Kubernetes: server-side apply that
-// changes nothing when nothing changed, waits that end with a cause, logs, and
-// deletes with a deadline. Every call rides out an API server that is away for
-// a while.
+// Package kube is the steps' Kubernetes client: server-side apply that writes only what
+// differs, waits whose errors name a cause, logs, and deletions with a deadline. Every call
+// tolerates an API server that is away for a while.
 package kube
 
 import (
@@ -41,7 +40,7 @@ const (
 	CodeFailed fault.Code = "KUB-006"
 )
 
-// outage is how long calls ride out an API server that does not answer.
+// outage is how long calls retry while the API server does not answer.
 const outage = 2 * time.Minute
 
 // Client talks to one cluster. It is safe for concurrent use.

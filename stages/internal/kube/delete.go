@@ -16,9 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// List returns the objects of a resource in namespace ("" means all), narrowed
-// by a label selector ("" means all). A resource that the cluster does not know
-// has none.
+// List returns the objects of a resource in namespace ("" means all), narrowed by a label
+// selector ("" means all). A resource that the cluster does not know has none.
 func (c *Client) List(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
 	list, err := Retry(ctx, c, "list "+gvr.Resource, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
 		return c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -45,8 +44,8 @@ func (c *Client) Patch(ctx context.Context, what string, gvr schema.GroupVersion
 	}))
 }
 
-// WaitAbsent waits until look says that an object is not there; until then look says
-// what it saw.
+// WaitAbsent waits until look returns an error that the object does not exist; seen says
+// what it saw before.
 func (c *Client) WaitAbsent(ctx context.Context, what string, look func(ctx context.Context) (seen string, err error)) error {
 	return c.WaitFor(ctx, what+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
 		seen, err := look(ctx)
@@ -162,8 +161,7 @@ func (c *Client) Strip(ctx context.Context, s Stuck) error {
 	return c.Patch(ctx, "remove the finalizers of "+s.String(), s.Resource, s.Namespace, s.Name, []byte(`{"metadata":{"finalizers":null}}`))
 }
 
-// Listable returns the resources of the cluster's own scope that can be listed
-// and deleted.
+// Listable returns the resources of the cluster's own scope that can be listed and deleted.
 func (c *Client) Listable(ctx context.Context) ([]schema.GroupVersionResource, error) {
 	return c.listable(ctx, false)
 }

@@ -27,9 +27,9 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(r)
 }
 
-// sameContent tells whether applying would leave an object as it is; the two are
-// the object before and what the server's dry run made of it. What its controller
-// says of it may have changed between the two.
+// sameContent reports whether applying would leave an object unchanged: before is the object
+// and after the result of the server's dry run. It ignores the status, which the object's
+// controller may have changed in between.
 func sameContent(before, after *unstructured.Unstructured) bool {
 	plain := func(o *unstructured.Unstructured) map[string]any {
 		o = o.DeepCopy()

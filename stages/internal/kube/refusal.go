@@ -31,10 +31,9 @@ var (
 	forbidden = regexp.MustCompile(`^\S+ "[^"]*" is (forbidden|invalid): `)
 )
 
-// ReadRefusal tells what a message of the API server, or of who passes it on,
-// means: a webhook that refuses or does not answer, a quota that is used up, a
-// kind that the cluster does not know. Other messages stay as they are, but for
-// the frame around them.
+// ReadRefusal tells what a message of the API server, or of who passes it on, means: a
+// webhook that refuses or does not answer, a quota that is used up, a kind that the cluster
+// does not know. Other messages stay as they are, but for the frame around them.
 func ReadRefusal(message string) Refusal {
 	msg := retried.ReplaceAllString(OneLine(message), "")
 	if m := webhookSilent.FindStringSubmatch(msg); m != nil {

@@ -23,8 +23,8 @@ const (
 	perCall      = 30 * time.Second // one attempt
 )
 
-// Transient tells whether err may go away by itself: the API server is not
-// reachable, starting, overloaded, or without its etcd.
+// Transient reports whether a retry may help: the API server is unreachable, starting,
+// overloaded, or has lost its etcd.
 func Transient(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
@@ -156,8 +156,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ended tells whether ctx has ended. One whose deadline has passed ends in a moment,
-// and what a call says in between is about its context already.
+// ended reports whether ctx has ended or its deadline has passed: the error of a call is
+// then about its context.
 func ended(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		<-ctx.Done()

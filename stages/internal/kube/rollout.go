@@ -17,9 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// WaitRollout waits until every pod of a Deployment, StatefulSet or DaemonSet
-// has the current template and is available. The error says what keeps the pods
-// from it.
+// WaitRollout waits until every pod of a Deployment, StatefulSet or DaemonSet has the
+// current template and is available. The error says what keeps the pods from it.
 func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) error {
 	selector := ""
 	what := fmt.Sprintf("%s %s/%s to be rolled out", kind, namespace, name)
@@ -61,8 +60,7 @@ func (c *Client) WaitRollouts(ctx context.Context, objs []*unstructured.Unstruct
 	return names, errors.Join(errs...)
 }
 
-// RolledOut tells at once whether the rollout is complete; the error says what
-// is missing.
+// RolledOut tells at once whether the rollout is complete; the error says what is missing.
 func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) error {
 	r, err := Retry(ctx, c, fmt.Sprintf("get %s %s/%s", kind, namespace, name), func(ctx context.Context) (rollout, error) {
 		return c.rollout(ctx, kind, namespace, name)

@@ -10,19 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TroubleKind is a sort of thing that keeps a pod from being ready.
+// TroubleKind classifies what keeps a pod from being ready.
 type TroubleKind string
 
-// The kinds, the more telling first: of two, the earlier one is the cause.
+// The kinds, most telling first: if a pod has two, the earlier one is the cause.
 const (
-	TroubleImage    TroubleKind = "image"         // an image cannot be had
-	TroubleConfig   TroubleKind = "config"        // a container cannot be made: a Secret is missing, a command is
+	TroubleImage    TroubleKind = "image"         // an image cannot be pulled
+	TroubleConfig   TroubleKind = "config"        // a container cannot be created: a Secret or its command is missing
 	TroubleMemory   TroubleKind = "memory"        // killed for using more than its limit
 	TroubleCrash    TroubleKind = "crash"         // a container ends with an error
-	TroubleEvicted  TroubleKind = "evicted"       // the node threw it out
+	TroubleEvicted  TroubleKind = "evicted"       // the node evicted it
 	TroubleNetwork  TroubleKind = "network"       // the pod gets no network
 	TroubleVolume   TroubleKind = "volume"        // a volume cannot be mounted
-	TroubleSchedule TroubleKind = "unschedulable" // no node takes it
+	TroubleSchedule TroubleKind = "unschedulable" // no node accepts it
 	TroubleProbe    TroubleKind = "probe"         // it runs and a probe fails
 	TroubleUnready  TroubleKind = "unready"       // it runs and is not ready, without a known reason
 	TroubleStarting TroubleKind = "starting"      // it may just be slow
@@ -36,7 +36,7 @@ func TroubleKinds() []TroubleKind {
 	}
 }
 
-// Failed tells whether something went wrong, rather than is slow.
+// Failed reports whether something went wrong, rather than is slow.
 func (k TroubleKind) Failed() bool { return k != TroubleStarting && k != TroubleUnready }
 
 // Trouble is what keeps a pod from being ready.
@@ -44,13 +44,13 @@ type Trouble struct {
 	Kind      TroubleKind
 	Text      string    // one line, without the pod's name: "image docker.io/x:1 not found"
 	Since     time.Time // when it began
-	Container string    // whose log may tell more; empty: there is none
-	Previous  bool      // of its log, the run before the current one failed
+	Container string    // whose log may say more; empty for none
+	Previous  bool      // read the log of the container's previous run
 }
 
-// PodTrouble reads what is wrong off p and the events about it, which may lack
-// or be mixed with others'. It is false when p is ready, has succeeded or is
-// being deleted.
+// PodTrouble returns what keeps p from being ready, from its status and its events. events
+// may be incomplete and may be about other objects too. The result is false if p is ready,
+// has succeeded or is being deleted.
 func PodTrouble(p *corev1.Pod, events []corev1.Event) (Trouble, bool) {
 	if p.Status.Phase == corev1.PodSucceeded || p.DeletionTimestamp != nil || PodReady(p) {
 		return Trouble{}, false
@@ -72,7 +72,7 @@ func PodTrouble(p *corev1.Pod, events []corev1.Event) (Trouble, bool) {
 type reading struct {
 	pod    *corev1.Pod
 	events []corev1.Event
-	since  time.Time // when the pod was not ready any more, or was made
+	since  time.Time // when the pod stopped being ready, or was created
 }
 
 func (r reading) trouble() Trouble {
@@ -342,8 +342,7 @@ func (r reading) first(reason string) time.Time {
 	return out
 }
 
-// unreadySince is when p was not ready any more; when it has never been, when it
-// was made.
+// unreadySince is when p was not ready any more; when it has never been, when it was made.
 func unreadySince(p *corev1.Pod) time.Time {
 	for _, cond := range p.Status.Conditions {
 		if cond.Type == corev1.PodReady && cond.Status != corev1.ConditionTrue && !cond.LastTransitionTime.IsZero() {

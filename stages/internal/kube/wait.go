@@ -11,24 +11,23 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Poll is how often waits usually look.
+// Poll is the usual interval of waits.
 const Poll = 250 * time.Millisecond
 
 const (
 	reportEvery = 10 * time.Second
 	// noDeadline bounds a wait whose context has no deadline.
 	noDeadline = 10 * time.Minute
-	// causeLimit is how long the look for a cause may take.
+	// causeLimit is how long finding the cause may take.
 	causeLimit = 10 * time.Second
 )
 
-// WaitFor calls cond every interval until it is done or ctx ends; without a
-// deadline in ctx it gives up after ten minutes. seen says what cond saw, for
-// people. Errors of cond that are Transient or "not found" count as seen; any
-// other ends the wait. what completes "waited 30s for …": "deployment
-// gitea/gitea to be rolled out". The error is a fault of class Timeout with
-// CodeWait when time ran out, and tells how long it waited and what was seen
-// last. The cluster itself is not used: the zero Client can wait, too.
+// WaitFor calls cond every interval until it is done or ctx ends; without a deadline in ctx
+// it gives up after ten minutes. seen says what cond saw, for people. Errors of cond that
+// are Transient or "not found" count as seen; any other ends the wait. what completes
+// "waited 30s for …": "deployment gitea/gitea to be rolled out". The error is a fault of
+// class Timeout with CodeWait when time ran out, and tells how long it waited and what was
+// seen last. It does not contact the cluster itself, so it works on the zero Client.
 func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
