@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+# What another checkout compiled is not compiled again.
+export GOFLAGS := -trimpath $(GOFLAGS)
 
 ENGINE := go run -C ci/dev/engine .
 BUNDLE := go run -C ci/dev/bundle .

@@ -59,7 +59,7 @@ func TestASessionIsLent(t *testing.T) {
 }
 
 // Who comes while the cluster stops must neither join it nor start another one.
-func TestALenderThatEndsIsWaitedFor(t *testing.T) {
+func TestOneThatEndsIsWaitedFor(t *testing.T) {
 	k, _, file := serve(t, nil)
 	k.Drain(t.Context())
 	found := make(chan *background.Client, 1)
@@ -113,7 +113,7 @@ func TestNobodyLends(t *testing.T) {
 	require.NoError(t, k.Close())
 }
 
-func TestASecondLenderIsRefused(t *testing.T) {
+func TestASecondIsRefused(t *testing.T) {
 	_, _, file := serve(t, nil)
 	_, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})

@@ -19,7 +19,7 @@ func TestPacing(t *testing.T) {
 		got = append(got, pause)
 	}
 	require.Equal(t, []time.Duration{200e6, 400e6, 800e6, 1e9, 1e9}, got)
-	require.Equal(t, b.first, b.after(pause, time.Minute), "a command that ran well starts again quickly")
+	require.Equal(t, b.initial, b.after(pause, time.Minute), "a command that ran well starts again quickly")
 }
 
 func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {

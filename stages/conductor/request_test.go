@@ -82,8 +82,8 @@ func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
 	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(r *requests) { r.images = "sha256:1" })))
 	require.Equal(t, []string{"platform release"}, base.Changed(of(reads, "{}", release)))
 	require.Equal(t, of(other, "{}", nil), of(other, "{}", release), "it does not read the platform release")
-	require.Equal(t, []string{"input"}, base.Changed(of(contract.Spec{Key: named("c"), Platform: true}, "{}", nil)))
-	require.Equal(t, []string{"input"}, base.Changed(of(reads, "[]", nil)))
+	require.Equal(t, []string{"input (settings and results of earlier steps)"}, base.Changed(of(contract.Spec{Key: named("c"), Platform: true}, "{}", nil)))
+	require.Equal(t, []string{"input (settings and results of earlier steps)"}, base.Changed(of(reads, "[]", nil)))
 }
 
 // otherRoot is provider local with other files in its Terraform root.

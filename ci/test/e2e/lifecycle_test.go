@@ -82,7 +82,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		errs, err := first.StderrPipe()
 		require.NoError(t, err)
 		require.NoError(t, first.Start())
-		until(t, errs, "infrastructure/verify: running") // the node before it waits for the lock
+		until(t, errs, "infrastructure/verify: running")                           // the node before it waits for the lock
 		second := finish(t, d.CLI(t.Context(), "install", "--lock-timeout", "0s")) // which starts faster than the module
 		require.Equal(t, 6, second.code, slipway.Tail(second.err))
 		require.Contains(t, second.err, "LOK-001")

@@ -27,8 +27,8 @@ import (
 // TestMain lets the test's own program stand for Slipway in the background, and for
 // the dagger CLI.
 func TestMain(m *testing.M) {
-	if os.Getenv("SLIPWAY_TEST_LENDER") != "" {
-		fmt.Fprintln(os.Stderr, os.Getenv("SLIPWAY_TEST_LENDER"))
+	if os.Getenv("SLIPWAY_TEST_BACKGROUND") != "" {
+		fmt.Fprintln(os.Stderr, os.Getenv("SLIPWAY_TEST_BACKGROUND"))
 		os.Exit(9)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "session" && daggercli.Shielded() {
@@ -92,7 +92,7 @@ func TestASessionThatDoesNotOpen(t *testing.T) {
 
 func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 	silent := console.Streams{Err: progress.Open(io.Discard, progress.Options{})}
-	t.Setenv("SLIPWAY_TEST_LENDER", "panic: what a pity")
+	t.Setenv("SLIPWAY_TEST_BACKGROUND", "panic: what a pity")
 	_, err := inBackground(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-006"})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
@@ -100,7 +100,7 @@ func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 
 	var told bytes.Buffer
 	containers.TellFault(&told, &fault.Fault{Code: "DEP-003", Class: fault.Preflight, Op: "run the cluster", Err: errors.New("port 6443 is taken")})
-	t.Setenv("SLIPWAY_TEST_LENDER", told.String())
+	t.Setenv("SLIPWAY_TEST_BACKGROUND", told.String())
 	_, err = inBackground(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-003"})
 	require.EqualError(t, err, "start the background cluster: run the cluster: port 6443 is taken")
