@@ -150,7 +150,7 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
 		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log}},
 		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate}}},
-		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}}},
+		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed, second}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}}},
 		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}},
 	}
 	contestants = s.choose(contestants)

@@ -25,14 +25,14 @@ func TestMedianIsTheMiddle(t *testing.T) {
 
 func TestVerdictNamesMissedTargets(t *testing.T) {
 	var s samples
-	s.add(titleModule, cold, 60*time.Second)
+	s.add(titleModule, cold, 48*time.Second)
 	s.add(titleModule, second, 18*time.Second)
 	s.add(titleScript, cold, 60*time.Second)
 	s.add(titleScript, second, 12*time.Second)
 	text := s.verdict()
-	require.Regexp(t, `cold install / script's cold install +\| 1\.00 +\| at most 1\.00 +\| met`, text)
-	require.Regexp(t, `second install / script's second run +\| 1\.50 +\| at most 1\.50 +\| met`, text)
-	require.Regexp(t, `second install / cold install +\| 0\.30 +\| at most 0\.25 +\| missed`, text)
+	require.Regexp(t, `cold install / script's cold install +\| 0\.80 +\| at most 0\.80 +\| met`, text)
+	require.Regexp(t, `second install / script's second run +\| 1\.50 +\| at most 0\.50 +\| missed`, text)
+	require.Regexp(t, `second install / cold install +\| 0\.38 +\| at most 0\.25 +\| missed`, text)
 	require.NotContains(t, text, "CLI: cold install / script's cold install | 0.00 | at most")
 	require.Contains(t, s.table(), "60.0 s")
 }
