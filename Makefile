@@ -3,8 +3,6 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
-# What another checkout compiled is not compiled again.
-export GOFLAGS := -trimpath $(GOFLAGS)
 
 ENGINE := go run -C ci/dev/engine .
 BUNDLE := go run -C ci/dev/bundle .
@@ -34,12 +32,12 @@ test: unit e2e ## Run the unit tests, then the real install, its second run, a b
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
-	go vet ./...
+	CGO_ENABLED=0 go vet -trimpath ./... # compiled so, for the bundle and by other checkouts, already
 	@for platform in $(PLATFORMS); do \
 		echo "go build for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -ldflags "-s -w" -o /dev/null .; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /dev/null .; \
 	done
-	go test -race -shuffle=on ./...
+	go test -trimpath -race -shuffle=on ./...
 	go test -C ci -race ./origin
 	go test -C ci/dev -race ./build/...
 	go test -C ci/dev ./engine ./bundle/...
