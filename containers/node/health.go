@@ -101,7 +101,7 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = e.Encode(report) // the client has gone
 }
 
-// serve has h answer at an address until ctx ends; what is what is there.
+// serve serves h at an address until ctx ends; what names it in errors.
 func serve(ctx context.Context, address, what string, h http.Handler) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
