@@ -71,6 +71,12 @@ func TestBackgroundCluster(t *testing.T) {
 		t.Logf("resume after a failure in the last stage: %.1f %% of the install that failed there", 100*r.took.Seconds()/failed.took.Seconds())
 	})
 
+	t.Run("a part of the steps", func(t *testing.T) {
+		r := ok(t, "install", "--only", "orchestrator")
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
+		require.Regexp(t, `(?m)^\s*postorchestrator/access\s+unselected`, r.out)
+	})
+
 	t.Run("a changed platform is seen", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "platform")
 		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
