@@ -99,8 +99,13 @@ func Open(client *dagger.Client, name string, images *Images, access Access) *De
 }
 
 // Toolchain is a container with the tools and the state volume; it is bound to
-// cluster under the name "cluster" unless that is nil.
+// cluster under the name "cluster" unless that is nil. What runs in it runs anew
+// each time.
 func (d *Deployment) Toolchain(cluster *dagger.Service) *dagger.Container {
+	return fresh(d.toolchain(cluster))
+}
+
+func (d *Deployment) toolchain(cluster *dagger.Service) *dagger.Container {
 	ctr := d.images.Toolchain.WithMountedCache(stateDir, d.state)
 	if cluster != nil {
 		ctr = ctr.WithServiceBinding("cluster", cluster)
@@ -110,7 +115,7 @@ func (d *Deployment) Toolchain(cluster *dagger.Service) *dagger.Container {
 
 // runner is the container of steps and state commands.
 func (d *Deployment) runner(cluster *dagger.Service) *dagger.Container {
-	return d.access.into(d.Toolchain(cluster))
+	return d.access.into(d.toolchain(cluster))
 }
 
 // fresh keeps the engine from answering what follows from its cache.

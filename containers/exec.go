@@ -128,8 +128,3 @@ func tail(s string, n int) string {
 	}
 	return "…" + s[len(s)-n:]
 }
-
-// Output runs args in ctr, uncached, and returns its standard output.
-func Output(ctx context.Context, ctr *dagger.Container, args []string) (string, error) {
-	return fresh(ctr).WithExec(args).Stdout(ctx)
-}

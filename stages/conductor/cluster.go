@@ -91,7 +91,7 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 	if err := c.service.Start(ctx); err != nil {
 		return err
 	}
-	_, err := containers.Output(ctx, c.deployment.Toolchain(s), []string{"sh", "-c", awaitPods})
+	_, err := c.deployment.Toolchain(s).WithExec([]string{"sh", "-c", awaitPods}).Sync(ctx)
 	return err
 }
 
@@ -268,5 +268,5 @@ func (c *Cluster) Shell(ctx context.Context, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return containers.Output(ctx, ctr, args)
+	return ctr.WithExec(args).Stdout(ctx)
 }
