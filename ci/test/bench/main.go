@@ -146,11 +146,12 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 		return err
 	}
 	defer clean()
+	ignore := []string{"--ignore-not-found"} // the module's destroy does so by itself
 	contestants := []contestant{
 		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
-		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log}},
-		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate}}},
-		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed, second}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}}},
+		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, remove: ignore}},
+		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate}, ignore}},
+		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed, second}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}, ignore}},
 		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}},
 	}
 	contestants = s.choose(contestants)

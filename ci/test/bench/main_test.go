@@ -111,6 +111,19 @@ func TestAnInstallThatIsToFail(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
+// A flag that one of the two does not have would end the bench before it began.
+func TestRemove(t *testing.T) {
+	for _, remove := range [][]string{nil, {"--ignore-not-found"}} {
+		var given []string
+		p := &program{command: func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+			given = append([]string{command, name}, args...)
+			return exec.CommandContext(ctx, "true")
+		}, log: io.Discard, remove: remove}
+		require.NoError(t, p.Remove(t.Context(), "x"))
+		require.Equal(t, append([]string{"destroy", "x"}, remove...), given)
+	}
+}
+
 func TestChoose(t *testing.T) {
 	all := []contestant{
 		{name: "bench-cli", kinds: []kind{cold, second}},

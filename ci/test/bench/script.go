@@ -49,8 +49,8 @@ func (s *script) open(ctx context.Context, name string) (*session, error) {
 	bundle := client.Host().Directory(s.bundle)
 	state := client.CacheVolume("slipway-bench-state-" + name)
 	toolchain := client.Container().Import(bundle.File("images/toolchain.tar")).WithMountedCache(stateDir, state)
-	for tool := range s.pins.tools {
-		toolchain = toolchain.WithFile(binDir+"/"+tool, bundle.File("bin/"+tool), dagger.ContainerWithFileOpts{Permissions: 0o755})
+	for tool := range s.pins.tools { // mounted, as Slipway's are
+		toolchain = toolchain.WithMountedFile(binDir+"/"+tool, bundle.File("bin/"+tool))
 	}
 	host := client.Host()
 	for path, dir := range map[string]string{

@@ -17,6 +17,7 @@ type program struct {
 	command func(ctx context.Context, command, name string, args ...string) *exec.Cmd
 	log     io.Writer
 	broken  []string // what an install that is to fail is given
+	remove  []string // what `destroy` is given, so that nothing to remove is no error
 }
 
 // stepFailed is the exit code of an install of which a step failed.
@@ -51,5 +52,5 @@ func (p *program) Install(ctx context.Context, name string, k kind) error {
 
 // Remove is `destroy`.
 func (p *program) Remove(ctx context.Context, name string) error {
-	return slipway.Run(p.command(ctx, "destroy", name, "--ignore-not-found"), p.log)
+	return slipway.Run(p.command(ctx, "destroy", name, p.remove...), p.log)
 }

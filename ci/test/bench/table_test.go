@@ -33,7 +33,7 @@ func TestVerdictNamesMissedTargets(t *testing.T) {
 	require.Regexp(t, `cold install / script's cold install +\| 0\.80 +\| at most 0\.80 +\| met`, text)
 	require.Regexp(t, `second install / script's second run +\| 1\.50 +\| at most 0\.50 +\| missed`, text)
 	require.Regexp(t, `second install / cold install +\| 0\.38 +\| at most 0\.25 +\| missed`, text)
-	require.NotContains(t, text, "CLI: cold install / script's cold install | 0.00 | at most")
+	require.NotContains(t, text, "CLI", "what was not measured has no ratio")
 	require.Contains(t, s.table(), "60.0 s")
 }
 
