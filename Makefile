@@ -108,6 +108,6 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 	done; test -z "$$failed"
 
 .PHONY: generate
-generate: ## Write the files that are made from the code: schema, golden files, docs/errors.md
+generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md
 	go test ./config/migrate ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
 	go run ./docs/configuration

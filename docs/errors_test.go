@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -114,62 +115,66 @@ func sources(t *testing.T) usage {
 	literal := regexp.MustCompile(`"[^"\n]*\b(` + pattern + `)\b[^"\n]*"`)
 	constant := regexp.MustCompile(`(?m)^(?:const|\t)\s*(\w+)(?:\s+fault\.Code)?\s*=\s*"(` + pattern + `)"$`)
 	comment := regexp.MustCompile(`(?m)//.*$`)
-	raised := regexp.MustCompile(`\bCode:\s*(?:\w+\.)?(\w+),\s*Class:\s*fault\.(\w+)`)
-	word := regexp.MustCompile(`\w+(?:-\d{3})?`)
+	raised := regexp.MustCompile(`\bCode:\s*(?:(\w+)\.)?(\w+),\s*Class:\s*fault\.(\w+)`)
+	word := regexp.MustCompile(`(?:(\w+)\.)?(\w+(?:-\d{3})?)`)
 	out := usage{declared: map[string]string{}, tested: map[string]bool{}, classes: map[string]map[string]bool{}}
-	pairs := map[[2]string]bool{}  // names of constants and classes in literals of faults
-	names := map[string][]string{} // codes by the name of the constant
-	words := map[string]bool{}     // in tests
-	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, entry fs.DirEntry, err error) error {
+	type name struct{ folder, constant string } // its last part is the package
+	pairs := map[name][]string{}                // classes in literals of faults
+	names := map[name][]string{}                // codes
+	words := map[name]bool{}                    // in tests
+	err := fs.WalkDir(os.DirFS(".."), ".", func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name == ".git" || entry.Name() == "testdata"):
+		case entry.IsDir() && (file == ".git" || entry.Name() == "testdata"):
 			return fs.SkipDir
-		case entry.IsDir() || path.Ext(name) != ".go" || name == "docs/errors_test.go":
+		case entry.IsDir() || path.Ext(file) != ".go" || file == "docs/errors_test.go":
 			return nil
 		}
-		text, err := os.ReadFile(path.Join("..", name))
+		text, err := os.ReadFile(path.Join("..", file))
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(name, "_test.go") {
-			for _, w := range word.FindAllString(string(text), -1) {
-				words[w] = true
+		folder := path.Base(path.Dir(file))
+		if strings.HasSuffix(file, "_test.go") {
+			for _, m := range word.FindAllStringSubmatch(string(text), -1) {
+				words[name{cmp.Or(m[1], folder), m[2]}] = true
+				out.tested[m[2]] = true
 			}
 			return nil
 		}
 		for _, m := range constant.FindAllStringSubmatch(string(text), -1) {
-			out.declared[m[2]] = name
-			names[m[1]] = append(names[m[1]], m[2])
+			out.declared[m[2]] = file
+			key := name{folder, m[1]}
+			names[key] = append(names[key], m[2])
 		}
 		for _, m := range raised.FindAllStringSubmatch(string(text), -1) {
-			pairs[[2]string{m[1], strings.ToLower(m[2])}] = true
+			key := name{cmp.Or(m[1], folder), m[2]}
+			pairs[key] = append(pairs[key], strings.ToLower(m[3]))
 		}
 		rest := comment.ReplaceAllString(constant.ReplaceAllString(string(text), ""), "")
-		if !strings.HasPrefix(name, "ci/test/") {
+		if !strings.HasPrefix(file, "ci/test/") {
 			for _, m := range literal.FindAllStringSubmatch(rest, -1) {
-				out.written = append(out.written, name+": "+m[1])
+				out.written = append(out.written, file+": "+m[1])
 			}
 		}
 		return nil
 	})
 	require.NoError(t, err)
-	for pair := range pairs {
-		if codes := names[pair[0]]; len(codes) == 1 { // a name that two packages have tells nothing
-			if out.classes[codes[0]] == nil {
-				out.classes[codes[0]] = map[string]bool{}
+	for key, classes := range pairs {
+		for _, class := range classes {
+			if codes := names[key]; len(codes) == 1 { // a name that two packages have tells nothing
+				if out.classes[codes[0]] == nil {
+					out.classes[codes[0]] = map[string]bool{}
+				}
+				out.classes[codes[0]][class] = true
 			}
-			out.classes[codes[0]][pair[1]] = true
 		}
 	}
 	require.NotEmpty(t, out.classes)
-	for w := range words {
-		out.tested[w] = true
-		if codes := names[w]; len(codes) > 0 {
-			for _, c := range codes {
-				out.tested[c] = true
-			}
+	for key := range words {
+		for _, c := range names[key] {
+			out.tested[c] = true
 		}
 	}
 	slices.Sort(out.written)

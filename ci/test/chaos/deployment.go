@@ -51,7 +51,7 @@ func (d *deployment) run(log string, cmd *exec.Cmd) error {
 // reference installs from nothing, undisturbed, and returns what there is then
 // and how long the install took.
 func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
-	// The first install of an engine also imports images: it is not the measure.
+	// An install of two minutes or more imported images first: it is repeated once.
 	for range 2 {
 		if err := d.run(log, d.destroy(ctx)); err != nil {
 			return nil, 0, err

@@ -267,7 +267,7 @@ const notHeld = "does not hold any more"
 func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
 	out := map[string]bool{}
 	err := r.run(r.log+".log", r.CLI(ctx, "report", "--output", dir))
-	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 {
+	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 && strings.Contains(exit.Tail, "DEP-001") {
 		return out, nil // killed before it had written anything
 	}
 	if err != nil {

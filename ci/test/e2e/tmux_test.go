@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// update writes the goldens anew: make e2e with -update, or go test -run TestForm.
+// update writes the goldens anew; CONTRIBUTING.md has the command.
 var update = flag.Bool("update", false, "write the goldens anew")
 
 // screenLimit is how long a picture may take to be there.
