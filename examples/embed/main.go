@@ -4,8 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
 
 	"dagger.io/dagger"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/examples/embed/lab"
 	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -21,14 +25,24 @@ import (
 
 const configuration = `{apiVersion: slipway.sh/v1, global: {name: embedded}, lab: {port: 8443}}`
 
-func main() {
-	if err := run(context.Background(), os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "embed:", err)
-		os.Exit(1)
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run returns the exit code, which is the class of the error, as slipway's.
+func run(args []string, out, errw io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := conduct(ctx, args, out)
+	if err == nil {
+		return 0
 	}
+	fmt.Fprintln(errw, "embed:", err)
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		fmt.Fprintf(errw, "remedy (%s): %s\n", f.Code, f.Fix)
+	}
+	return int(fault.ClassOf(err))
 }
 
-func run(ctx context.Context, args []string) error {
+func conduct(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) != 2 {
 		return fmt.Errorf("give a workflow, install or destroy, and the directory of a bundle")
 	}
@@ -66,7 +80,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	record, err := c.Conduct(ctx, workflow)
 	if record != nil {
-		_ = record.Summary(os.Stdout)
+		err = errors.Join(err, record.Summary(out))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -35,7 +36,6 @@ var (
 func Run(t *testing.T, s Suite) {
 	t.Run("name", func(t *testing.T) {
 		require.Regexp(t, nameRE, s.Provider.Name())
-		require.Equal(t, s.Provider.Name(), s.Provider.Name(), "the name is constant")
 	})
 	t.Run("sections", func(t *testing.T) {
 		require.NotEmpty(t, s.Valid)
@@ -72,7 +72,7 @@ func Run(t *testing.T, s Suite) {
 		a, ok := s.Provider.(interface {
 			Addons() (providers.Addons, error)
 		})
-		if !ok {
+		if !s.has(t, "Addons", ok) {
 			t.Skip("the provider's cluster lacks nothing")
 		}
 		addons, err := a.Addons()
@@ -89,7 +89,7 @@ func Run(t *testing.T, s Suite) {
 		r, ok := s.Provider.(interface {
 			Requirements(d providers.Deployment) providers.Requirements
 		})
-		if !ok {
+		if !s.has(t, "Requirements", ok) {
 			t.Skip("the provider asks nothing of the machine")
 		}
 		req := r.Requirements(providers.Deployment{Name: "suite"})
@@ -97,6 +97,30 @@ func Run(t *testing.T, s Suite) {
 		require.GreaterOrEqual(t, req.DiskBytes, int64(0))
 		require.GreaterOrEqual(t, req.CPUs, 0)
 	})
+	t.Run("node", func(t *testing.T) {
+		n, ok := s.Provider.(interface {
+			Node(d providers.Deployment) providers.NodeSpec
+		})
+		if !s.has(t, "Node", ok) {
+			t.Skip("the provider's cluster is elsewhere")
+		}
+		for _, section := range s.Valid {
+			ports := n.Node(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)}).Ports
+			for i, port := range ports {
+				require.True(t, port > 0 && port < 65536, "%d is a TCP port", port)
+				require.NotContains(t, []int{6443, 6444}, port, "the API's and the node's own")
+				require.NotContains(t, ports[:i], port, "a port is named once")
+			}
+		}
+	})
+}
+
+// has returns ok: whether the provider has the optional method of that name. One with
+// another signature would never be called.
+func (s Suite) has(t *testing.T, name string, ok bool) bool {
+	_, named := reflect.TypeOf(s.Provider).MethodByName(name)
+	require.Equal(t, named, ok, "the method %s has a signature of its own", name)
+	return ok
 }
 
 // checkRoot reads the root as text, which suffices for the canonical format of terraform

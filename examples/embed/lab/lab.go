@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 )
@@ -17,7 +18,7 @@ type Provider struct{ local.Provider }
 
 // Settings is this provider's section of the configuration.
 type Settings struct {
-	Port int `json:"port" jsonschema_description:"TCP port, 1024 to 65535, that the node publishes besides its API's."`
+	Port int `json:"port" jsonschema_description:"TCP port, 1024 to 65535, that the node publishes; 6443 and 6444 are its own."`
 }
 
 // Name is how a configuration names this provider.
@@ -32,8 +33,8 @@ func (Provider) Describe(s *config.Section) { s.Summary = "a node in the lab" }
 // Validate checks the section: see Settings.
 func (Provider) Validate(section json.RawMessage) []config.Problem {
 	s, problems := settings(section)
-	if s.Port < 1024 || s.Port > 65535 {
-		problems = append(problems, config.Problem{Field: "port", Got: strconv.Itoa(s.Port), Want: "a TCP port, 1024 to 65535"})
+	if s.Port < 1024 || s.Port > 65535 || s.Port == containers.APIPort || s.Port == containers.HealthPort {
+		problems = append(problems, config.Problem{Field: "port", Got: strconv.Itoa(s.Port), Want: "a TCP port, 1024 to 65535, other than the node's own 6443 and 6444"})
 	}
 	return problems
 }
