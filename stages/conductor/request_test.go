@@ -19,9 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// elsewhere is a provider whose cluster Slipway does not run.
-type elsewhere struct{ providers.Provider }
-
 func TestWhatAStepLeftIsRead(t *testing.T) {
 	var out contract.Publication
 	read := func(result string) (contract.Status, error) {

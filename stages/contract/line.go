@@ -18,10 +18,8 @@ func Line(origin, id, text string) string {
 // ParseLine finds such a line in one of the engine's log, and returns its origin and
 // what comes after it: "stage/name: text".
 func ParseLine(line string) (origin, said string, ok bool) {
-	for rest, found := line, true; ; {
-		if _, rest, found = strings.Cut(rest, "slipway"); !found {
-			return "", "", false
-		}
+	_, rest, found := strings.Cut(line, "slipway")
+	for ; found; _, rest, found = strings.Cut(rest, "slipway") {
 		head, said, isSaid := strings.Cut(rest, ": ")
 		if !isSaid || !strings.Contains(said, "/") {
 			continue
@@ -34,4 +32,5 @@ func ParseLine(line string) (origin, said string, ok bool) {
 			return origin, said, true
 		}
 	}
+	return "", "", false
 }

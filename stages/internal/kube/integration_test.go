@@ -271,7 +271,7 @@ spec:
   containers: [{name: main, image: %q, command: [busybox, sleep, "1000"], volumeMounts: [{name: v, mountPath: /v}]}]
   volumes: [{name: v, secret: {secretName: missing}}]
 `, busybox))
-	waitUntilNamed(t, []string{`volume v cannot be mounted: secret "missing" not found, pod p, since `}, func(ctx context.Context) error {
+	_ = waitUntilNamed(t, []string{`volume v cannot be mounted: secret "missing" not found, pod p, since `}, func(ctx context.Context) error {
 		return c.WaitPodDone(ctx, ns, "p")
 	})
 }
