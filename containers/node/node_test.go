@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"net/http"
 	"net/http/httptest"
@@ -15,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -180,9 +183,16 @@ func TestPodsOfTheLastStart(t *testing.T) {
 		}
 	}
 	client := fake.NewClientset(pod("a", corev1.ConditionTrue), pod("b", corev1.ConditionFalse), pod("c", corev1.ConditionTrue))
-	were, err := markPodsNotReady(t.Context(), client)
-	require.NoError(t, err)
-	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were)
+	refused := false
+	client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		first := !refused && a.(clienttesting.PatchAction).GetName() == "c"
+		refused = refused || first
+		return first, nil, errors.New("etcd: leader changed")
+	})
+	were := map[types.UID]bool{}
+	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were), "mark pod default/c of the last start: etcd: leader changed")
+	require.NoError(t, markPodsNotReady(t.Context(), client, were))
+	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "the first attempt has marked one of them already")
 
 	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

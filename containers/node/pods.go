@@ -19,13 +19,13 @@ import (
 var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName} //nolint:gochecknoglobals // read-only
 
 // markPodsNotReady resets the readiness that the pods reported before this start, since it
-// is stale; the kubelet reports them ready again. It returns the pods that were ready.
-func markPodsNotReady(ctx context.Context, client kubernetes.Interface) (map[types.UID]bool, error) {
+// is stale; the kubelet reports them ready again. It adds the pods that were ready to
+// were, also when it fails: when it is tried again, some no longer are.
+func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map[types.UID]bool) error {
 	pods, err := client.CoreV1().Pods("").List(ctx, onThisNode)
 	if err != nil {
-		return nil, fmt.Errorf("list the pods of the last start: %w", err)
+		return fmt.Errorf("list the pods of the last start: %w", err)
 	}
-	were := map[types.UID]bool{}
 	mark, ctx := errgroup.WithContext(ctx)
 	mark.SetLimit(8)
 	for _, pod := range pods.Items {
@@ -42,7 +42,7 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface) (map[typ
 			return nil
 		})
 	}
-	return were, mark.Wait()
+	return mark.Wait()
 }
 
 // watchPods keeps the part of the pods up to date until those that were ready
