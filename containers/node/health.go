@@ -15,10 +15,12 @@ import (
 // node is ready when all are, apart from the pods: those of an earlier start may
 // take long or never come back.
 const (
-	partAPI    = "api"
-	partNode   = "node"
-	partImages = "images"
-	partPods   = "pods"
+	partAPI      = "api"
+	partBalancer = "loadbalancer"
+	partNode     = "node"
+	partImages   = "images"
+	partRegistry = "registry" // of the archive's images; there is none where the node has a mirror
+	partPods     = "pods"
 )
 
 // health collects the state of the node. Its methods may be called from any
@@ -32,7 +34,7 @@ type health struct {
 
 func newHealth(now time.Time) *health {
 	h := &health{started: now, parts: map[string]status{}, processes: map[string]*process{}}
-	for _, part := range []string{partAPI, partNode, partImages, partPods} {
+	for _, part := range []string{partAPI, partBalancer, partNode, partImages, partPods} {
 		h.parts[part] = status{State: "waiting", Since: now.UTC()}
 	}
 	return h
@@ -101,8 +103,9 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = e.Encode(report) // the client has gone
 }
 
-// serve serves h at an address until ctx ends; what names it in errors.
-func serve(ctx context.Context, address, what string, h http.Handler) error {
+// serve serves h at an address until ctx ends, and calls ready once it accepts connections;
+// what names it in errors.
+func serve(ctx context.Context, address, what string, h http.Handler, ready func()) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", what, err)
@@ -110,6 +113,7 @@ func serve(ctx context.Context, address, what string, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { release(server) })
 	defer stop()
+	ready()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", what, err)
 	}

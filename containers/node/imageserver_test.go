@@ -1,15 +1,43 @@
 package main
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 )
+
+// A registry that cannot listen at first is a part of its own: the import of the images
+// says nothing about it.
+func TestRegistryIsReadyOnceItServes(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	n := &node{health: newHealth(time.Now()), logLine: func(string) {}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { n.serveImages(ctx, taken.Addr().String()) })
+	defer running.Wait()
+	defer cancel()
+
+	state := func(want string) func() bool {
+		return func() bool { return n.health.report().Parts[partRegistry].State == want }
+	}
+	require.Eventually(t, state("failed"), 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, n.importImages(ctx))
+	require.True(t, state("failed")())
+	require.Equal(t, "ready", n.health.report().Parts[partImages].State)
+	require.NoError(t, taken.Close())
+	require.Eventually(t, state("ready"), 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, "ready", n.health.report().Parts[partImages].State)
+}
 
 func TestRegistryServesTheArchive(t *testing.T) {
 	l := &layout{blobs: map[digest.Digest][]byte{}}

@@ -35,8 +35,9 @@ type balancer struct {
 	services corelisters.ServiceLister
 }
 
-// runBalancer runs the cloud controller for Services until ctx ends.
-func runBalancer(ctx context.Context, client kubernetes.Interface, cluster string, address net.IP) error {
+// runBalancer runs the cloud controller for Services until ctx ends, and calls ready once
+// it is set up.
+func runBalancer(ctx context.Context, client kubernetes.Interface, cluster string, address net.IP, ready func()) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	services, nodes := factory.Core().V1().Services(), factory.Core().V1().Nodes()
 	b := &balancer{address: address.String(), services: services.Lister()}
@@ -45,6 +46,7 @@ func runBalancer(ctx context.Context, client kubernetes.Interface, cluster strin
 		return fmt.Errorf("set up the controller of LoadBalancer Services: %w", err)
 	}
 	factory.Start(ctx.Done())
+	ready()
 	c.Run(ctx, 2, controllersmetrics.NewControllerManagerMetrics("slipway-node"))
 	factory.Shutdown()
 	return nil

@@ -67,7 +67,10 @@ func TestBalancerGivesTheAddressOfThisStartAndReportsCollisions(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = runBalancer(ctx, client, "test", net.ParseIP("10.87.0.9")) })
+	h := newHealth(time.Now())
+	running.Go(func() {
+		_ = runBalancer(ctx, client, "test", net.ParseIP("10.87.0.9"), func() { h.set(partBalancer, "ready", "") })
+	})
 	defer running.Wait()
 	defer cancel()
 
@@ -75,6 +78,7 @@ func TestBalancerGivesTheAddressOfThisStartAndReportsCollisions(t *testing.T) {
 		s, err := client.CoreV1().Services("shop").Get(ctx, "web", metav1.GetOptions{})
 		return err == nil && len(s.Status.LoadBalancer.Ingress) == 1 && s.Status.LoadBalancer.Ingress[0].IP == "10.87.0.9"
 	}, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, "ready", h.report().Parts[partBalancer].State)
 	require.Eventually(t, func() bool {
 		events, err := client.CoreV1().Events("shop").List(ctx, metav1.ListOptions{})
 		if err != nil {

@@ -159,6 +159,9 @@ func TestHealth(t *testing.T) {
 
 	h.set(partImages, "ready", "")
 	h.set(partNode, "ready", "")
+	code, _ = ask("/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code, "Services get no address yet")
+	h.set(partBalancer, "ready", "")
 	code, r = ask("/readyz")
 	require.Equal(t, http.StatusOK, code)
 	require.True(t, r.Ready)

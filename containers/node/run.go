@@ -66,7 +66,7 @@ func runNode(ctx context.Context, s settings) (err error) {
 	defer stop(nil)
 	var group errgroup.Group
 	group.Go(func() error {
-		err := serve(work, fmt.Sprintf("0.0.0.0:%d", healthPort), "the health endpoint", n.health)
+		err := serve(work, fmt.Sprintf("0.0.0.0:%d", healthPort), "the health endpoint", n.health, func() {})
 		if err != nil {
 			stop(err)
 		}
@@ -174,12 +174,8 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	n.supervise(ctx, containerdCommand())
 
 	if n.RegistryMirror == "http://"+ownRegistry {
-		group.Go(func() error {
-			n.retry(ctx, partImages, func() error {
-				return serve(ctx, ownRegistry, "the registry of the archive's images", &imageServer{archive: n.archive, images: n.images})
-			})
-			return nil
-		})
+		n.health.set(partRegistry, "waiting", "")
+		group.Go(func() error { n.serveImages(ctx, ownRegistry); return nil })
 	}
 	runtimeReady, apiReady := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
@@ -206,7 +202,9 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		n.supervise(ctx, schedulerCommand(n.self))
 		n.supervise(ctx, proxyCommand(n.self))
 		group.Go(func() error {
-			n.retry(ctx, partAPI, func() error { return runBalancer(ctx, n.client, n.ClusterName, n.address) })
+			n.retry(ctx, partBalancer, func() error {
+				return runBalancer(ctx, n.client, n.ClusterName, n.address, func() { n.health.set(partBalancer, "ready", "") })
+			})
 			return nil
 		})
 		n.watch(ctx, partAPI, "the API server", func(ctx context.Context) error { return n.requestAPI(ctx, "/readyz") })
@@ -228,6 +226,14 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		group.Go(func() error { n.watchPods(ctx, were); return nil })
 		n.watch(ctx, partNode, "the node", n.nodeReady)
 		return nil
+	})
+}
+
+// serveImages is the registry of the archive's images, until ctx ends.
+func (n *node) serveImages(ctx context.Context, address string) {
+	n.retry(ctx, partRegistry, func() error {
+		return serve(ctx, address, "the registry of the archive's images", &imageServer{archive: n.archive, images: n.images},
+			func() { n.health.set(partRegistry, "ready", "") })
 	})
 }
 
