@@ -159,8 +159,7 @@ const (
 	proxyConfig     = runDir + "/proxy.yaml"
 )
 
-// writeComponentConfigs writes those files, and gives pods a resolv.conf that
-// names no loopback address: theirs is another one.
+// writeComponentConfigs writes those files.
 func writeComponentConfigs(s settings) error {
 	if err := os.MkdirAll(s.file("kubelet"), 0o755); err != nil {
 		return fmt.Errorf("make the kubelet's directory: %w", err)

@@ -99,10 +99,10 @@ func (n *node) prepare(ctx context.Context) error {
 		return err
 	}
 	n.address = network.address
-	names := append([]string{
+	names := []string{
 		"cluster", "localhost", "127.0.0.1", nodeName, nodeAddress, apiServiceIP, n.address.String(),
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + clusterDomain,
-	}, n.ServerNames...)
+	}
 	if host, err := os.Hostname(); err == nil {
 		names = append(names, host)
 	}
@@ -293,8 +293,8 @@ func (n *node) retry(ctx context.Context, part string, f func() error) {
 	}
 }
 
-// stop ends everything within 8 seconds, though ctx has ended: first what would start pods again, then
-// the pods, then what they ran on, etcd last.
+// stop ends everything within ten seconds, even after ctx has ended: first what would start
+// pods again, then the pods, then what they ran on, etcd last.
 func (n *node) stop(ctx context.Context) error {
 	n.mu.Lock()
 	n.stopping = true

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,13 +34,12 @@ var errUsage = errors.New("wrong command line")
 
 // settings are the flags of run and wipe.
 type settings struct {
-	Data           string   // directory on a persistent volume
-	AccessFile     string   // where the admin kubeconfig is written
-	ServerNames    []string // more names or addresses for the API server's certificate
-	Images         string   // OCI archive to import; a missing file means none
-	PauseImage     string   // reference; empty means the archive's image called pause
-	ClusterName    string   // in the kubeconfig
-	RegistryMirror string   // URL of a registry for slipway.local, with the images' common path; empty means the archive
+	Data           string // directory on a persistent volume
+	AccessFile     string // where the admin kubeconfig is written
+	Images         string // OCI archive to import; a missing file means none
+	PauseImage     string // reference; empty means the archive's image called pause
+	ClusterName    string // in the kubeconfig
+	RegistryMirror string // URL of a registry for slipway.local, with the images' common path; empty means the archive
 	LogDir         string
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
@@ -49,14 +47,13 @@ type settings struct {
 func parseSettings(args []string) (settings, error) {
 	var s settings
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
-	f.StringVar(&s.Data, "data", env("SLIPWAY_NODE_DATA", "/var/lib/slipway-node"), "directory on a persistent volume; must not be on an overlay")
-	f.StringVar(&s.AccessFile, "access-file", env("SLIPWAY_NODE_ACCESS_FILE", "/slipway/state/secrets/kubeconfig"), "where to write the admin kubeconfig")
-	f.StringArrayVar(&s.ServerNames, "server-name", nil, "one more name or address of the API server, besides cluster and localhost (repeatable)")
-	f.StringVar(&s.Images, "images", env("SLIPWAY_NODE_IMAGES", "/slipway/images/workloads.tar"), "OCI archive of images to import; none if there is no such file")
-	f.StringVar(&s.PauseImage, "pause-image", env("SLIPWAY_NODE_PAUSE_IMAGE", ""), "image of the pod sandbox (default: the one called pause in the archive)")
-	f.StringVar(&s.ClusterName, "cluster-name", env("SLIPWAY_NODE_CLUSTER_NAME", "slipway"), "name of the cluster in the kubeconfig")
-	f.StringVar(&s.RegistryMirror, "registry-mirror", env("SLIPWAY_NODE_REGISTRY_MIRROR", ""), "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")
-	f.StringVar(&s.LogDir, "log-dir", env("SLIPWAY_NODE_LOG_DIR", ""), "directory of the components' logs (default: logs in the data directory)")
+	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
+	f.StringVar(&s.AccessFile, "access-file", "/slipway/state/secrets/kubeconfig", "where to write the admin kubeconfig")
+	f.StringVar(&s.Images, "images", "/slipway/images/workloads.tar", "OCI archive of images to import; none if there is no such file")
+	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
+	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
+	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")
+	f.StringVar(&s.LogDir, "log-dir", "", "directory of the components' logs (default: logs in the data directory)")
 	f.DurationVar(&s.LockWait, "lock-wait", 30*time.Second, "how long to wait until another node releases the data directory")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
@@ -98,13 +95,6 @@ func parseMirror(text string) (string, error) {
 		return "", fmt.Errorf("%q is not a URL such as https://registry.example.com/slipway", text)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
-}
-
-func env(name, fallback string) string {
-	if v, ok := os.LookupEnv(name); ok {
-		return v
-	}
-	return fallback
 }
 
 // pki is the path of a file with keys or certificates.
