@@ -33,12 +33,12 @@ type section struct{ offset, size int64 }
 
 // archiveImage is one image of an archive for this machine's architecture.
 type archiveImage struct {
-	name      string // slipway.local/gitea:1.26.0
-	target    ocispec.Descriptor
-	manifest  ocispec.Manifest
-	config    ocispec.Image
-	ancestors []ocispec.Descriptor // indexes above the manifest, outermost first
-	manifestD ocispec.Descriptor
+	name       string // slipway.local/gitea:1.26.0
+	target     ocispec.Descriptor
+	manifest   ocispec.Manifest
+	config     ocispec.Image
+	ancestors  []ocispec.Descriptor // indexes above the manifest, outermost first
+	descriptor ocispec.Descriptor   // of the manifest
 }
 
 // openArchive reads the archive's table of contents. A missing file is an error
@@ -166,7 +166,7 @@ func (a *archive) resolve(i *archiveImage, d ocispec.Descriptor) error {
 		}
 		return fmt.Errorf("nothing for linux/%s", runtime.GOARCH)
 	}
-	i.manifestD = d
+	i.descriptor = d
 	if err := a.decode(d, &i.manifest); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func TestArchive(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, images, 2)
 	require.Equal(t, "slipway.local/gitea@"+multi.Digest.String(), images[0].byDigest())
-	require.Equal(t, gitea.Digest, images[0].manifestD.Digest, "the manifest for this machine")
+	require.Equal(t, gitea.Digest, images[0].descriptor.Digest, "the manifest for this machine")
 	require.Equal(t, []digest.Digest{multi.Digest}, []digest.Digest{images[0].ancestors[0].Digest})
 	require.Equal(t, "slipway.local/pause:1.0", pauseImage(images))
 

@@ -129,13 +129,13 @@ func (i *importer) writeBlobs(ctx context.Context, a *archive, images []archiveI
 	for _, image := range images {
 		above := image.ancestors
 		for n, index := range above {
-			child := image.manifestD
+			child := image.descriptor
 			if n+1 < len(above) {
 				child = above[n+1]
 			}
 			refer(index.Digest, labelContent+"m.0", child.Digest.String())
 		}
-		m := image.manifestD.Digest
+		m := image.descriptor.Digest
 		refer(m, labelContent+"config", image.manifest.Config.Digest.String())
 		refer(image.manifest.Config.Digest, labelSnapshot+i.snapshotter, identity.ChainID(image.config.RootFS.DiffIDs).String())
 		for n, layer := range image.manifest.Layers {

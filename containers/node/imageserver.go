@@ -54,7 +54,7 @@ func (g *imageServer) manifest(w http.ResponseWriter, r *http.Request, name, ref
 			continue
 		}
 		// The manifest of an index is asked for by digest only.
-		for _, d := range append(i.ancestors, i.manifestD) {
+		for _, d := range append(i.ancestors, i.descriptor) {
 			top := d.Digest == i.target.Digest && i.name == registryHost+"/"+name+":"+ref
 			if !top && d.Digest.String() != ref {
 				continue

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPacing(t *testing.T) {
+func TestRestartBackoff(t *testing.T) {
 	b := restartBackoff{initial: 200 * time.Millisecond, max: time.Second, resetAfter: 20 * time.Second}
 	var got []time.Duration
 	var pause time.Duration
