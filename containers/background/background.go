@@ -96,7 +96,7 @@ func Serve(ctx context.Context, file string, info Info, log *Log, publish func(r
 		return nil, other.Already()
 	}
 	noSocket := func(err error) error {
-		return &fault.Fault{Code: codeSocket, Class: fault.Preflight, Op: "lend the session", Err: err,
+		return &fault.Fault{Code: codeSocket, Class: fault.Preflight, Op: "share the session", Err: err,
 			Fix: "make the user's cache writable, or name another directory, with a short path, with SLIPWAY_CACHE"}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -178,8 +178,8 @@ func (k *Server) Publish(ctx context.Context) error {
 
 var errEnds = errors.New("the process that keeps the cluster running ends")
 
-// Drain accepts no more clients, and returns when the runs that work
-// in it have ended, or with ctx.
+// Drain accepts no more runs, and returns when those that work in the session have
+// ended, or with ctx.
 func (k *Server) Drain(ctx context.Context) {
 	k.End(nil)
 	stop := context.AfterFunc(ctx, func() {
@@ -255,19 +255,33 @@ const (
 func (k *Server) attend(w http.ResponseWriter, r *http.Request) {
 	pid, _ := strconv.Atoi(r.FormValue("pid"))
 	a := &attendance{pid: pid, work: r.FormValue("work")}
-	if a.work != "" && k.now().Ends {
+	k.mu.Lock() // who is about to end the server sees the run, or the run sees the end
+	ends := a.work != "" && k.now().Ends
+	if !ends {
+		k.clients[a] = true
+	}
+	k.mu.Unlock()
+	if ends {
 		refuse(w, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
 			Fix: "run the same command again", Err: fmt.Errorf("process %d, which keeps it running, is about to end", k.info.PID)})
 		return
 	}
+	left := true
+	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.clients, a)
+		k.departed.Broadcast()
+		if a.work != "" && !left {
+			k.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "run the background cluster",
+				Fix: "run the same command again: finished steps are kept", Err: fmt.Errorf("%s was killed while it worked on it", a)})
+		}
+	}()
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	k.mu.Lock()
-	k.clients[a] = true
-	k.mu.Unlock()
 	lines := k.log.follow()
 	defer k.log.forget(lines)
 	gone := make(chan bool, 1)
@@ -277,25 +291,16 @@ func (k *Server) attend(w http.ResponseWriter, r *http.Request) {
 		gone <- string(said) == bye
 	}()
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol)
-	left, waiting := false, true
-	for waiting {
+	for {
 		select {
 		case text := <-lines:
 			_, _ = conn.Write(text) // one that fails is followed by gone
 		case left = <-gone:
-			waiting = false
+			return
 		case <-k.closed:
 			_ = conn.Close()
-			left, waiting = true, false
+			return
 		}
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.clients, a)
-	k.departed.Broadcast()
-	if a.work != "" && !left {
-		k.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "run the background cluster",
-			Fix: "run the same command again: finished steps are kept", Err: fmt.Errorf("%s was killed while it worked on it", a)})
 	}
 }
 
@@ -308,11 +313,10 @@ func (k *Server) published(w http.ResponseWriter, r *http.Request) {
 // stop ends the server unless a run works in its session.
 func (k *Server) stop(w http.ResponseWriter, _ *http.Request) {
 	k.mu.Lock()
-	busy := k.working()
-	k.mu.Unlock()
-	if busy != nil {
+	defer k.mu.Unlock()
+	if busy := k.working(); busy != nil {
 		refuse(w, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "stop the cluster",
-			Fix: "wait until that has ended, or interrupt it; then again: slipway cluster --stop",
+			Fix: "wait until it has ended, or interrupt it, then run again: slipway cluster --stop",
 			Err: fmt.Errorf("%s works on it", busy)})
 		return
 	}
