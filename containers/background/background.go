@@ -37,9 +37,18 @@ const (
 // Session is what a process needs to join a Dagger session: the port of the dagger
 // CLI on the loopback address, and the password for it.
 type Session struct {
-	Port  int    `json:"port"`
-	Token string `json:"session_token"` //nolint:gosec // its name in the dagger CLI's output
+	Port  int   `json:"port"`
+	Token Token `json:"session_token"` //nolint:gosec // its name in the dagger CLI's output
 }
+
+// Token is a password; only JSON shows it.
+type Token string
+
+// String hides the password.
+func (Token) String() string { return "***" }
+
+// GoString hides it from %#v.
+func (Token) GoString() string { return "***" }
 
 // version is the version of the protocol between Server and Client.
 const version = 1

@@ -3,6 +3,7 @@ package background_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -56,6 +57,12 @@ func TestASessionIsLent(t *testing.T) {
 	require.NoError(t, k.Close())
 	require.Nil(t, find(t, file))
 	require.NoError(t, k.Cause())
+}
+
+func TestATokenIsNotPrinted(t *testing.T) {
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		require.NotContains(t, fmt.Sprintf(format, info), "secret", format)
+	}
 }
 
 // Who comes while the cluster stops must neither join it nor start another one.

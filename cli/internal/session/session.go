@@ -156,5 +156,5 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 
 // enter lets the SDK connect to a session.
 func enter(s background.Session) error {
-	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, s.Token))
+	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, string(s.Token)))
 }
