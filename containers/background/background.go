@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// codeLent: another process runs the deployment's cluster already, or a run works
+	// codeInUse: another process runs the deployment's cluster already, or a run works
 	// in that one's session.
-	codeLent fault.Code = "DEP-004"
+	codeInUse fault.Code = "DEP-004"
 	// codeSocket: the socket of the process that runs a cluster cannot be made.
 	codeSocket fault.Code = "DEP-005"
 	// codeKilled: a run that worked in the session of a background cluster was killed.
@@ -124,60 +124,60 @@ func Serve(ctx context.Context, file string, info Info, log *Log, publish func(r
 	if err := errors.Join(err, statErr); err != nil {
 		return nil, errors.Join(noSocket(err), listener.Close())
 	}
-	k := &Server{info: info, file: file, own: own, log: log, publish: publish,
+	s := &Server{info: info, file: file, own: own, log: log, publish: publish,
 		ready: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}), clients: map[*attendance]bool{}}
-	k.departed = sync.NewCond(&k.mu)
-	k.info.Version, k.info.PID = version, os.Getpid()
+	s.departed = sync.NewCond(&s.mu)
+	s.info.Version, s.info.PID = version, os.Getpid()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /kept", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(k.now()) })
-	mux.HandleFunc("GET /attend", k.attend)
-	mux.HandleFunc("POST /publish", k.published)
-	mux.HandleFunc("POST /stop", k.stop)
-	k.server = &http.Server{Handler: mux, ReadHeaderTimeout: callTimeout}
+	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s.now()) })
+	mux.HandleFunc("GET /attend", s.attend)
+	mux.HandleFunc("POST /publish", s.published)
+	mux.HandleFunc("POST /stop", s.stop)
+	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: callTimeout}
 	go func() {
-		if err := k.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			k.End(fmt.Errorf("serve %s: %w", file, err))
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.End(fmt.Errorf("serve %s: %w", file, err))
 		}
 	}()
-	return k, nil
+	return s, nil
 }
 
 // Done is closed when the server should end; Cause then says why.
-func (k *Server) Done() <-chan struct{} { return k.done }
+func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Cause is why the server ends; nil if it was told to.
-func (k *Server) Cause() error { return k.cause }
+func (s *Server) Cause() error { return s.cause }
 
 // End makes the server end. The first cause counts.
-func (k *Server) End(cause error) {
-	k.end.Do(func() {
-		k.cause = cause
-		close(k.done)
+func (s *Server) End(cause error) {
+	s.end.Do(func() {
+		s.cause = cause
+		close(s.done)
 	})
 }
 
 // Found reports whether clients can still find the server: its socket is in place.
-func (k *Server) Found() bool {
-	now, err := os.Stat(k.file)
-	return err == nil && os.SameFile(now, k.own)
+func (s *Server) Found() bool {
+	now, err := os.Stat(s.file)
+	return err == nil && os.SameFile(now, s.own)
 }
 
 // Publish starts the cluster and publishes its ports, once, and returns when they
 // accept connections or the server ends.
-func (k *Server) Publish(ctx context.Context) error {
-	k.once.Do(func() {
+func (s *Server) Publish(ctx context.Context) error {
+	s.once.Do(func() {
 		go func() {
 			var ready sync.Once
-			err := k.publish(func() { ready.Do(func() { close(k.ready) }) })
-			k.End(err)
+			err := s.publish(func() { ready.Do(func() { close(s.ready) }) })
+			s.End(err)
 		}()
 	})
 	select {
-	case <-k.ready:
+	case <-s.ready:
 		return nil
-	case <-k.done:
-		if k.cause != nil {
-			return k.cause
+	case <-s.done:
+		if s.cause != nil {
+			return s.cause
 		}
 		return errEnds
 	case <-ctx.Done():
@@ -189,40 +189,40 @@ var errEnds = errors.New("the process that keeps the cluster running ends")
 
 // Drain accepts no more runs, and returns when those that work in the session have
 // ended, or with ctx.
-func (k *Server) Drain(ctx context.Context) {
-	k.End(nil)
+func (s *Server) Drain(ctx context.Context) {
+	s.End(nil)
 	stop := context.AfterFunc(ctx, func() {
-		k.mu.Lock() // not between a look at ctx and the wait
-		defer k.mu.Unlock()
-		k.departed.Broadcast()
+		s.mu.Lock() // not between a look at ctx and the wait
+		defer s.mu.Unlock()
+		s.departed.Broadcast()
 	})
 	defer stop()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for k.working() != nil && ctx.Err() == nil {
-		k.departed.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.working() != nil && ctx.Err() == nil {
+		s.departed.Wait()
 	}
 }
 
 // Close tells those who wait for the end of the server that it has come: the
 // cluster is stopped.
-func (k *Server) Close() error {
-	k.End(nil)
+func (s *Server) Close() error {
+	s.End(nil)
 	var err error
-	k.shut.Do(func() {
-		if k.Found() {
-			err = os.Remove(k.file)
+	s.shut.Do(func() {
+		if s.Found() {
+			err = os.Remove(s.file)
 		}
-		close(k.closed)
+		close(s.closed)
 	})
-	return errors.Join(err, k.server.Close())
+	return errors.Join(err, s.server.Close())
 }
 
 // now is the server's current Info.
-func (k *Server) now() Info {
-	info := k.info
+func (s *Server) now() Info {
+	info := s.info
 	select {
-	case <-k.done:
+	case <-s.done:
 		info.Ends = true
 	default:
 	}
@@ -230,10 +230,10 @@ func (k *Server) now() Info {
 }
 
 // Working names a run that works in the session; empty for none.
-func (k *Server) Working() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if a := k.working(); a != nil {
+func (s *Server) Working() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.working(); a != nil {
 		return a.String()
 	}
 	return ""
@@ -242,8 +242,8 @@ func (k *Server) Working() string {
 func (a *attendance) String() string { return fmt.Sprintf("process %d (%s)", a.pid, a.work) }
 
 // working is a run that works in the session; nil for none. The caller has the lock.
-func (k *Server) working() *attendance {
-	for a := range k.clients {
+func (s *Server) working() *attendance {
+	for a := range s.clients {
 		if a.work != "" {
 			return a
 		}
@@ -261,28 +261,28 @@ const (
 // attend sends the engine's log to a client until that one leaves. A run that is
 // gone without a word takes the session with it, as when it had one of its own:
 // its containers would go on otherwise, and hold the deployment's lock.
-func (k *Server) attend(w http.ResponseWriter, r *http.Request) {
+func (s *Server) attend(w http.ResponseWriter, r *http.Request) {
 	pid, _ := strconv.Atoi(r.FormValue("pid"))
 	a := &attendance{pid: pid, work: r.FormValue("work")}
-	k.mu.Lock() // who is about to end the server sees the run, or the run sees the end
-	ends := a.work != "" && k.now().Ends
+	s.mu.Lock() // who is about to end the server sees the run, or the run sees the end
+	ends := a.work != "" && s.now().Ends
 	if !ends {
-		k.clients[a] = true
+		s.clients[a] = true
 	}
-	k.mu.Unlock()
+	s.mu.Unlock()
 	if ends {
-		refuse(w, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
-			Fix: "run the same command again", Err: fmt.Errorf("process %d, which keeps it running, is about to end", k.info.PID)})
+		refuse(w, &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
+			Fix: "run the same command again", Err: fmt.Errorf("process %d, which keeps it running, is about to end", s.info.PID)})
 		return
 	}
 	left := true
 	defer func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		delete(k.clients, a)
-		k.departed.Broadcast()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.clients, a)
+		s.departed.Broadcast()
 		if a.work != "" && !left {
-			k.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "run the background cluster",
+			s.End(&fault.Fault{Code: codeKilled, Class: fault.Cancelled, Op: "run the background cluster",
 				Fix: "run the same command again: finished steps are kept", Err: fmt.Errorf("%s was killed while it worked on it", a)})
 		}
 	}()
@@ -291,8 +291,8 @@ func (k *Server) attend(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	lines := k.log.follow()
-	defer k.log.forget(lines)
+	lines := s.log.follow()
+	defer s.log.forget(lines)
 	gone := make(chan bool, 1)
 	go func() {
 		said, _ := io.ReadAll(io.LimitReader(conn, int64(len(bye))))
@@ -306,30 +306,30 @@ func (k *Server) attend(w http.ResponseWriter, r *http.Request) {
 			_, _ = conn.Write(text) // one that fails is followed by gone
 		case left = <-gone:
 			return
-		case <-k.closed:
+		case <-s.closed:
 			_ = conn.Close()
 			return
 		}
 	}
 }
 
-func (k *Server) published(w http.ResponseWriter, r *http.Request) {
-	if err := k.Publish(r.Context()); err != nil {
+func (s *Server) published(w http.ResponseWriter, r *http.Request) {
+	if err := s.Publish(r.Context()); err != nil {
 		refuse(w, err)
 	}
 }
 
 // stop ends the server unless a run works in its session.
-func (k *Server) stop(w http.ResponseWriter, _ *http.Request) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if busy := k.working(); busy != nil {
-		refuse(w, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "stop the cluster",
+func (s *Server) stop(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if busy := s.working(); busy != nil {
+		refuse(w, &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "stop the cluster",
 			Fix: "wait until it has ended, or interrupt it, then run again: slipway cluster --stop",
 			Err: fmt.Errorf("%s works on it", busy)})
 		return
 	}
-	k.End(nil)
+	s.End(nil)
 }
 
 // refuse answers with a fault, or with the text of an error that is none.

@@ -26,12 +26,12 @@ var info = background.Info{Deployment: "dev", Node: "n1", Session: background.Se
 // serve shares a cluster whose ports are published at once.
 func serve(t *testing.T, publish func(ready func()) error) (*background.Server, *background.Log, string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "keepers", "k")
+	file := filepath.Join(t.TempDir(), "background", "s")
 	var log background.Log
-	k, err := background.Serve(t.Context(), file, info, &log, publish)
+	s, err := background.Serve(t.Context(), file, info, &log, publish)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, k.Close()) })
-	return k, &log, file
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, &log, file
 }
 
 func find(t *testing.T, file string) *background.Client {
@@ -42,7 +42,7 @@ func find(t *testing.T, file string) *background.Client {
 }
 
 func TestASessionIsLent(t *testing.T) {
-	k, _, file := serve(t, nil)
+	s, _, file := serve(t, nil)
 	c := find(t, file)
 	require.NotNil(t, c)
 	want := info
@@ -53,10 +53,10 @@ func TestASessionIsLent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode().Perm(), "it gives a password away")
 	}
-	require.True(t, k.Found())
-	require.NoError(t, k.Close())
+	require.True(t, s.Found())
+	require.NoError(t, s.Close())
 	require.Nil(t, find(t, file))
-	require.NoError(t, k.Cause())
+	require.NoError(t, s.Cause())
 }
 
 func TestATokenIsNotPrinted(t *testing.T) {
@@ -67,8 +67,8 @@ func TestATokenIsNotPrinted(t *testing.T) {
 
 // Who comes while the cluster stops must neither join it nor start another one.
 func TestOneThatEndsIsWaitedFor(t *testing.T) {
-	k, _, file := serve(t, nil)
-	k.Drain(t.Context())
+	s, _, file := serve(t, nil)
+	s.Drain(t.Context())
 	found := make(chan *background.Client, 1)
 	go func() {
 		c, err := background.Find(t.Context(), file)
@@ -86,12 +86,12 @@ func TestOneThatEndsIsWaitedFor(t *testing.T) {
 	defer cancel()
 	_, err := background.Find(ctx, file)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NoError(t, k.Close())
+	require.NoError(t, s.Close())
 	require.Nil(t, <-found)
 }
 
 func TestAnotherVersionIsNotTalkedTo(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "k")
+	file := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", file)
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -106,7 +106,7 @@ func TestAnotherVersionIsNotTalkedTo(t *testing.T) {
 }
 
 func TestNobodyLends(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "k")
+	file := filepath.Join(t.TempDir(), "s")
 	require.Nil(t, find(t, file))
 	listener, err := net.Listen("unix", file)
 	require.NoError(t, err)
@@ -114,10 +114,10 @@ func TestNobodyLends(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.FileExists(t, file, "as a process leaves it that was killed")
 	require.Nil(t, find(t, file))
-	k, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
+	s, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
 	require.NoError(t, err, "it is replaced")
 	require.NotNil(t, find(t, file))
-	require.NoError(t, k.Close())
+	require.NoError(t, s.Close())
 }
 
 func TestASecondIsRefused(t *testing.T) {
@@ -132,7 +132,7 @@ func TestASocketThatCannotBeMade(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	for _, file := range []string{
-		filepath.Join(dir, "file", "k"),
+		filepath.Join(dir, "file", "s"),
 		filepath.Join(dir, strings.Repeat("long", 40)),
 	} {
 		_, err := background.Serve(t.Context(), file, info, new(background.Log), nil)
@@ -171,17 +171,17 @@ func TestASlowFollowerHoldsNobodyUp(t *testing.T) {
 }
 
 func TestWhoIsKilledAtWorkTakesTheSessionAlong(t *testing.T) {
-	k, _, file := serve(t, nil)
+	s, _, file := serve(t, nil)
 	vanish(t, file, "")
 	select {
-	case <-k.Done():
+	case <-s.Done():
 		t.Fatal("a look that is gone harms nobody")
 	case <-time.After(100 * time.Millisecond):
 	}
 	vanish(t, file, "install")
-	<-k.Done()
-	require.ErrorIs(t, k.Cause(), &fault.Fault{Code: "DEP-007"})
-	require.ErrorContains(t, k.Cause(), "process 1 (install) was killed while it worked on it")
+	<-s.Done()
+	require.ErrorIs(t, s.Cause(), &fault.Fault{Code: "DEP-007"})
+	require.ErrorContains(t, s.Cause(), "process 1 (install) was killed while it worked on it")
 }
 
 // vanish works in a session and is gone without a word.
@@ -189,7 +189,7 @@ func vanish(t *testing.T, file, work string) {
 	t.Helper()
 	conn, err := net.Dial("unix", file)
 	require.NoError(t, err)
-	_, err = io.WriteString(conn, "GET /attend?pid=1&work="+work+" HTTP/1.1\r\nHost: k\r\nConnection: Upgrade\r\nUpgrade: slipway-session\r\n\r\n")
+	_, err = io.WriteString(conn, "GET /attend?pid=1&work="+work+" HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: slipway-session\r\n\r\n")
 	require.NoError(t, err)
 	_, err = conn.Read(make([]byte, 1))
 	require.NoError(t, err)
@@ -197,14 +197,14 @@ func vanish(t *testing.T, file, work string) {
 }
 
 func TestStopWaitsForTheEnd(t *testing.T) {
-	k, _, file := serve(t, nil)
+	s, _, file := serve(t, nil)
 	c := find(t, file)
 	var last sync.WaitGroup
 	last.Go(func() {
-		<-k.Done()
-		k.Drain(t.Context())
+		<-s.Done()
+		s.Drain(t.Context())
 		time.Sleep(50 * time.Millisecond) // the cluster stops
-		if err := k.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -212,15 +212,15 @@ func TestStopWaitsForTheEnd(t *testing.T) {
 	require.NoError(t, c.Stop(t.Context()))
 	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
 	last.Wait()
-	require.NoError(t, k.Cause())
+	require.NoError(t, s.Cause())
 }
 
 func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
-	k, _, file := serve(t, nil)
+	s, _, file := serve(t, nil)
 	c := find(t, file)
 	leave, err := c.Attend(t.Context(), "install", io.Discard)
 	require.NoError(t, err)
-	require.Contains(t, k.Working(), "(install)")
+	require.Contains(t, s.Working(), "(install)")
 	err = c.Stop(t.Context())
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
@@ -228,7 +228,7 @@ func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		k.Drain(t.Context())
+		s.Drain(t.Context())
 	}()
 	select {
 	case <-drained:
@@ -237,32 +237,32 @@ func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
 	}
 	leave()
 	<-drained
-	require.Empty(t, k.Working())
+	require.Empty(t, s.Working())
 }
 
 func TestNoRunBeginsInASessionThatEnds(t *testing.T) {
-	k, _, file := serve(t, nil)
+	s, _, file := serve(t, nil)
 	c := find(t, file)
-	k.End(nil)
+	s.End(nil)
 	_, err := c.Attend(t.Context(), "install", io.Discard)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.ErrorContains(t, err, "is about to end")
 }
 
 func TestDrainGivesUp(t *testing.T) {
-	k, _, file := serve(t, nil)
+	s, _, file := serve(t, nil)
 	_, err := find(t, file).Attend(t.Context(), "install", io.Discard)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	k.Drain(ctx)
-	require.NotEmpty(t, k.Working())
+	s.Drain(ctx)
+	require.NotEmpty(t, s.Working())
 }
 
 func TestPublishReturnsWhenThePortsAreThere(t *testing.T) {
 	published := 0
 	begun, end := make(chan struct{}), make(chan struct{})
-	k, _, file := serve(t, func(ready func()) error {
+	s, _, file := serve(t, func(ready func()) error {
 		published++
 		<-begun
 		ready()
@@ -281,7 +281,7 @@ func TestPublishReturnsWhenThePortsAreThere(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, c.Publish(t.Context()), "again")
 	close(end)
-	<-k.Done()
+	<-s.Done()
 	require.Equal(t, 1, published)
 }
 
@@ -290,11 +290,11 @@ func TestAFailureToPublishIsTold(t *testing.T) {
 		&fault.Fault{Code: "DEP-001", Class: fault.Usage, Op: "run the cluster", Fix: "install it", Err: errors.New("nothing is there")},
 		errors.New("nothing is there"),
 	} {
-		k, _, file := serve(t, func(func()) error { return told })
+		s, _, file := serve(t, func(func()) error { return told })
 		err := find(t, file).Publish(t.Context())
 		require.ErrorContains(t, err, "nothing is there")
 		require.Equal(t, fault.ClassOf(told), fault.ClassOf(err))
-		<-k.Done()
-		require.Equal(t, told, k.Cause())
+		<-s.Done()
+		require.Equal(t, told, s.Cause())
 	}
 }

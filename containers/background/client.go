@@ -39,14 +39,14 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	}}}
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := c.call(limited, http.MethodGet, "/kept", nil, &c.Info)
+	err := c.call(limited, http.MethodGet, "/info", nil, &c.Info)
 	switch {
 	case nobody(err):
 		return nil, nil // it was killed, or has just ended
 	case err != nil:
 		return nil, fmt.Errorf("ask the process that keeps the cluster running, at %s: %w", file, err)
 	case c.Version != version:
-		return nil, &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
+		return nil, &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
 			Fix: fmt.Sprintf("end that process: kill %d", c.PID),
 			Err: fmt.Errorf("the cluster of deployment %s is kept running by another version of slipway (process %d)", c.Deployment, c.PID)}
 	case c.Ends:
@@ -82,7 +82,7 @@ func (c *Client) awaitEnd(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case limited.Err() != nil:
-		return &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "join the cluster",
+		return &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
 			Fix: "wait until it has ended; or end the run that it waits for",
 			Err: fmt.Errorf("process %d, which ran the cluster of deployment %s, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
 	}
@@ -98,7 +98,7 @@ func (c *Client) Already() error {
 	if c.Background {
 		where = "in the background"
 	}
-	return &fault.Fault{Code: codeLent, Class: fault.Locked, Op: "run the cluster",
+	return &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "run the cluster",
 		Fix: "use it as it is: commands find it; or end it: slipway cluster --stop",
 		Err: fmt.Errorf("the cluster of deployment %s runs %s already (process %d)", c.Deployment, where, c.PID)}
 }
@@ -179,7 +179,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 
 // request makes a request; what is refused is its error.
 func (c *Client) request(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://keeper"+path+"?"+query.Encode(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, method, "http://background"+path+"?"+query.Encode(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func files(deployment string) (socket, log string, err error) {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
 	}
 	sum := sha256.Sum256([]byte(deployment + "\n" + os.Getenv(daggercli.EnvRunner)))
-	dir = filepath.Join(dir, "keepers")
+	dir = filepath.Join(dir, "background")
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }
 
