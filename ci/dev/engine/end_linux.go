@@ -15,6 +15,9 @@ import (
 func (c *control) end(ctx context.Context, r record) error {
 	// A handle on the process: from here on no other can be meant.
 	fd, err := unix.PidfdOpen(r.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

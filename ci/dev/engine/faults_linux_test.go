@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
 // coded fails the test unless err has the code, a remedy, and says all of it.
@@ -80,6 +83,85 @@ func TestAnEngineOfAnotherVersion(t *testing.T) {
 	require.Contains(t, stderr, "ENG-009")
 	require.Contains(t, stderr, `version "v0.1.0", not `+daggerVersion)
 	require.Contains(t, stderr, "make engine-stop engine")
+}
+
+// rooted is a control whose record, if any, is of the process pid. Without root nothing
+// takes its lock.
+func rooted(t *testing.T, pid int) *control {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root runs engines")
+	}
+	alone(t)
+	c, err := newControl(io.Discard, io.Discard)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(c.paths.runtime, 0o755))
+	r, err := newRecord(proc, pid)
+	require.NoError(t, err)
+	r.Version, r.CLI = daggerVersion, os.Args[0]
+	require.NoError(t, r.write(c.paths.pid))
+	c.checkout, c.timeout = t.TempDir(), 300*time.Millisecond
+	return c
+}
+
+// TestAnEngineThatLivesAndDoesNotAnswer takes this process for an engine whose start was
+// killed while it waited: there is never a second one beside it.
+func TestAnEngineThatLivesAndDoesNotAnswer(t *testing.T) {
+	c := rooted(t, os.Getpid())
+	record, err := os.ReadFile(c.paths.pid)
+	require.NoError(t, err)
+	err = c.start(t.Context(), true)
+	coded(t, err, "ENG-006", "runs and does not answer at "+c.paths.host()+"; waited 300ms", "no such file")
+	var fault *remedy.Error
+	require.ErrorAs(t, err, &fault)
+	require.Contains(t, fault.Fix, "make engine-stop engine")
+	after, err := os.ReadFile(c.paths.pid)
+	require.NoError(t, err)
+	require.Equal(t, record, after)
+
+	c.timeout = time.Minute
+	time.AfterFunc(100*time.Millisecond, func() {
+		if _, err := net.Listen("unix", c.paths.socket); err != nil {
+			t.Error(err)
+		}
+	})
+	require.NoError(t, c.start(t.Context(), true), "it answers after all")
+	require.FileExists(t, c.cliLink())
+
+	r, _, err := c.recorded()
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(c.paths.socket))
+	r.Ticks++
+	answers, err := c.answers(t.Context(), r)
+	require.NoError(t, err)
+	require.False(t, answers, "it has ended: another may start")
+}
+
+// TestTwoStops: the second one waits for the first, which leaves it nothing to do.
+func TestTwoStops(t *testing.T) {
+	other := exec.CommandContext(t.Context(), "/bin/sleep", "60")
+	require.NoError(t, other.Start())
+	c := rooted(t, other.Process.Pid)
+	r, lives, err := c.recorded()
+	require.NoError(t, err)
+	require.True(t, lives)
+	lock, err := c.store.Lock(t.Context(), store.Key{Name: "engine"})
+	require.NoError(t, err)
+	says, write := io.Pipe()
+	c.stderr = write
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.stop(t.Context()) }()
+	lines := bufio.NewScanner(says)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "waiting")
+	require.NoError(t, other.Process.Kill())
+	_ = other.Wait()
+	require.NoError(t, os.Remove(c.paths.pid))
+	lock.Release()
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "none of ours runs")
+	require.NoError(t, <-stopped)
+	require.NoError(t, c.end(t.Context(), r), "one that ends in between")
 }
 
 // TestAnEngineThatTakesTooLong: what was waited for, where, for how long, and

@@ -54,8 +54,12 @@ func (c *control) start(ctx context.Context, own bool) error {
 		return err
 	}
 	defer lock.Release()
-	if r, ok := c.running(ctx); ok {
-		return c.reportRunning(ctx, r)
+	if r, lives, err := c.recorded(); err == nil && lives {
+		if answers, err := c.answers(ctx, r); err != nil {
+			return err
+		} else if answers {
+			return c.reportRunning(ctx, r)
+		}
 	}
 	p := progress.ForStderr(tasks)
 	parts, err := c.buildEngine(ctx, p)
@@ -92,13 +96,40 @@ func (c *control) mayRun(system string, user int) error {
 	return nil
 }
 
+// recorded is the record of our own engine, zero without one, and whether its process lives.
+func (c *control) recorded() (r record, lives bool, err error) {
+	r, ok, err := readRecord(c.paths.pid)
+	return r, ok && r.alive(proc), err
+}
+
 // running is the record of our own engine, when it runs and answers.
 func (c *control) running(ctx context.Context) (record, bool) {
-	r, ok, err := readRecord(c.paths.pid)
-	if err != nil || !ok || !r.alive(proc) {
-		return record{}, false
+	r, lives, err := c.recorded()
+	return r, err == nil && lives && dial(ctx, "unix", c.paths.socket) == nil
+}
+
+// answers waits for a recorded engine, whose start may have been killed while it waited;
+// false when its process has ended. A second engine beside one that lives would use the
+// same state.
+func (c *control) answers(ctx context.Context, r record) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	for {
+		err := dial(limited, "unix", c.paths.socket)
+		if err == nil || !r.alive(proc) {
+			return err == nil, nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+			continue
+		case <-limited.Done():
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
+			Err: fmt.Errorf("process %d runs and does not answer at %s; waited %s for it; last seen: %w", r.PID, c.paths.host(), c.timeout, err)}
 	}
-	return r, dial(ctx, "unix", c.paths.socket) == nil
 }
 
 // reportRunning describes the engine that is running.

@@ -13,25 +13,28 @@ import (
 
 // stop ends our own engine, and nothing else.
 func (c *control) stop(ctx context.Context) error {
-	r, ok, err := readRecord(c.paths.pid)
+	r, lives, err := c.recorded()
+	if lives && os.Geteuid() != 0 {
+		return &remedy.Error{Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
+			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
+	}
+	if r.PID != 0 {
+		c.store.Waiting = func(_ store.Key, holder string) { c.logf("engine: %s starts or stops it; waiting", holder) }
+		lock, lockErr := c.store.Lock(ctx, store.Key{Name: "engine"})
+		if lockErr != nil {
+			return lockErr
+		}
+		defer lock.Release()
+		r, lives, err = c.recorded() // as whoever had the lock left it
+	}
 	if err != nil {
 		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
-	if !ok || !r.alive(proc) {
+	if !lives {
 		c.logf("engine: none of ours runs")
 		return removeIfThere(c.paths.pid)
 	}
-	if os.Geteuid() != 0 {
-		return &remedy.Error{Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
-			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
-	}
-	c.store.Waiting = func(_ store.Key, holder string) { c.logf("engine: %s is starting it; waiting", holder) }
-	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
 	if err := c.end(ctx, r); err != nil {
 		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
 			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
