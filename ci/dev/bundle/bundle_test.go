@@ -201,18 +201,18 @@ func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{}, {"bake"}, {"build", "extra"}, {"build", "--nope"}, {"build", "--without", "node"}} {
 		var output bytes.Buffer
-		require.Equal(t, 2, run(t.Context(), args, io.Discard, &output), args)
+		require.Equal(t, 2, run(args, io.Discard, &output), args)
 		require.Contains(t, output.String(), "usage:")
 	}
 	var help bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"build", "--help"}, &help, io.Discard))
+	require.Zero(t, run([]string{"build", "--help"}, &help, io.Discard))
 	require.Contains(t, help.String(), "reproduce")
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	require.Equal(t, 7, run(stopped, []string{"verify", t.TempDir()}, io.Discard, io.Discard))
+	require.Equal(t, 7, report(stopped, command(stopped, []string{"verify", t.TempDir()}, io.Discard), io.Discard, io.Discard))
 	var output bytes.Buffer
-	require.Equal(t, 3, run(t.Context(), []string{"verify", t.TempDir()}, io.Discard, &output))
+	require.Equal(t, 3, run([]string{"verify", t.TempDir()}, io.Discard, &output))
 	require.Contains(t, output.String(), "BUN-001")
 	require.Contains(t, output.String(), "make bundle")
 }

@@ -39,15 +39,17 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
 <cache> is $SLIPWAY_CACHE, else $XDG_CACHE_HOME/slipway, else ~/.cache/slipway.
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without the process: it returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := command(ctx, args, stdout)
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return report(ctx, command(ctx, args, stdout), stdout, stderr)
+}
+
+// report prints how a command ended and returns the exit code.
+func report(ctx context.Context, err error, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return int(fault.OK)

@@ -30,7 +30,7 @@ func engine(t *testing.T, args ...string) (code int, stdout, stderr string) {
 		t.Setenv("SLIPWAY_CACHE", t.TempDir())
 	}
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, &out, &errs)
+	code = run(args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -15,14 +15,12 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stderr))
-}
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
 // run is main without the process: it returns the exit code.
-func run(ctx context.Context, args []string, stderr io.Writer) int {
+func run(args []string, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	var tools []debian.Tool
 	for _, arg := range args {
 		command, pkg, ok := strings.Cut(arg, "=")

@@ -18,12 +18,12 @@ func TestRun(t *testing.T) {
 		{"=dash", 2, "is not COMMAND=PACKAGE"},
 	} {
 		var errs strings.Builder
-		require.Equal(t, c.code, run(t.Context(), strings.Fields(c.args), &errs))
+		require.Equal(t, c.code, run(strings.Fields(c.args), &errs))
 		require.Contains(t, errs.String(), c.says)
 	}
 	t.Setenv("PATH", t.TempDir()) // without apt-get
 	var errs strings.Builder
-	require.Equal(t, 3, run(t.Context(), []string{"no-such-command=some-package"}, &errs))
+	require.Equal(t, 3, run([]string{"no-such-command=some-package"}, &errs))
 	require.Contains(t, errs.String(), "ENG-001")
 	require.Contains(t, errs.String(), "some-package")
 }
