@@ -2,7 +2,6 @@ package lock
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func origins(modules []Module) string {
 	for _, m := range modules {
 		all = append(all, m.Origin())
 	}
-	return fmt.Sprint(strings.Join(all, " or "))
+	return strings.Join(all, " or ")
 }
 
 // Modules lists every Go module of the lock once, sorted by path.

@@ -58,7 +58,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 		if err != nil {
 			return err
 		}
-		r.Version, r.Root, r.Network, r.CLI = daggerVersion, parts.id, p.network, parts.cli
+		r.Version, r.CLI = daggerVersion, parts.cli
 		return r.write(p.pid)
 	})
 	if err != nil {

@@ -39,7 +39,6 @@ const tasks = 10
 type engineParts struct {
 	cli   string
 	root  string // folder: the engine's root file system
-	id    string // digest that names the root
 	sdk   string // folder: OCI layout of the Go SDK's image
 	image string // digest of its manifest
 }
@@ -133,9 +132,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 	}
 	root := rootBuild{base: base.Key(), tar: filepath.Join(baseDir, debian.TarFile), engine: engine, initd: initd, dnsname: dnsname}
 	err = c.task(ctx, p, "engine root", "putting together", func(ctx context.Context) (hit bool, err error) {
-		var key store.Key
-		parts.root, key, hit, err = root.build(ctx, c.store)
-		parts.id = key.Digest
+		parts.root, hit, err = root.build(ctx, c.store)
 		return hit, buildFault(err)
 	})
 	if err != nil {

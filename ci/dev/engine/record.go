@@ -21,9 +21,7 @@ type record struct {
 	Ticks   uint64    `json:"startTicks"` // when the process began, in clock ticks since boot
 	Boot    string    `json:"bootID"`
 	Version string    `json:"version"` // of Dagger
-	Root    string    `json:"root"`    // the engine root that it runs from, by its digest
 	Began   time.Time `json:"began"`
-	Network string    `json:"network"`
 	CLI     string    `json:"cli"` // path of the dagger CLI built along with it
 }
 

@@ -75,10 +75,8 @@ func (b rootBuild) key() store.Key {
 		Key()
 }
 
-func (b rootBuild) build(ctx context.Context, st *store.Store) (dir string, key store.Key, hit bool, err error) {
-	key = b.key()
-	dir, hit, err = st.Do(ctx, key, b.make)
-	return dir, key, hit, err
+func (b rootBuild) build(ctx context.Context, st *store.Store) (dir string, hit bool, err error) {
+	return st.Do(ctx, b.key(), b.make)
 }
 
 func (b rootBuild) make(ctx context.Context, dir string) error {
