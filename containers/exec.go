@@ -35,7 +35,8 @@ type Exec struct {
 type Outcome struct {
 	ExitCode int
 	Result   []byte // the result file; nil if the runner left none
-	Stderr   string // empty when the exit code is 0 and there is a result
+	NoResult error  // why the result file, if there should be one, could not be read
+	Stderr   string // empty when the exit code is 0 and NoResult is nil
 }
 
 // Exec runs e once, uncached. An exit code other than 0 is an Outcome, not an
@@ -73,18 +74,19 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 		return Outcome{}, nil, lost(e, err)
 	}
 	out := Outcome{ExitCode: code}
-	if e.Result == "" && code == 0 {
-		return out, done, nil
-	}
-	text, err := done.File(e.Result).Contents(ctx)
-	switch {
-	case err == nil:
-		out.Result = []byte(text)
-		if code == 0 {
-			return out, done, nil
+	if e.Result != "" {
+		text, err := done.File(e.Result).Contents(ctx)
+		switch {
+		case err == nil:
+			out.Result = []byte(text)
+		case ctx.Err() != nil:
+			return out, nil, context.Cause(ctx)
+		default:
+			out.NoResult = err
 		}
-	case ctx.Err() != nil:
-		return out, nil, context.Cause(ctx)
+	}
+	if code == 0 && out.NoResult == nil {
+		return out, done, nil
 	}
 	if out.Stderr, err = done.Stderr(ctx); err != nil && out.Result == nil {
 		return out, nil, lost(e, err)

@@ -58,7 +58,7 @@ func readIndex(ctx context.Context, client *dagger.Client, dir *dagger.Directory
 			return nil, context.Cause(ctx)
 		}
 		return nil, &fault.Fault{Code: bundle.CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: bundle.FixAbsent,
-			Err: fmt.Errorf("the directory holds no %s", bundle.IndexFile)}
+			Err: fmt.Errorf("read %s: %w", bundle.IndexFile, err)}
 	}
 	index, err := bundle.Parse([]byte(text))
 	if err != nil {
@@ -83,7 +83,7 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return damaged(tool.Path + ": missing")
+		return damaged(tool.Path + ": " + err.Error())
 	case got != contentDigest(tool.SHA256):
 		return damaged(tool.Path + ": its content is not the one that " + bundle.IndexFile + " names")
 	}

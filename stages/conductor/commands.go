@@ -30,7 +30,7 @@ func (c commands) result(ctx context.Context, e containers.Exec, into any) error
 		return err
 	}
 	if done.Result == nil {
-		return fmt.Errorf("run %v: no result: %s", e.Args, containers.Complaint(done.Stderr))
+		return fmt.Errorf("run %v: no result: %w: %s", e.Args, done.NoResult, containers.Complaint(done.Stderr))
 	}
 	if err := json.Unmarshal(done.Result, into); err != nil {
 		return fmt.Errorf("decode the result of %v: %w", e.Args, err)

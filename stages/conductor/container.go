@@ -111,7 +111,7 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 		return result, &fault.Fault{
 			Code: codeNoResult, Class: fault.Bug, Op: "run " + id,
 			Fix: "report this together with the output above",
-			Err: fmt.Errorf("exit status %d without a result: %s", done.ExitCode, lastWords(done.Stderr)),
+			Err: fmt.Errorf("exit status %d without a result: %w: %s", done.ExitCode, done.NoResult, lastWords(done.Stderr)),
 		}
 	}
 	if err := json.Unmarshal(done.Result, &result); err != nil {

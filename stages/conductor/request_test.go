@@ -41,9 +41,9 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 	_, err = read(`{"status":`)
 	require.ErrorContains(t, err, "decode the result of orchestrator/publish")
 
-	_, err = decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 137, Stderr: "first\nlast\n"})
+	_, err = decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 137, NoResult: errors.New("open result.json: no such file"), Stderr: "first\nlast\n"})
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoResult})
-	require.ErrorContains(t, err, "exit status 137 without a result: last")
+	require.ErrorContains(t, err, "exit status 137 without a result: open result.json: no such file: last")
 }
 
 func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {

@@ -1,0 +1,94 @@
+package containers
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// arguments are what stands between brackets in a query of Dagger's SDK.
+var arguments = regexp.MustCompile(`\((?:[^()"]|"(?:[^"\\]|\\.)*")*\)`)
+
+// engine is a client of an engine that answers each query with a value for its last field,
+// or with an error.
+func engine(t *testing.T, answer func(fields []string) (value any, problem string)) *dagger.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Query string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		fields := strings.FieldsFunc(arguments.ReplaceAllString(asked.Query, ""), func(r rune) bool { return strings.ContainsRune("{} \n", r) })[1:]
+		value, problem := answer(fields)
+		said := map[string]any{}
+		if problem != "" {
+			said["errors"] = []any{map[string]any{"message": problem}}
+		} else {
+			for n := len(fields) - 1; n >= 0; n-- {
+				value = map[string]any{fields[n]: value}
+			}
+			said["data"] = value
+		}
+		if err := json.NewEncoder(w).Encode(said); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	t.Setenv("DAGGER_SESSION_PORT", at.Port())
+	t.Setenv("DAGGER_SESSION_TOKEN", "secret")
+	client, err := dagger.Connect(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func TestAnIndexThatCannotBeReadSaysWhy(t *testing.T) {
+	client := engine(t, func([]string) (any, string) { return nil, "no space left on device" })
+	_, err := FromBundle(t.Context(), client, client.Directory())
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeAbsent})
+	require.ErrorContains(t, err, "read bundle.json: ")
+	require.ErrorContains(t, err, "no space left on device")
+
+	index := &bundle.Bundle{}
+	index.Files = []bundle.File{{Kind: bundle.Tool, Name: runner, Path: "bin/slipway"}}
+	err = verify(t.Context(), client, client.Directory(), index)
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
+	require.ErrorContains(t, err, "bin/slipway: ")
+	require.ErrorContains(t, err, "no space left on device")
+}
+
+func TestAResultThatCannotBeReadSaysWhy(t *testing.T) {
+	client := engine(t, func(fields []string) (any, string) {
+		switch fields[len(fields)-1] {
+		case "exitCode":
+			return 4, ""
+		case "id":
+			return "x", ""
+		case "stderr":
+			return "complaint", ""
+		}
+		return nil, "result.json: no such file"
+	})
+	d := Open(client, "dev", &Images{Toolchain: client.Container()}, Access{})
+	out, err := d.Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})
+	require.NoError(t, err)
+	require.ErrorContains(t, out.NoResult, "result.json: no such file")
+	out.NoResult = nil
+	require.Equal(t, Outcome{ExitCode: 4, Stderr: "complaint"}, out)
+
+	out, err = d.Exec(t.Context(), Exec{Args: []string{"slipway"}})
+	require.NoError(t, err)
+	require.Equal(t, Outcome{ExitCode: 4, Stderr: "complaint"}, out, "none was asked for")
+}
