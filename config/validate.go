@@ -36,6 +36,9 @@ func IsName(name string) bool {
 	return !slices.ContainsFunc(*l, func(p Problem) bool { return p.Field == "name" })
 }
 
+// IsRegistry reports whether place is host[:port][/path], without scheme and tag.
+func IsRegistry(place string) bool { return registryRE.MatchString(place) }
+
 // maxDomain leaves room for an app's name before the domain.
 const maxDomain = 200
 

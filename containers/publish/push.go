@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -103,9 +103,6 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 	return o.Lock.At(o.To, b.Platform, images, images[manifests])
 }
 
-// place is host[:port]/path, as the configuration's registry.
-var place = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
-
 type pusher struct {
 	Options
 	guard   *guard
@@ -128,7 +125,7 @@ func newPusher(o Options) (*pusher, error) {
 	}
 	p.guard = &guard{next: p.Transport, plain: o.PlainHTTP}
 	host, _, _ := strings.Cut(o.To, "/")
-	if !place.MatchString(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
+	if !config.IsRegistry(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
 		return nil, p.fault("", fmt.Errorf("%w: %q", errPlace, o.To))
 	}
 	return p, nil
