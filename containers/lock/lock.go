@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,6 +97,12 @@ type Release struct {
 	URL     string   `json:"url"`
 	SHA256  string   `json:"sha256"`
 	Sources []string `json:"sources"` // two public places that say so
+}
+
+// IsLoopback reports whether a registry's host, without its port, is this machine.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // Registry is an image in a registry.

@@ -57,14 +57,9 @@ type guard struct {
 }
 
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "http" && !g.plain && !loopback(r.URL.Hostname()) {
+	if r.URL.Scheme == "http" && !g.plain && !lock.IsLoopback(r.URL.Hostname()) {
 		g.refused.Store(true)
 		return nil, fmt.Errorf("%w with %s", errPlain, r.URL.Host)
 	}
 	return g.next.RoundTrip(r)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
