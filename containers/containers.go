@@ -43,7 +43,7 @@ type Images struct {
 	// Mirror is the URL of the registry, with the path before the images' names,
 	// from which the node pulls; empty where it has Workloads.
 	Mirror string
-	// Digest identifies all of the above, hex sha256.
+	// Digest identifies all of the above, "sha256:<hex>".
 	Digest string
 
 	check func(context.Context) error // nil where nothing is left to check

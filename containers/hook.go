@@ -131,12 +131,8 @@ func (h Hook) timedOut(code int, took time.Duration) bool {
 	return h.Image == "" && (code == exitTimeUp || code == exitKilled) && took >= h.Timeout
 }
 
-// CheckHookImage asks the registry for an image, which takes its manifest and its
-// configuration, not its layers.
+// CheckHookImage has the engine resolve an image. One that the engine still has from an
+// earlier run may not be asked for again.
 func (d *Deployment) CheckHookImage(ctx context.Context, ref string) error {
-	_, err := d.client.Container().From(ref).Platform(ctx)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return resolve(ctx, d.client, ref)
 }

@@ -82,8 +82,9 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 	return images, ask(ctx, client, "toolchain", refs["toolchain"])
 }
 
-// Check asks the registry for every image and names each that is not there. The
-// files of a bundle were checked before.
+// Check has the engine resolve every image and names each that it cannot. One that the
+// engine still has from an earlier run may not be asked for again: if the registry has
+// lost it since, the node finds out. The files of a bundle were checked before.
 func (i *Images) Check(ctx context.Context) error {
 	if i.check == nil {
 		return nil
@@ -144,21 +145,27 @@ func mirror(registry string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if ip := net.ParseIP(host); host == "localhost" || (ip != nil && ip.IsLoopback()) {
+	if lock.IsLoopback(host) {
 		return ""
 	}
 	return "https://" + registry
 }
 
-// ask makes the engine resolve an image, which takes its manifest and its
+// resolve makes the engine resolve an image, which takes its manifest and its
 // configuration, not its layers.
-func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
+func resolve(ctx context.Context, client *dagger.Client, ref string) error {
 	_, err := client.Container().From(ref).Platform(ctx)
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	return err
+}
+
+// ask is resolve; its error is a fault about the image name.
+func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
+	err := resolve(ctx, client, ref)
+	if err == nil || ctx.Err() != nil {
+		return err
 	}
 	return registryFault(name, ref, err)
 }
