@@ -142,7 +142,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			f.Err = fmt.Errorf("waited %s for ports %d and %d of the node of deployment %s to open; last seen: %w", startLimit, APIPort, HealthPort, c.name, err)
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
-			f.Fix = "wait until the other run on this deployment has ended, or stop the background cluster, then run again: slipway cluster --stop"
+			f.Fix = "wait until the other run has ended, or stop the background cluster (slipway cluster --stop), then run the same command again"
 		}
 		return f
 	}
@@ -190,7 +190,7 @@ func (c *Cluster) stop(ctx context.Context) error {
 	}
 	f := &fault.Fault{
 		Code: codeNoStop, Class: fault.Step, Op: "stop the cluster's node",
-		Fix: "see whether the cluster is well: slipway status --live", Err: err,
+		Fix: "check that the cluster is healthy: slipway status --live", Err: err,
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.Class = fault.Timeout

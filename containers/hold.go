@@ -49,10 +49,10 @@ func (h *Hold) Start(ctx context.Context) error {
 	return notHeld(err)
 }
 
-// Stop gives the lock up.
+// Stop releases the lock.
 func (h *Hold) Stop(ctx context.Context) error {
 	if _, err := h.service.Stop(ctx); err != nil {
-		return fmt.Errorf("give the lock up: %w", err)
+		return fmt.Errorf("release the lock: %w", err)
 	}
 	return nil
 }

@@ -192,16 +192,16 @@ func registryFault(name, ref string, err error) error {
 	case has("unexpected digest", "unexpected commit digest", "failed precondition", "failed size validation"):
 		f.Code, f.Fix = codeOtherImage, fmt.Sprintf(pushAgain, registry)
 	case has("401 Unauthorized", "403 Forbidden", "insufficient_scope", "authorization failed", "unauthorized"):
-		f.Code, f.Fix = lock.CodeRefused, "log in as somebody who may pull there: docker login "+host
+		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may pull from it: docker login "+host
 	case has("not found", "404 Not Found", "MANIFEST_UNKNOWN", "NAME_UNKNOWN"):
 		f.Code, f.Fix = codeNoImage, fmt.Sprintf(pushAgain, registry)
 	case has("connection refused", "no such host", "server misbehaving", "i/o timeout", "TLS handshake timeout", "no route to host",
 		"network is unreachable", "deadline exceeded", "connection reset", "EOF"):
 		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers where the engine runs: curl -v https://"+host+"/v2/"
 	case has("server gave HTTP response to HTTPS client"):
-		f.Fix = fmt.Sprintf("give the registry a certificate, or allow it without in the engine's engine.toml: [registry.%q] http = true", host)
+		f.Fix = fmt.Sprintf("give the registry a TLS certificate, or allow plain HTTP in the engine's engine.toml: [registry.%q] http = true", host)
 	default:
-		f.Fix = "correct what the registry says, then run the same command again"
+		f.Fix = "fix what the registry reports, then run the same command again"
 	}
 	return f
 }

@@ -30,7 +30,7 @@ const (
 func (p *pusher) fault(image string, err error) error {
 	host, _, _ := strings.Cut(p.To, "/")
 	f := &fault.Fault{Code: CodePush, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
-		Fix: "correct what the registry says, then run the same command again: what it has is not uploaded again"}
+		Fix: "fix what the registry reports, then run the same command again: what it has is not uploaded again"}
 	if image != "" {
 		f.Op = fmt.Sprintf("push the image %s to %s", image, p.To)
 	}
@@ -40,9 +40,9 @@ func (p *pusher) fault(image string, err error) error {
 	case errors.Is(err, errPlace):
 		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
 	case p.guard.refused.Load() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
-		f.Code, f.Class, f.Fix = CodePlain, fault.Usage, "give the registry a certificate, or allow plain HTTP: --plain-http"
+		f.Code, f.Class, f.Fix = CodePlain, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
-		f.Code, f.Fix = lock.CodeRefused, "log in as somebody who may push there: docker login "+host
+		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may push to it: docker login "+host
 	case !answered && network:
 		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
 	}

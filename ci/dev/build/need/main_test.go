@@ -25,5 +25,6 @@ func TestRun(t *testing.T) {
 	var errs strings.Builder
 	require.Equal(t, 3, run([]string{"no-such-command=some-package"}, &errs))
 	require.Contains(t, errs.String(), "ENG-001")
+	require.Contains(t, errs.String(), "\n  remedy: ", "as the program prints it")
 	require.Contains(t, errs.String(), "some-package")
 }

@@ -30,7 +30,7 @@ func Print(w io.Writer, err error) {
 		fmt.Fprintf(w, "error: %v\n", err)
 		return
 	}
-	fmt.Fprintf(w, "error %s: %v\n  fix: %s\n", e.Code, err, e.Fix)
+	fmt.Fprintf(w, "error %s: %v\n  remedy: %s\n", e.Code, err, e.Fix)
 }
 
 // LastLines is the end of what a tool printed: there it says why it failed.
