@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
@@ -129,7 +130,7 @@ func TestABundleIsCopiedToAnEmptyFolderOnly(t *testing.T) {
 func TestTheLockAndTheModulesAgree(t *testing.T) {
 	l, err := lock.Load()
 	require.NoError(t, err)
-	source, err := sourceRoot()
+	source, err := gotool.Checkout()
 	require.NoError(t, err)
 	require.NoError(t, checkPins(source, l))
 

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"text/tabwriter"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
@@ -146,7 +147,7 @@ func build(ctx context.Context, out string, without []string) (string, error) {
 
 // buildIn makes the bundle in a store.
 func buildIn(ctx context.Context, st *store.Store, without []string) (string, error) {
-	source, err := sourceRoot()
+	source, err := gotool.Checkout()
 	if err != nil {
 		return "", err
 	}
@@ -202,29 +203,12 @@ func (b *builder) finish(ctx context.Context, without []string) (string, error) 
 	return dir, nil
 }
 
-// sourceRoot is the repository's root: the nearest folder upwards that holds
-// the lock.
-func sourceRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "containers/lock/lock.yaml")); err == nil {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("find Slipway's source: %s is not inside it; run: go run -C ci/dev/bundle . build", dir)
-		}
-	}
-}
-
 func verify(ctx context.Context, dir string, stdout io.Writer) error {
-	if err := bundle.Verify(ctx, dir); err != nil {
-		return err
-	}
 	b, err := bundle.Read(dir)
 	if err != nil {
+		return err
+	}
+	if err := b.Verify(ctx); err != nil {
 		return err
 	}
 	l, err := lock.Load()

@@ -149,8 +149,9 @@ func fakeCheckout(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, daggerModule), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, daggerModule, "go.mod"), []byte("module x\n"), 0o644))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "containers/lock"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "ci/dev/engine"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "containers/lock/lock.yaml"), nil, 0o644))
 	t.Chdir(filepath.Join(dir, "ci/dev/engine"))
 	return dir
 }

@@ -79,33 +79,25 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 func (c *control) await(ctx context.Context, cli string, engine *process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
-	fault := func(err error) error {
-		return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
-			Err: fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail())}
-	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	seen := errors.New("nothing yet")
-	for {
+	ended := func() bool {
 		select {
 		case <-engine.ended:
-			return fault(fmt.Errorf("it ended at once: %w", errors.Join(engine.err, errors.New("nothing listens"))))
-		case <-ctx.Done():
-			return fault(fmt.Errorf("wait for %s: %w; last seen: %w", c.paths.host(), context.Cause(ctx), seen))
-		case <-tick.C:
-		}
-		err := dial(ctx, "unix", c.paths.socket)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, context.DeadlineExceeded) { // that is ctx's
-			seen = err
+			return true
+		default:
+			return false
 		}
 	}
-	if err := coreVersion(ctx, cli, c.paths.host()); err != nil {
-		return fault(err)
+	err := c.connect(ctx, ended)
+	if err == nil {
+		err = coreVersion(ctx, cli, c.paths.host())
+	} else if ended() {
+		err = fmt.Errorf("it ended at once: %w", errors.Join(engine.err, err))
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
+		Err: fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail())}
 }
 
 func (c *control) logTail() string {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
@@ -107,7 +108,7 @@ type control struct {
 }
 
 func newControl(stdout, stderr io.Writer) (*control, error) {
-	checkout, err := findCheckout()
+	checkout, err := gotool.Checkout()
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"os"
 	"path/filepath"
 )
 
@@ -46,19 +44,3 @@ func pathsOf(cache string) paths {
 }
 
 func (p paths) host() string { return "unix://" + p.socket }
-
-// findCheckout walks up from the working folder to the repository's root.
-func findCheckout() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the checkout: %w", err)
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, daggerModule, "go.mod")); err == nil {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("find the checkout: no %s/go.mod in %s or above it", daggerModule, dir)
-		}
-	}
-}

@@ -115,10 +115,7 @@ func cliOnPath(ctx context.Context) string {
 	if err != nil || !isVersion(string(out)) {
 		return ""
 	}
-	path, err = filepath.Abs(path)
-	if err != nil {
-		return ""
-	}
+	path, _ = filepath.Abs(path) // empty where there is no working folder
 	return path
 }
 

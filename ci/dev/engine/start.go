@@ -55,10 +55,16 @@ func (c *control) start(ctx context.Context, own bool) error {
 	}
 	defer lock.Release()
 	if r, lives, err := c.recorded(); err == nil && lives {
-		if answers, err := c.answers(ctx, r); err != nil {
-			return err
-		} else if answers {
+		// Its start may have been killed while it waited. A second engine would use the same state.
+		err := c.connect(ctx, func() bool { return !r.alive(proc) })
+		switch {
+		case err == nil:
 			return c.reportRunning(ctx, r)
+		case ctx.Err() != nil:
+			return err
+		case r.alive(proc):
+			return &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
+				Err: fmt.Errorf("process %d runs and does not answer at %s: %w", r.PID, c.paths.host(), err)}
 		}
 	}
 	p := progress.ForStderr(tasks)
@@ -108,27 +114,25 @@ func (c *control) running(ctx context.Context) (record, bool) {
 	return r, err == nil && lives && dial(ctx, "unix", c.paths.socket) == nil
 }
 
-// answers waits for a recorded engine, whose start may have been killed while it waited;
-// false when its process has ended. A second engine beside one that lives would use the
-// same state.
-func (c *control) answers(ctx context.Context, r record) (bool, error) {
-	limited, cancel := context.WithTimeout(ctx, c.timeout)
+// connect dials an engine until it answers, for as long as one may take to start, or
+// until it has ended.
+func (c *control) connect(ctx context.Context, ended func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
+	seen := errors.New("nothing yet")
 	for {
-		err := dial(limited, "unix", c.paths.socket)
-		if err == nil || !r.alive(proc) {
-			return err == nil, nil
+		err := dial(ctx, "unix", c.paths.socket)
+		if err == nil || ended() {
+			return err
+		}
+		if !errors.Is(err, context.DeadlineExceeded) { // that is ctx's
+			seen = err
 		}
 		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w; last seen: %w", c.paths.host(), context.Cause(ctx), seen)
 		case <-time.After(50 * time.Millisecond):
-			continue
-		case <-limited.Done():
 		}
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		return false, &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
-			Err: fmt.Errorf("process %d runs and does not answer at %s; waited %s for it; last seen: %w", r.PID, c.paths.host(), c.timeout, err)}
 	}
 }
 
@@ -139,12 +143,11 @@ func (c *control) reportRunning(ctx context.Context, r record) error {
 			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
 	}
 	c.logf("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
-	if _, err := os.Stat(r.CLI); err == nil {
-		return c.linkCLI(r.CLI)
-	}
-	cli, err := c.buildCLI(ctx)
-	if err != nil {
-		return err
+	cli := r.CLI
+	if _, err := os.Stat(cli); err != nil {
+		if cli, err = c.buildCLI(ctx); err != nil {
+			return err
+		}
 	}
 	return c.linkCLI(cli)
 }
@@ -160,11 +163,8 @@ func (c *control) linked() bool {
 // linkCLI makes bin/dagger of the checkout lead to cli.
 func (c *control) linkCLI(cli string) error {
 	link := c.cliLink()
-	if target, err := os.Readlink(link); err == nil && target == cli {
-		return nil
-	}
-	if cli == link {
-		return nil // it was found there, by PATH
+	if target, err := os.Readlink(link); cli == link || err == nil && target == cli {
+		return nil // it was found there, by PATH, or leads there already
 	}
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		return fmt.Errorf("link the dagger CLI: %w", err)

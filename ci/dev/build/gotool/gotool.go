@@ -35,6 +35,24 @@ type Command struct {
 	Sources func(path string) bool
 }
 
+// Checkout is the repository's root: the working folder or the nearest one above it that
+// holds the lock.
+func Checkout() (string, error) {
+	const file = "containers/lock/lock.yaml"
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the checkout: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, file)); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("find the checkout: no %s in %s or above it", file, dir)
+		}
+	}
+}
+
 // Build gives the path of the built command, and whether the store had it.
 func (c Command) Build(ctx context.Context, st *store.Store) (path string, hit bool, err error) {
 	key, err := c.Key(ctx)
