@@ -39,9 +39,6 @@ func (p *pki) writeKubeconfigs(s settings) error {
 			return err
 		}
 	}
-	if s.AccessFile == "" {
-		return nil
-	}
 	b, err := p.kubeconfig("admin", s.ClusterName, fmt.Sprintf("https://cluster:%d", apiPort))
 	if err != nil {
 		return err

@@ -48,14 +48,13 @@ func start(args []string) int {
 		fmt.Fprintf(os.Stderr, "slipway-node: unknown command %q\n%s", args[0], usage)
 		return 2
 	}
-	switch {
-	case err == nil, errors.Is(err, pflag.ErrHelp):
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
 		return 0
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(os.Stderr, "slipway-node: %v\n", err)
-		return 2
 	}
 	fmt.Fprintf(os.Stderr, "slipway-node: %v\n", err)
+	if errors.Is(err, errUsage) {
+		return 2
+	}
 	return 1
 }
 

@@ -29,11 +29,12 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map
 	mark, ctx := errgroup.WithContext(ctx)
 	mark.SetLimit(8)
 	for _, pod := range pods.Items {
-		patch, stale := notReadyPatch(pod, time.Now())
-		if !stale {
+		if !podutil.IsPodReady(&pod) {
 			continue
 		}
 		were[pod.UID] = true
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeRestarted","lastTransitionTime":%q}]}}`,
+			pod.UID, time.Now().UTC().Format(time.RFC3339))
 		mark.Go(func() error {
 			_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 			if err != nil && !apierrors.IsNotFound(err) {
@@ -75,14 +76,4 @@ func notBack(pods []corev1.Pod, were map[types.UID]bool) []string {
 		}
 	}
 	return names
-}
-
-// notReadyPatch is the change of a pod's status; stale is false when it needs
-// none.
-func notReadyPatch(pod corev1.Pod, now time.Time) (patch []byte, stale bool) {
-	if !podutil.IsPodReady(&pod) {
-		return nil, false
-	}
-	return fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeRestarted","lastTransitionTime":%q}]}}`,
-		pod.UID, now.UTC().Format(time.RFC3339)), true
 }

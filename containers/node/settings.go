@@ -32,29 +32,26 @@ const (
 
 var errUsage = errors.New("wrong command line")
 
-// settings are the flags of run and wipe.
+// settings are the flags of run and wipe, and what follows from them.
 type settings struct {
-	Data           string // directory on a persistent volume
-	AccessFile     string // where the admin kubeconfig is written
-	Images         string // OCI archive to import; a missing file means none
-	PauseImage     string // reference; empty means the archive's image called pause
-	ClusterName    string // in the kubeconfig
-	RegistryMirror string // URL of a registry for slipway.local, with the images' common path; empty means the archive
-	LogDir         string
+	Data           string        // directory on a persistent volume
+	AccessFile     string        // where the admin kubeconfig is written
+	Images         string        // OCI archive to import; a missing file means none
+	PauseImage     string        // reference; empty means the archive's image called pause
+	ClusterName    string        // in the kubeconfig
+	RegistryMirror string        // URL of a registry for slipway.local, with the images' common path; empty means the archive
+	LogDir         string        // of the components' logs
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
 
 func parseSettings(args []string) (settings, error) {
-	var s settings
+	s := settings{AccessFile: "/slipway/state/secrets/kubeconfig", LockWait: 30 * time.Second}
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
 	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
-	f.StringVar(&s.AccessFile, "access-file", "/slipway/state/secrets/kubeconfig", "where to write the admin kubeconfig")
 	f.StringVar(&s.Images, "images", "/slipway/images/workloads.tar", "OCI archive of images to import; none if there is no such file")
 	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
 	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")
-	f.StringVar(&s.LogDir, "log-dir", "", "directory of the components' logs (default: logs in the data directory)")
-	f.DurationVar(&s.LockWait, "lock-wait", 30*time.Second, "how long to wait until another node releases the data directory")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return s, err
@@ -75,9 +72,7 @@ func parseSettings(args []string) (settings, error) {
 		s.RegistryMirror = mirror
 	}
 	s.Data = filepath.Clean(s.Data)
-	if s.LogDir == "" {
-		s.LogDir = filepath.Join(s.Data, "logs")
-	}
+	s.LogDir = filepath.Join(s.Data, "logs")
 	return s, nil
 }
 
