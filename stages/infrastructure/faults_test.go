@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,7 +58,7 @@ func TestTerraformThatFails(t *testing.T) {
 		"apply":           {"apply", install, CodeApply, fault.Step, "apply the Terraform root: the moon is full"},
 		"output":          {"output", install, CodeOutput, fault.Step, "read the Terraform outputs: the moon is full"},
 		"no outputs":      {"", install, CodeOutput, fault.Step, "output cluster_name is missing"},
-		"a locked state":  {"lock", install, CodeStateLocked, fault.Locked, "the Terraform state is locked for more than 1s by root@other"},
+		"a locked state":  {"lock", install, CodeStateLocked, fault.Locked, "the Terraform state has been locked for more than 1s by root@other"},
 		"destroy":         {"destroy", destroy, CodeDestroy, fault.Step, "destroy what the Terraform root made: the moon is full"},
 		"something stays": {"", destroy, CodeDestroy, fault.Step, "1 resources are left: terraform_data.first"},
 	} {
@@ -70,6 +71,10 @@ func TestTerraformThatFails(t *testing.T) {
 			require.ErrorIs(t, err, &fault.Fault{Code: c.code})
 			require.Equal(t, c.class, fault.ClassOf(err))
 			require.ErrorContains(t, err, c.says)
+			if c.code == CodeDestroy {
+				f, _ := errors.AsType[*fault.Fault](err)
+				require.NotContains(t, f.Fix, "slipway install")
+			}
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 const (
 	lockTimeout = "60s" // for the state
-	killedWait  = "5s"  // for one that a Terraform has that was killed
+	killedWait  = "5s"  // for a lock left behind by a Terraform that was killed
 	// stopDelay is how long Terraform may take to finish what it does after
 	// SIGINT, before it is killed.
 	stopDelay = 25 * time.Second
@@ -292,8 +292,8 @@ func badTerraform(code fault.Code, op, waited string, err error) error {
 	if strings.Contains(text, stateLocked) {
 		return &fault.Fault{
 			Code: CodeStateLocked, Class: fault.Locked, Op: op,
-			Fix: "wait for the other run to end, then run again: slipway install",
-			Err: fmt.Errorf("the Terraform state is locked for more than %s%s", waited, lockHolder(text)),
+			Fix: "wait for the other run to end, then run the same command again",
+			Err: fmt.Errorf("the Terraform state has been locked for more than %s%s", waited, lockHolder(text)),
 		}
 	}
 	cause := err
@@ -302,7 +302,7 @@ func badTerraform(code fault.Code, op, waited string, err error) error {
 	}
 	return &fault.Fault{
 		Code: code, Class: fault.Step, Op: op,
-		Fix: "look at the step's log, then run again: slipway install", Err: cause,
+		Fix: "look at the step's log, then run the same command again", Err: cause,
 	}
 }
 
@@ -354,6 +354,6 @@ func badState(env *step.Env, err error) error {
 	}
 	return &fault.Fault{
 		Code: CodeState, Class: fault.Step, Op: "read the Terraform state",
-		Fix: "restore terraform/terraform.tfstate from " + from + ", then run again: slipway install", Err: err,
+		Fix: "restore terraform/terraform.tfstate from " + from + ", then run the same command again", Err: err,
 	}
 }

@@ -149,7 +149,7 @@ func TestStateThatIsNoState(t *testing.T) {
 func TestLockHolder(t *testing.T) {
 	text := "Error: Error acquiring the state lock\n\nLock Info:\n  ID:        f0\n  Who:       root@node\n  Version:   1.11.4\n  Created:   2026-01-02 03:04:05 UTC\n"
 	err := badTerraform(CodePlan, "plan", "60s", errorText(text))
-	require.EqualError(t, err, "plan: the Terraform state is locked for more than 60s by root@node since 2026-01-02 03:04:05 UTC")
+	require.EqualError(t, err, "plan: the Terraform state has been locked for more than 60s by root@node since 2026-01-02 03:04:05 UTC")
 }
 
 type errorText string

@@ -29,6 +29,6 @@ func TestLockedStateNamesTheHolder(t *testing.T) {
 	require.NoError(t, syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &lock))
 	tools.lockTimeout = "1s"
 	_, err = tools.terraform(t.Context(), env, contract.TerraformInput{Vars: vars})
-	require.ErrorContains(t, err, "the Terraform state is locked for more than 1s")
+	require.ErrorContains(t, err, "the Terraform state has been locked for more than 1s")
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 }

@@ -48,7 +48,7 @@ func badState(op string, err error) *fault.Fault {
 	}
 	return &fault.Fault{
 		Code: codeState, Class: fault.Step, Op: op,
-		Fix: "free space on the machine that runs the Dagger engine, then run again: slipway install", Err: err,
+		Fix: "free space on the machine that runs the Dagger engine, then run the same command again", Err: err,
 	}
 }
 
@@ -72,13 +72,13 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 	}
 	if ctx.Err() != nil && (!coded || f.Class != fault.Timeout) {
 		if errors.Is(context.Cause(ctx), errTimeUp) {
-			fix := "look at the step's log, then run again: slipway install"
+			fix := "look at the step's log, then run the same command again"
 			if coded && f.Fix != "" {
 				fix = f.Fix
 			}
 			return &fault.Fault{
 				Code: codeTimeout, Class: fault.Timeout, Op: "run " + id, Fix: fix,
-				Err: fmt.Errorf("not finished within %s; it said last: %s: %w", timeout, said, err),
+				Err: fmt.Errorf("not finished within %s; its last message was %q: %w", timeout, said, err),
 			}
 		}
 		cause := err
@@ -87,7 +87,7 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 		}
 		return &fault.Fault{
 			Code: codeCancelled, Class: fault.Cancelled, Op: "run " + id,
-			Fix: "run again, it continues where it was: slipway install",
+			Fix: "run the same command again; finished steps are not repeated",
 			Err: cause,
 		}
 	}
@@ -102,6 +102,6 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 	}
 	return &fault.Fault{
 		Code: codeFailed, Class: fault.Step, Op: "run " + id,
-		Fix: "look at the step's log, then run again: slipway install", Err: err,
+		Fix: "look at the step's log, then run the same command again", Err: err,
 	}
 }

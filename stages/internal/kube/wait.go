@@ -83,7 +83,7 @@ func waited(ctx context.Context, what string, long time.Duration, last string) e
 	}
 	return &fault.Fault{
 		Code: CodeWait, Class: fault.Timeout,
-		Fix: "correct what was seen last, then run again: slipway install",
+		Fix: "correct what was seen last, then run the same command again",
 		Err: err,
 	}
 }
