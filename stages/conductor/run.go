@@ -40,7 +40,9 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 		found.State = nil
 		if err == nil {
 			// Nothing may be reused after this: journal, credentials, Terraform state.
-			err = c.commands.run(ctx, "slipway", "state", "purge")
+			if err = c.commands.run(ctx, "slipway", "state", "purge"); err != nil {
+				r.record.Finish(nil, err, time.Now())
+			}
 		}
 	}
 	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)

@@ -8,16 +8,20 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // conductOne carries out a workflow of one step, whose container leaves result.
-func conductOne(t *testing.T, result string, removes bool) (*report.Run, string, error) {
+func conductOne(t *testing.T, result string, removes bool, change ...func(*engine)) (*report.Run, string, error) {
 	t.Helper()
 	c, e := conducted(t, map[string]any{
 		`"slipway","step","infrastructure/preflight"`: result, `"slipway","state","keep"`: "{}",
 	})
+	for _, f := range change {
+		f(e)
+	}
 	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes, Wire: func(g *Graph) error {
 		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{Tools: g.Tools} })
 		g.Action(contract.CheckEarlierSpec().Key, s)
@@ -62,4 +66,17 @@ func TestAfterARemovalTheStateGoesAndTheRecordStays(t *testing.T) {
 	require.Positive(t, purge)
 	require.Greater(t, strings.LastIndex(asked, `"slipway","state","keep"`), purge)
 	require.NotContains(t, asked, "collected", "there is no runtime state any more")
+}
+
+func TestARemovalThatLeavesTheStateHasFailed(t *testing.T) {
+	record, asked, err := conductOne(t, `{"status":"succeeded","output":{}}`, true, func(e *engine) {
+		const purge = `"slipway","state","purge"`
+		e.exit, e.fails, e.answers[purge] = 1, purge, "the disk is full"
+	})
+	require.ErrorContains(t, err, "the disk is full")
+	require.Equal(t, report.Failed, record.Outcome)
+	require.Contains(t, record.Error, "the disk is full")
+	require.Len(t, record.Steps, 2)
+	require.Equal(t, pipeline.Succeeded, record.Steps[0].Status, "the steps are as they were")
+	require.Contains(t, asked, "the disk is full", "the record that is written says so")
 }
