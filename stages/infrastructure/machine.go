@@ -76,13 +76,13 @@ func judge(m machine, r providers.Requirements) []problem {
 	// Firmware and kernel keep a part of the memory that a machine is sold with.
 	if r.MemoryBytes > 0 && m.memory < r.MemoryBytes*15/16 {
 		out = append(out, problem{
-			fmt.Sprintf("memory is %s, %s are needed", size(m.memory), size(r.MemoryBytes)),
+			fmt.Sprintf("memory is %s, %s is needed", size(m.memory), size(r.MemoryBytes)),
 			"use a machine with more memory for the Dagger engine",
 		})
 	}
 	if m.disk < r.DiskBytes {
 		out = append(out, problem{
-			fmt.Sprintf("free disk of the Dagger engine is %s, %s are needed", size(m.disk), size(r.DiskBytes)),
+			fmt.Sprintf("free disk of the Dagger engine is %s, %s is needed", size(m.disk), size(r.DiskBytes)),
 			"remove deployments that nobody needs (slipway destroy --name NAME), or old builds in ~/.cache/slipway/objects while the engine is stopped (README.md, Disk space)",
 		})
 	}

@@ -21,14 +21,10 @@ import (
 // preflight checks machine and tools and reports everything that is missing at
 // once.
 func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.PreflightInput) (contract.Preflight, error) {
-	if err := checkSecrets(ctx, env); err != nil {
+	seen, problems, err := look(ctx, env, in)
+	if err != nil {
 		return contract.Preflight{}, err
 	}
-	seen, err := observe("/", env.StateDir)
-	if err != nil {
-		return contract.Preflight{}, fmt.Errorf("look at the machine: %w", err)
-	}
-	problems := slices.Concat(judge(seen, in.Requirements), judgeTLS(env, in.TLS, time.Now()))
 	out := contract.Preflight{
 		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Tools: map[string]string{},
 	}
@@ -55,17 +51,30 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 // verifyPreflight looks at the machine again. The tools are those of the earlier
 // result: the journal's key holds their digest.
 func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightInput, _ contract.Preflight) error {
+	_, problems, err := look(ctx, env, in)
+	if len(problems) > 0 {
+		return unmet(problems)
+	}
+	return err
+}
+
+// diskReserve is the free space for a deployment whose cluster is there: what it
+// stored, and is to store, was required when it was begun.
+const diskReserve = 1 << 30
+
+// look returns what the machine is like, and what is wrong besides the tools.
+func look(ctx context.Context, env *step.Env, in contract.PreflightInput) (machine, []problem, error) {
 	if err := checkSecrets(ctx, env); err != nil {
-		return err
+		return machine{}, nil, err
 	}
 	seen, err := observe("/", env.StateDir)
 	if err != nil {
-		return fmt.Errorf("look at the machine: %w", err)
+		return machine{}, nil, fmt.Errorf("look at the machine: %w", err)
 	}
-	if problems := slices.Concat(judge(seen, in.Requirements), judgeTLS(env, in.TLS, time.Now())); len(problems) > 0 {
-		return unmet(problems)
+	if _, err := os.Stat(env.Kubeconfig); err == nil {
+		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, diskReserve)
 	}
-	return nil
+	return seen, slices.Concat(judge(seen, in.Requirements), judgeTLS(env, in.TLS, time.Now())), nil
 }
 
 // judgeTLS finds what is wrong with the certificate that a user brings: the step that

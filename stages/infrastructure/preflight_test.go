@@ -64,12 +64,27 @@ func TestPreflightReportsEverythingAtOnce(t *testing.T) {
 	}
 }
 
+func TestADeploymentThatIsThereNeedsAReserveOfDiskOnly(t *testing.T) {
+	env := newEnv(t, "/nowhere", os.Stderr)
+	in := contract.PreflightInput{Requirements: providers.Requirements{DiskBytes: 1 << 60}}
+	look := func() error {
+		_, err := toolchain{}.preflight(t.Context(), env, in)
+		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})
+		require.Equal(t, err == nil, verified == nil, "both ask for the same")
+		return err
+	}
+	require.ErrorContains(t, look(), "free disk of the Dagger engine is ")
+	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
+	require.NoError(t, os.WriteFile(env.Kubeconfig, nil, 0o600))
+	require.NoError(t, look(), "installed, less free than required at first")
+}
+
 func TestRequirementsOfProviderLocal(t *testing.T) {
 	r := local.Provider{}.Requirements(providers.Deployment{Scale: 50})
 	good := machine{memory: 4<<30 - 100<<20, disk: 10 << 30, cpus: 2, filesystems: []string{"ext4", "overlay"}, netfilter: true}
 	require.Empty(t, judge(good, r), "a machine sold with 4 GiB has a little less")
 	for what, bad := range map[string]machine{
-		"memory is 3.0 GiB, 4.0 GiB are needed":         {memory: 3 << 30, disk: good.disk, cpus: 2, filesystems: good.filesystems, netfilter: true},
+		"memory is 3.0 GiB, 4.0 GiB is needed":          {memory: 3 << 30, disk: good.disk, cpus: 2, filesystems: good.filesystems, netfilter: true},
 		"free disk of the Dagger engine is 9.0 GiB":     {memory: good.memory, disk: 9 << 30, cpus: 2, filesystems: good.filesystems, netfilter: true},
 		"there are 1 CPUs, 2 are needed":                {memory: good.memory, disk: good.disk, cpus: 1, filesystems: good.filesystems, netfilter: true},
 		"the kernel has no filesystem overlay":          {memory: good.memory, disk: good.disk, cpus: 2, netfilter: true},
