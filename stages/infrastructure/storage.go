@@ -144,11 +144,5 @@ func badStorage(err error) error {
 
 // checkFault gives err a code of this package, and keeps its class if it has one.
 func checkFault(code fault.Code, op, fix string, err error) error {
-	class := fault.Step
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		class = f.Class
-	} else if errors.Is(err, context.Canceled) {
-		class = fault.Cancelled
-	}
-	return &fault.Fault{Code: code, Class: class, Op: op, Fix: fix, Err: err}
+	return &fault.Fault{Code: code, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
 }

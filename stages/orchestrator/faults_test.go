@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"crypto/x509"
 	"io"
 	"net/http"
@@ -27,4 +28,14 @@ func TestATreeThatTheGitServerDoesNotTake(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodePublish})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "push the GitOps tree: list the branches of slipway/platform: ")
+}
+
+func TestATreeThatTheGitServerDoesNotTakeInTime(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	user := &gitserver.Server{URL: "https://example.com", Address: "127.0.0.1:1"}
+	env := step.NewEnv("r", "orchestrator/publish", step.Dirs{}, io.Discard, io.Discard)
+	_, err := publish(ctx, env, user, gitserver.Tree{"a": []byte("a")}, testRelease(), input())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePublish})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 }

@@ -49,7 +49,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	})
 	if err != nil {
 		return contract.Publication{}, &fault.Fault{
-			Code: CodePublish, Class: fault.Step, Op: "push the GitOps tree", Err: err,
+			Code: CodePublish, Class: step.ClassOf(err), Op: "push the GitOps tree", Err: err,
 			Fix: "look at the git server: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 		}
 	}

@@ -70,7 +70,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 
 func unanswered(err error) error {
 	return &fault.Fault{
-		Code: CodeUnanswered, Class: fault.Timeout, Op: "reach the platform through its load balancer", Err: err,
+		Code: CodeUnanswered, Class: step.ClassOf(err), Op: "reach the platform through its load balancer", Err: err,
 		Fix: "look at the apps: slipway status --live",
 	}
 }

@@ -2,13 +2,17 @@ package postorchestrator
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -37,4 +41,22 @@ func TestAPlatformThatDoesNotAnswer(t *testing.T) {
 			require.Regexp(t, "^reach the platform through its load balancer: "+says, err.Error())
 		})
 	}
+}
+
+// TestWhatEndsAnAttemptDecidesItsClass: only what took too long is a timeout.
+func TestWhatEndsAnAttemptDecidesItsClass(t *testing.T) {
+	targets := []target{{name: "Web", namespace: "apps", service: "pending", port: 1}}
+	forbidden := fake.NewClientset()
+	forbidden.PrependReactor("get", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("services"), "pending", errors.New("you may not"))
+	})
+	err := reach(t.Context(), &kube.Client{Kubernetes: forbidden}, targets, nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnanswered})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = reach(ctx, &kube.Client{Kubernetes: fake.NewClientset()}, targets, nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnanswered})
+	require.Equal(t, fault.Cancelled, fault.ClassOf(err), "which the step makes STP-003")
 }

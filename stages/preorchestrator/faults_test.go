@@ -1,6 +1,7 @@
 package preorchestrator
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -178,4 +179,15 @@ func TestAPushThatTheGitServerRefuses(t *testing.T) {
 func TestAnApplicationThatArgoCDDoesNotReconcile(t *testing.T) {
 	_, err := runReconcile(t.Context(), newEnv(t, nil), contract.ReconcileInput{})
 	refused(t, err, CodeReconcile, "let Argo CD reconcile an Application outside its namespace: ", "you may not")
+}
+
+func TestWhatTakesTooLongIsATimeout(t *testing.T) {
+	late := fmt.Errorf("waited 2s for the git server: %w", context.DeadlineExceeded)
+	for code, err := range map[fault.Code]error{
+		CodeGitServer: badServer("make a repository", late), CodePush: badPush(late),
+		CodeReconcile: badReconcile(&fault.Fault{Code: kube.CodeWait, Class: fault.Timeout, Err: late}),
+	} {
+		require.ErrorIs(t, err, &fault.Fault{Code: code})
+		require.Equal(t, fault.Timeout, fault.ClassOf(err), code)
+	}
 }

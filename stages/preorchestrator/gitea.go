@@ -252,7 +252,7 @@ func refusesStrangers(ctx context.Context, admin *gitserver.Server) error {
 
 func badServer(op string, err error) error {
 	return &fault.Fault{
-		Code: CodeGitServer, Class: fault.Step, Op: op + " on the git server", Err: err,
+		Code: CodeGitServer, Class: step.ClassOf(err), Op: op + " on the git server", Err: err,
 		Fix: "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 	}
 }

@@ -85,7 +85,7 @@ func openUser(ctx context.Context, env *step.Env, g contract.GitServer) (*gitser
 
 func badPush(err error) error {
 	return &fault.Fault{
-		Code: CodePush, Class: fault.Step, Op: "push to the git server over HTTPS", Err: err,
+		Code: CodePush, Class: step.ClassOf(err), Op: "push to the git server over HTTPS", Err: err,
 		Fix: "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
 	}
 }
@@ -156,7 +156,7 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 
 func badReconcile(err error) error {
 	return &fault.Fault{
-		Code: CodeReconcile, Class: fault.Step, Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
+		Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
 		Fix: "look at its log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller",
 	}
 }

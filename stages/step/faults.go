@@ -52,6 +52,21 @@ func badState(op string, err error) *fault.Fault {
 	}
 }
 
+// ClassOf returns the class of a fault around err, which made a step fail: that of the
+// fault in err, else the one for what ended a context, else Step.
+func ClassOf(err error) fault.Class {
+	f, coded := errors.AsType[*fault.Fault](err)
+	switch {
+	case coded:
+		return f.Class
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Timeout
+	case errors.Is(err, context.Canceled):
+		return fault.Cancelled
+	}
+	return fault.Step
+}
+
 // panicked is what a recovered panic becomes. The stack goes to the log only.
 type panicked struct {
 	value any

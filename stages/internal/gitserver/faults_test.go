@@ -55,6 +55,7 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 			require.Error(t, err)
 			require.Regexp(t, `waited [0-9.]+m?s for https://example.com on `+s.Address+`; last seen: `, err.Error())
 			require.ErrorContains(t, err, context.DeadlineExceeded.Error())
+			require.ErrorIs(t, err, context.DeadlineExceeded)
 		})
 	}
 }
