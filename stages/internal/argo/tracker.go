@@ -119,27 +119,19 @@ func (t *Tracker) Update(now time.Time, all []Application) Verdict {
 	return v
 }
 
-// pick finds the root and the expected Applications, sorted by wave and name. If two in
-// different namespaces have the same name, it takes the one in the root's namespace.
+// pick finds the root and the expected Applications, sorted by wave and name. All are in
+// Argo CD's namespace; those of its users may be elsewhere, under the same names.
 func (t *Tracker) pick(all []Application) (*Application, []Application) {
 	var root *Application
-	for i := range all {
-		if all[i].Name == t.Root {
-			root = &all[i]
-		}
-	}
 	var children []Application
-	for _, a := range all {
-		if a.Name == t.Root || !slices.Contains(t.Expected, a.Name) {
-			continue
+	for i, a := range all {
+		switch {
+		case a.Namespace != Namespace:
+		case a.Name == t.Root:
+			root = &all[i]
+		case slices.Contains(t.Expected, a.Name):
+			children = append(children, a)
 		}
-		if i := slices.IndexFunc(children, func(c Application) bool { return c.Name == a.Name }); i >= 0 {
-			if root != nil && a.Namespace == root.Namespace {
-				children[i] = a
-			}
-			continue
-		}
-		children = append(children, a)
 	}
 	slices.SortFunc(children, func(a, b Application) int {
 		return cmp.Or(a.Wave-b.Wave, strings.Compare(a.Name, b.Name))

@@ -91,8 +91,11 @@ func TestAnAppOfAnotherUserIsNoneOfOurs(t *testing.T) {
 	theirs.Namespace, theirs.Health = "team", "Degraded"
 	twin := app("db", 0, "t2")
 	twin.Namespace, twin.Health = "team", "Degraded"
-	v := tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db"), twin, app("db", 0, "t2"), theirs})
+	root := rootOf("t1")
+	root.Namespace, root.Sync, root.Revision = "team", "OutOfSync", old
+	v := tr.Update(start().Add(time.Second), []argo.Application{rootOf("t2", "db"), twin, app("db", 0, "t2"), theirs, root})
 	require.True(t, v.Done, v.Line)
+	require.Empty(t, v.Actions)
 }
 
 func TestEachAppHasItsDeadlineFromItsWave(t *testing.T) {
