@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -52,7 +53,11 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		r.out.Applications = append(r.out.Applications, nameOf(a))
 	}
 	slices.Sort(r.out.Applications)
-	if !r.controllerRuns(ctx) {
+	runs, err := r.controllerRuns(ctx)
+	if err != nil {
+		return err
+	}
+	if !runs {
 		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
 		deadline = 0
 	}
@@ -170,18 +175,21 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 
 // controllerRuns tells whether Argo CD's controller runs, and gives it time to
 // start if there is one.
-func (r *remover) controllerRuns(ctx context.Context) bool {
+func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 	list, err := r.client.List(ctx, sets, "", controllerPods)
 	if err != nil || len(list) == 0 {
-		return false
+		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, controllerStart)
 	defer cancel()
 	err = r.client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		return r.controllerReady(ctx), "its pod is not ready", nil
 	})
-	return err == nil
+	if fault.ClassOf(err) == fault.Timeout {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (r *remover) controllerReady(ctx context.Context) bool {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -168,6 +169,19 @@ func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "remove the platform: list namespaces: you may not")
+}
+
+// TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves
+// what it owns behind.
+func TestAControllerThatCannotBeSeenMayRun(t *testing.T) {
+	env := clusterOf(t, map[string]string{
+		"/apis/argoproj.io/v1alpha1/applicationsets": `{"kind":"List","apiVersion":"v1","items":[]}`,
+		"/apis/argoproj.io/v1alpha1/applications":    `{"kind":"ApplicationList","apiVersion":"argoproj.io/v1alpha1","items":[{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"name":"root","namespace":"argocd"}}]}`,
+	})
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	err = (&remover{client: c, env: env, deployment: "demo", owned: []string{"argocd"}}).applications(t.Context(), time.Minute)
+	require.ErrorContains(t, err, "list statefulsets: you may not")
 }
 
 func TestWhatIsLeftIsNamed(t *testing.T) {
