@@ -42,7 +42,7 @@ func backendOf(place state.Place, getenv func(string) string) (backend, error) {
 	}
 	u, err := url.Parse(place.URL)
 	if err != nil {
-		return backend{}, errors.New("the address of the deployment's state is no URL")
+		return backend{}, badBackend(errors.New("the address of the deployment's state is not a URL"))
 	}
 	q := u.Query()
 	prefix := strings.Trim(q.Get("prefix"), "/")
@@ -59,7 +59,14 @@ func backendOf(place state.Place, getenv func(string) string) (backend, error) {
 		// Terraform adds the workspace's name.
 		return backend{"gcs", map[string]any{"bucket": u.Host, "prefix": prefix + "terraform"}, "terraform/default.tfstate"}, nil
 	}
-	return backend{}, fmt.Errorf("no backend of Terraform goes with a store of kind %q", u.Scheme)
+	return backend{}, badBackend(fmt.Errorf("no backend of Terraform goes with a store of kind %q", u.Scheme))
+}
+
+func badBackend(err error) error {
+	return &fault.Fault{
+		Code: CodeInit, Class: fault.Usage, Op: "choose Terraform's backend", Err: err,
+		Fix: "give a state.url that Terraform supports, then run the same command again",
+	}
 }
 
 // s3Backend is the block of the backend "s3" for a bucket that q says how to reach.
@@ -110,7 +117,7 @@ func azureBackend(container, key string, q url.Values, getenv func(string) strin
 	case "blob.core.chinacloudapi.cn":
 		s["environment"] = "china"
 	default:
-		return nil, fmt.Errorf("an account of %s cannot keep the state of Terraform", domain)
+		return nil, badBackend(fmt.Errorf("an account of %s cannot keep the state of Terraform", domain))
 	}
 	if getenv("AZURE_STORAGE_KEY") == "" && getenv("AZURE_STORAGE_SAS_TOKEN") == "" {
 		s["use_azuread_auth"] = true

@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/url"
 	"os"
@@ -51,6 +52,13 @@ func TestBackendFollowsTheStore(t *testing.T) {
 	for _, url := range []string{"azblob://c?domain=elsewhere.example.com", "mem://"} {
 		_, err := backendOf(state.Place{URL: url}, func(string) string { return "" })
 		require.Error(t, err, url)
+		env := newEnv(t, "/nowhere", io.Discard)
+		env.Place.URL = url
+		_, err = toolchain{}.terraform(t.Context(), env, contract.TerraformInput{})
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Equal(t, CodeInit, f.Code, url)
+		require.Equal(t, fault.Usage, f.Class)
+		require.Contains(t, f.Fix, "state.url", "and not terraform.tfstate, which is well")
 	}
 }
 

@@ -102,14 +102,14 @@ func readCluster(ctx context.Context, kubeconfig string) (contract.Cluster, erro
 			return out, err
 		}
 		lease, err := c.Kubernetes.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return out, fmt.Errorf("node %s has given no sign of life yet", n.Name)
-		}
-		if err != nil {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return out, fmt.Errorf("read the lease of node %s: %w", n.Name, err)
 		}
-		if lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > alive {
-			return out, fmt.Errorf("node %s gave its last sign of life before it was started", n.Name)
+		if err != nil || lease.Spec.RenewTime == nil {
+			return out, fmt.Errorf("node %s has given no sign of life yet", n.Name)
+		}
+		if ago := time.Since(lease.Spec.RenewTime.Time); ago > alive {
+			return out, fmt.Errorf("node %s last gave a sign of life %s ago", n.Name, ago.Round(time.Second))
 		}
 		out.Nodes = append(out.Nodes, n.Name)
 	}

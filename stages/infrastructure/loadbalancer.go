@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -74,16 +73,7 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 	if err := c.WaitRollout(ctx, "Deployment", check.namespace(), service.Name); err != nil {
 		return "", err
 	}
-	address := ""
-	err = c.WaitFor(ctx, "an address for Service "+check.namespace()+"/"+service.Name, kube.Poll, func(ctx context.Context) (bool, string, error) {
-		s, err := c.Kubernetes.CoreV1().Services(check.namespace()).Get(ctx, service.Name, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		host := kube.Ingress(s)
-		address = net.JoinHostPort(host, strconv.Itoa(checkPort))
-		return host != "", "no address in its status", nil
-	})
+	address, err := c.WaitAddress(ctx, check.namespace(), service.Name, checkPort)
 	if err != nil {
 		return "", err
 	}

@@ -61,7 +61,7 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
 		},
 	}
-	err := check.client.Retry(ctx, "create the claim", func(ctx context.Context) error {
+	err := check.create(ctx, "the claim", func(ctx context.Context) error {
 		_, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Create(ctx, claim, metav1.CreateOptions{})
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -141,7 +142,7 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contr
 func (t toolchain) open(ctx context.Context, env *step.Env, in contract.TerraformInput) (tf root, err error) {
 	b, err := backendOf(env.Place, os.Getenv)
 	if err != nil {
-		return root{}, badTerraform(CodeInit, "choose Terraform's backend", t.lockTimeout, err)
+		return root{}, err
 	}
 	dir, err := os.MkdirTemp("", "slipway-terraform-")
 	if err != nil {
@@ -257,28 +258,26 @@ func outputs(values map[string]tfexec.OutputMeta) (contract.Infrastructure, erro
 		URL string `json:"url"`
 	}
 	var errs []error
-	for name, into := range map[string]any{
-		"cluster_name": &cluster, "api_endpoint": &api, "storage_class": &class,
-		"load_balancer": &out.LoadBalancer, "object_store": &out.ObjectStore, "database": &out.Database,
-	} {
-		v, ok := values[name]
-		if !ok {
+	read := map[string]struct {
+		into  any
+		field string
+		value *string // which may not be empty
+	}{
+		"cluster_name": {&cluster, "name", &cluster.Name}, "api_endpoint": {&api, "url", &api.URL},
+		"storage_class": {&class, "name", &class.Name}, "load_balancer": {&out.LoadBalancer, "kind", &out.LoadBalancer.Kind},
+		"object_store": {&out.ObjectStore, "kind", &out.ObjectStore.Kind}, "database": {&out.Database, "kind", &out.Database.Kind},
+	}
+	for _, name := range providers.Outputs() {
+		o := read[name]
+		if v, ok := values[name]; !ok {
 			errs = append(errs, fmt.Errorf("output %s is missing", name))
-			continue
-		}
-		if err := json.Unmarshal(v.Value, into); err != nil {
+		} else if err := json.Unmarshal(v.Value, o.into); err != nil {
 			errs = append(errs, fmt.Errorf("output %s: %w", name, err))
+		} else if *o.value == "" {
+			errs = append(errs, fmt.Errorf("output %s.%s is empty", name, o.field))
 		}
 	}
 	out.ClusterName, out.APIEndpoint, out.StorageClass = cluster.Name, api.URL, class.Name
-	for name, v := range map[string]string{
-		"cluster_name.name": out.ClusterName, "api_endpoint.url": out.APIEndpoint, "storage_class.name": out.StorageClass,
-		"load_balancer.kind": out.LoadBalancer.Kind, "object_store.kind": out.ObjectStore.Kind, "database.kind": out.Database.Kind,
-	} {
-		if v == "" && len(errs) == 0 {
-			errs = append(errs, fmt.Errorf("output %s is empty", name))
-		}
-	}
 	return out, errors.Join(errs...)
 }
 

@@ -156,6 +156,18 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
+func TestEveryBadOutputIsNamedInOrder(t *testing.T) {
+	out := func(text string) tfexec.OutputMeta { return tfexec.OutputMeta{Value: json.RawMessage(text)} }
+	_, err := outputs(map[string]tfexec.OutputMeta{
+		"cluster_name": out(`{"name":"demo"}`), "api_endpoint": out(`{}`), "storage_class": out(`7`),
+		"load_balancer": out(`{"kind":"node"}`), "database": out(`{"kind":""}`),
+	})
+	require.Regexp(t, `^output api_endpoint.url is empty
+output storage_class: .*
+output object_store is missing
+output database.kind is empty$`, err.Error())
+}
+
 func TestHeadlinesOfBoxedErrors(t *testing.T) {
 	text := "exit status 1\n\n╷\n│ Error: First\n│ \n│ on main.tf\n╵\n╷\n│ Error: Second\n╵\n"
 	require.Equal(t, "First; Second", headlines(text))
