@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -131,7 +132,25 @@ func (c *Cluster) NodeRuns() bool { return c.service != nil && c.service.Running
 
 // FreePorts returns a fault unless every port that Up needs on this machine is free.
 func (c *Cluster) FreePorts(ctx context.Context) error {
-	return free(ctx, c.ports())
+	var taken []error
+	chosen := false
+	for _, p := range c.ports() {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", ":"+strconv.Itoa(p))
+		if err == nil {
+			err = listener.Close()
+		}
+		if err != nil {
+			taken, chosen = append(taken, err), chosen || slices.Contains(c.own, p)
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	fix := "stop what listens there, such as the cluster of another deployment; ports below 1024 may need root"
+	if chosen {
+		fix += "; or choose other ports in section " + c.provider + " of the configuration"
+	}
+	return &fault.Fault{Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...), Fix: fix}
 }
 
 // Up runs the cluster's service and publishes its ports on this machine until
@@ -184,25 +203,6 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	return errors.Join(err, c.service.Stop(ctx))
-}
-
-// free returns a fault unless this process may listen on all of ports.
-func free(ctx context.Context, ports []int) error {
-	var taken []error
-	for _, p := range ports {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", ":"+strconv.Itoa(p))
-		if err == nil {
-			err = listener.Close()
-		}
-		if err != nil {
-			taken = append(taken, err)
-		}
-	}
-	if len(taken) == 0 {
-		return nil
-	}
-	return &fault.Fault{Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...),
-		Fix: "end what listens there, such as the cluster of another deployment; ports below 1024 may need root; local.ports in the configuration chooses others"}
 }
 
 // published runs up, which publishes ports on this machine until ctx ends, and

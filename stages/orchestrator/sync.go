@@ -241,7 +241,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 		known = false
 	}
 	f := &fault.Fault{
-		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it, correct it, then run again: " + inspect,
+		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it: " + inspect + "; correct it, then run again: slipway install",
 		Err: fmt.Errorf("app %s: %s (sync %s, health %s)", a.Name, cause, a.Sync, a.Health),
 	}
 	if len(v.Absent) > 0 {

@@ -139,7 +139,7 @@ func (c *Client) outOfTime(ctx context.Context, what string, long time.Duration,
 func unreachable(what string, err error) error {
 	return &fault.Fault{
 		Code: CodeUnreachable, Class: fault.Timeout, Op: what,
-		Fix: "look at the cluster, then run again: slipway status --live",
+		Fix: "look at the cluster: slipway status --live; then run the same command again",
 		Err: err,
 	}
 }
