@@ -68,20 +68,20 @@ func argoManifests(env *step.Env, r *platform.Release, s settings) ([]*unstructu
 		return c.Kind == platform.Bootstrap && c.Namespace == argo.Namespace && c.Bundle != ""
 	})
 	if i < 0 {
-		return nil, badManifests(fmt.Errorf("the platform release has no bootstrap component in namespace %s that names a folder of the bundle", argo.Namespace))
+		return nil, badManifests(fixRelease, fmt.Errorf("the platform release has no bootstrap component in namespace %s that names a folder of the bundle", argo.Namespace))
 	}
 	component := r.Components[i]
 	objs, err := readManifests(os.DirFS(env.BundleDir), path.Join("manifests", component.Bundle))
 	if err != nil {
-		return nil, badManifests(fmt.Errorf("the bundle: %w", err))
+		return nil, badManifests(fixBundle, fmt.Errorf("the bundle: %w", err))
 	}
 	if component.Path != "" {
 		overlay, err := readManifests(os.DirFS(env.PlatformDir), component.Path)
 		if err != nil {
-			return nil, badManifests(fmt.Errorf("the platform release: %w", err))
+			return nil, badManifests(fixRelease, fmt.Errorf("the platform release: %w", err))
 		}
 		if objs, err = merge(objs, overlay); err != nil {
-			return nil, badManifests(err)
+			return nil, badManifests(fixRelease, err)
 		}
 	}
 	objs, err = adapt(objs, s)
@@ -89,16 +89,18 @@ func argoManifests(env *step.Env, r *platform.Release, s settings) ([]*unstructu
 		if f, ok := errors.AsType[*fault.Fault](err); ok {
 			return nil, f
 		}
-		return nil, badManifests(err)
+		return nil, badManifests(fixBundle, err)
 	}
 	return objs, nil
 }
 
-func badManifests(err error) error {
-	return &fault.Fault{
-		Code: CodeManifests, Class: fault.Step, Op: "read Argo CD's manifests", Err: err,
-		Fix: "build the bundle again: make bundle",
-	}
+const (
+	fixBundle  = "build the bundle again: make bundle"
+	fixRelease = "correct the platform release, then run again: slipway install"
+)
+
+func badManifests(fix string, err error) error {
+	return &fault.Fault{Code: CodeManifests, Class: fault.Step, Op: "read Argo CD's manifests", Fix: fix, Err: err}
 }
 
 // clusterIP waits for the address of a Service in the cluster.

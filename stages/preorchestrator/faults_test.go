@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmkube "helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 
@@ -136,6 +138,32 @@ func TestHelmThatCannotInstall(t *testing.T) {
 	refused(t, err, CodeRelease, "install the chart gitea: ", "no route to the cluster")
 }
 
+// TestAnUpgradeThatCannotBePlanned: only what cannot be rendered is the chart's fault.
+func TestAnUpgradeThatCannotBePlanned(t *testing.T) {
+	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "gitea", Version: "1.0.0"}, Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte(`{{ fail "no host" }}`)}}}
+	memory := driver.NewMemory()
+	memory.SetNamespace("gitea")
+	r := &chartRelease{
+		client: &kube.Client{}, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "gitea", chart: ch,
+		config: &action.Configuration{Releases: storage.Init(memory), Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {}},
+	}
+	require.NoError(t, r.config.Releases.Create(&release.Release{
+		Name: "gitea", Namespace: "gitea", Version: 1, Chart: ch, Info: &release.Info{Status: release.StatusDeployed},
+	}))
+	r.config.KubeClient = &helmkube.PrintingKubeClient{Out: io.Discard}
+	_, err := r.converge(t.Context())
+	refused(t, err, CodeChart, "render the chart gitea: ", "no host")
+
+	r.config.KubeClient = awayCluster{&helmkube.PrintingKubeClient{Out: io.Discard}}
+	_, err = r.converge(t.Context())
+	refused(t, err, CodeRelease, "plan the upgrade of the chart gitea: the cluster: connection refused")
+}
+
+// awayCluster is Helm's client of a cluster that does not answer.
+type awayCluster struct{ *helmkube.PrintingKubeClient }
+
+func (awayCluster) IsReachable() error { return fmt.Errorf("the cluster: %w", syscall.ECONNREFUSED) }
+
 func TestTheGitServerIsVerifiedByUse(t *testing.T) {
 	for what, c := range map[string]struct {
 		answers map[string]int
@@ -161,12 +189,23 @@ func TestTheGitServerIsVerifiedByUse(t *testing.T) {
 
 func TestManifestsOfArgoCDThatAreMissing(t *testing.T) {
 	env := newEnv(t, nil)
+	fix := func(err error) string {
+		f, _ := errors.AsType[*fault.Fault](err)
+		return f.Fix
+	}
 	_, err := argoManifests(env, &platform.Release{}, settings{})
 	refused(t, err, CodeManifests, "no bootstrap component in namespace argocd")
-	_, err = argoManifests(env, &platform.Release{Components: []platform.Component{
-		{Name: "argocd", Kind: platform.Bootstrap, Namespace: "argocd", Bundle: "argocd"},
-	}}, settings{})
+	require.Equal(t, fixRelease, fix(err))
+	component := platform.Component{Name: "argocd", Kind: platform.Bootstrap, Namespace: "argocd", Bundle: "argocd", Path: "overlay"}
+	_, err = argoManifests(env, &platform.Release{Components: []platform.Component{component}}, settings{})
 	refused(t, err, CodeManifests, "read Argo CD's manifests: the bundle: ")
+	require.Equal(t, fixBundle, fix(err))
+	manifests := filepath.Join(env.BundleDir, "manifests", "argocd")
+	require.NoError(t, os.MkdirAll(manifests, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(manifests, "a.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), 0o600))
+	_, err = argoManifests(env, &platform.Release{Components: []platform.Component{component}}, settings{})
+	refused(t, err, CodeManifests, "read Argo CD's manifests: the platform release: ")
+	require.Equal(t, fixRelease, fix(err))
 }
 
 func TestAPushThatTheGitServerRefuses(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
@@ -97,6 +99,9 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		return installed, nil
 	}
 	planned, err := r.upgrade(ctx, true)
+	if kube.Transient(err) || ctx.Err() != nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return "", badRelease("plan the upgrade of the chart "+r.name, err)
+	}
 	if err != nil {
 		return "", badChart(r.name, err)
 	}
