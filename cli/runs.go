@@ -65,6 +65,10 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "RUN\tWORKFLOW\tOUTCOME\tEXIT\tSTARTED\tTIME")
 	for _, r := range runs {
+		if r.Problem != "" {
+			fmt.Fprintf(table, "%s\t-\tnot usable: %s\n", r.ID, r.Problem)
+			continue
+		}
 		took := "-"
 		if r.Seconds > 0 {
 			took = time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond).String()

@@ -46,7 +46,8 @@ type RunSummary struct {
 	Outcome  report.Outcome `json:"outcome"`
 	Exit     fault.Class    `json:"exit"` // 0 too when it has not ended
 	Started  time.Time      `json:"started,omitzero"`
-	Seconds  float64        `json:"seconds"` // 0 when it has not ended
+	Seconds  float64        `json:"seconds"`           // 0 when it has not ended
+	Problem  string         `json:"problem,omitempty"` // why its record cannot be used; only ID is set then
 }
 
 // Summarise is a run's line in a list.

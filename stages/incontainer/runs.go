@@ -31,8 +31,12 @@ func (s *State) runs(ctx context.Context, deployment, run string) (any, error) {
 		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
 	out := contract.RunDetail{ID: run}
-	if out.Record, err = s.record(ctx, run, live); err != nil {
+	record, problem, err := s.record(ctx, run, live)
+	if err != nil {
 		return nil, err
+	}
+	if out.Record = record; problem != "" {
+		out.Problems = append(out.Problems, problem)
 	}
 	out.Attempts, err = journal.On(s.store, deployment).Run(ctx, run)
 	if err != nil { // what can be read is shown, and what cannot is named
@@ -60,12 +64,12 @@ func (s *State) list(ctx context.Context, live string) ([]contract.RunSummary, e
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)
 	}
-	records := make([]*report.Run, len(ids))
+	records, problems := make([]*report.Run, len(ids)), make([]string, len(ids))
 	var group errgroup.Group
 	group.SetLimit(recordsAtOnce)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			records[i], err = s.record(ctx, id, live)
+			records[i], problems[i], err = s.record(ctx, id, live)
 			return err
 		})
 	}
@@ -76,22 +80,27 @@ func (s *State) list(ctx context.Context, live string) ([]contract.RunSummary, e
 	for i, record := range records {
 		if record != nil {
 			runs = append(runs, contract.Summarise(ids[i], record))
+		} else if problems[i] != "" {
+			runs = append(runs, contract.RunSummary{ID: ids[i], Problem: problems[i]})
 		}
 	}
 	return runs, nil
 }
 
-// record is the record of a run; nil when it left none. live is the run that
-// goes on.
-func (s *State) record(ctx context.Context, run, live string) (*report.Run, error) {
+// record is the record of a run; nil when it left none, or when there is a problem
+// with it: it is torn, or of a newer version. live is the run that goes on.
+func (s *State) record(ctx context.Context, run, live string) (r *report.Run, problem string, err error) {
 	data, err := state.File(ctx, s.store, run, report.RecordFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read run %s: %w", run, err)
+		return nil, "", fmt.Errorf("read run %s: %w", run, err)
 	}
-	return s.completed(ctx, run, live, data)
+	if r, err = s.completed(ctx, run, live, data); err != nil && ctx.Err() == nil {
+		return nil, err.Error(), nil
+	}
+	return r, "", err
 }
 
 // writeJSON writes the result of a command that ended with err, if it has one.

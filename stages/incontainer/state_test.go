@@ -81,3 +81,26 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 	says("interrupted", "interrupted") // another run holds it
 	require.NoError(t, lease.Release(t.Context()))
 }
+
+// TestRunsWithARecordThatCannotBeUsed: the others are listed all the same.
+func TestRunsWithARecordThatCannotBeUsed(t *testing.T) {
+	s := volume(t, t.TempDir())
+	on := &State{place: state.Place{Volume: t.TempDir()}, store: s, errw: io.Discard}
+	ids := []string{"20260102-030405-a1b2c3", "20260102-030406-a1b2c3", "20260102-030407-a1b2c3"}
+	whole, err := (&report.Run{ID: ids[2], Workflow: "install", Outcome: report.Succeeded}).Encode()
+	require.NoError(t, err)
+	for i, text := range []string{`{"version":`, `{"version":99}`, string(whole)} {
+		require.NoError(t, state.Keep(t.Context(), s, ids[i], map[string][]byte{report.RecordFile: []byte(text)}))
+	}
+	list, err := on.runs(t.Context(), "blue", "")
+	require.NoError(t, err)
+	runs := list.([]contract.RunSummary)
+	require.Len(t, runs, 3)
+	require.Contains(t, runs[0].Problem, "decode run record: ")
+	require.Contains(t, runs[1].Problem, "it has version 99")
+	require.Empty(t, runs[2].Problem)
+	require.Equal(t, report.Succeeded, runs[2].Outcome)
+	one, err := on.runs(t.Context(), "blue", ids[0])
+	require.NoError(t, err)
+	require.Len(t, one.(contract.RunDetail).Problems, 1)
+}
