@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"unicode/utf8"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
@@ -52,7 +53,7 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 	if !providers.IsNetwork(s.CIDR, 16, 20) {
 		l.Add("cidr", document.Quote(s.CIDR), "an IPv4 network, /16 to /20, such as 10.250.0.0/16")
 	}
-	if len(s.Tag) > 256 {
+	if utf8.RuneCountInString(s.Tag) > 256 {
 		l.Add("tag", document.Quote(s.Tag), "at most 256 characters")
 	}
 	for i, role := range s.Roles {

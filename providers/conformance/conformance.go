@@ -20,7 +20,7 @@ import (
 // Suite is a provider under test.
 type Suite struct {
 	Provider providers.Provider
-	Valid    []string // sections, as JSON, that are accepted; {} always must be or be in Invalid
+	Valid    []string // sections, as JSON, that are accepted; list {} here or in Invalid
 	Invalid  []string // sections that are refused
 }
 

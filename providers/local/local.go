@@ -24,7 +24,7 @@ const Name = "local"
 const (
 	Alias        = "cluster" // host name of the node among the steps
 	APIPort      = 6443      // Kubernetes API, HTTPS
-	healthPort   = 6444      // of the node itself, never published
+	healthPort   = 6444      // of the node itself: its health
 	StorageClass = "local-path"
 	// VolumesPath is where volumes are stored on the node: on its own disk, which
 	// lives as long as the deployment.

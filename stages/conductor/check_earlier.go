@@ -17,8 +17,9 @@ const verifyFrom = 4
 
 // verifyAll verifies the earlier results of all steps at once: one container carries
 // the whole graph out without changing anything. The steps that follow take their
-// results from it; one that is not among them checks its own result. It does nothing in a
-// first run, or if hooks run around each step.
+// results from it; one that is not among them checks its own result. It does nothing if
+// fewer than verifyFrom steps have succeeded before, or if hooks run around every step or
+// around the infrastructure stage.
 func (c *containerRunner) verifyAll(ctx context.Context, plan contract.Plan) (err error) {
 	if c.known < verifyFrom || slices.Contains(plan.Hooked, pipeline.EveryStep) || slices.Contains(plan.Hooked, contract.CheckEarlierSpec().Key.Stage) {
 		return nil

@@ -69,7 +69,7 @@ type Options struct {
 	// State says where the deployment's state is.
 	State State
 	// Secret finds what the configuration's hooks refer to; its error says why it
-	// is not there. Nil: none is.
+	// is not there. Nil: no secret can be found.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook

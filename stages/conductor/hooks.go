@@ -38,7 +38,7 @@ const (
 // How much of the output of hooks goes into a run's record, in bytes.
 const (
 	hookLogLimit  = 64 << 10 // of one execution
-	hookLogsLimit = 1 << 20  // of all, from which on only the last lines are recorded
+	hookLogsLimit = 1 << 20  // of all; beyond it, only the last hookLogEnd bytes of each are recorded
 	hookLogEnd    = 2 << 10
 )
 

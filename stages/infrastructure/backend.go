@@ -63,10 +63,8 @@ func backendOf(place state.Place, getenv func(string) string) (backend, error) {
 }
 
 func badBackend(err error) error {
-	return &fault.Fault{
-		Code: CodeInit, Class: fault.Usage, Op: "choose Terraform's backend", Err: err,
-		Fix: "give a state.url that Terraform supports, then run the same command again",
-	}
+	const fix = "give a state.url that Terraform supports, then run the same command again"
+	return &fault.Fault{Code: CodeInit, Class: fault.Usage, Op: "choose Terraform's backend", Fix: fix, Err: err}
 }
 
 // s3Backend is the block of the backend "s3" for a bucket that q says how to reach.

@@ -23,7 +23,6 @@ import (
 const (
 	checkLimit   = 4 * time.Minute // of one check by use
 	cleanupLimit = time.Minute
-	defaultClass = "storageclass.kubernetes.io/is-default-class"
 )
 
 // storage writes a file into a volume of the default StorageClass from one pod
@@ -110,7 +109,7 @@ func defaultStorage(ctx context.Context, c *kube.Client, want string) (contract.
 		if sc.GetName() != want {
 			continue
 		}
-		if sc.GetAnnotations()[defaultClass] != "true" {
+		if sc.GetAnnotations()[kube.DefaultClass] != "true" {
 			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
 		}
 		provisioner, _ := sc.Object["provisioner"].(string)

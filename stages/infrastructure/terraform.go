@@ -166,7 +166,7 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in contract.Terrafor
 	}
 	tf = root{remove: remove, wait: t.lockTimeout}
 	if b.kind != "" {
-		if tf.killed, err = env.Killed(ctx, env.Deployment, "terraform", "terraform-destroy"); err != nil {
+		if tf.killed, err = env.Killed(ctx, "terraform", "terraform-destroy"); err != nil {
 			return root{}, err
 		}
 		if tf.killed {
@@ -299,10 +299,7 @@ func badTerraform(code fault.Code, op, waited string, err error) error {
 	if lines := headlines(text); lines != "" {
 		cause = &terraformError{message: lines, err: err}
 	}
-	return &fault.Fault{
-		Code: code, Class: fault.Step, Op: op,
-		Fix: "look at the step's log, then run the same command again", Err: cause,
-	}
+	return &fault.Fault{Code: code, Class: fault.Step, Op: op, Fix: "look at the step's log, then run the same command again", Err: cause}
 }
 
 // terraformError shows what Terraform says in short, and keeps the whole.
@@ -351,8 +348,6 @@ func badState(env *step.Env, err error) error {
 	if env.Place.Remote() {
 		from = "an earlier version of it, if the bucket keeps those"
 	}
-	return &fault.Fault{
-		Code: CodeState, Class: fault.Step, Op: "read the Terraform state",
-		Fix: "restore terraform/terraform.tfstate from " + from + ", then run the same command again", Err: err,
-	}
+	fix := "restore terraform/terraform.tfstate from " + from + ", then run the same command again"
+	return &fault.Fault{Code: CodeState, Class: fault.Step, Op: "read the Terraform state", Fix: fix, Err: err}
 }

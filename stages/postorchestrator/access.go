@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -69,10 +68,8 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 }
 
 func unanswered(err error) error {
-	return &fault.Fault{
-		Code: CodeUnanswered, Class: step.ClassOf(err), Op: "reach the platform through its load balancer", Err: err,
-		Fix: "look at the apps: slipway status --live",
-	}
+	const op, fix = "reach the platform through its load balancer", "look at the apps: slipway status --live"
+	return &fault.Fault{Code: CodeUnanswered, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
 }
 
 // target is one request that must succeed.
@@ -101,7 +98,7 @@ func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) 
 		u, err := url.Parse(t.url)
 		if err == nil {
 			hosts[l.Service] = u.Hostname()
-			err = t.at(l.Service)
+			t.namespace, t.service, t.port, err = platform.ParseService(l.Service)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("link %s: %w", l.Name, err))
@@ -114,7 +111,8 @@ func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) 
 			continue
 		}
 		t := target{name: c.Name, status: c.Status, contains: c.Contains}
-		if err := t.at(c.Service); err != nil {
+		var err error
+		if t.namespace, t.service, t.port, err = platform.ParseService(c.Service); err != nil {
 			errs = append(errs, fmt.Errorf("check %s: %w", c.Name, err))
 			continue
 		}
@@ -130,18 +128,6 @@ func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) 
 		out = append(out, t)
 	}
 	return out, errors.Join(errs...)
-}
-
-// at reads "namespace/name:port".
-func (t *target) at(service string) error {
-	name, port, ok := strings.Cut(service, ":")
-	namespace, name, ok2 := strings.Cut(name, "/")
-	n, err := strconv.Atoi(port)
-	if !ok || !ok2 || err != nil {
-		return fmt.Errorf("%q is not namespace/name:port", service)
-	}
-	t.namespace, t.service, t.port = namespace, name, n
-	return nil
 }
 
 // reach fills in the addresses of targets and requests them until each responds as

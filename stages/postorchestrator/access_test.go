@@ -46,8 +46,8 @@ func TestAllBadServicesAreReported(t *testing.T) {
 	r.Links[0].Service = "gitea:443"
 	r.Checks[1].Service = "apps/web:http"
 	_, err := targetsOf(r, "demo", accessInput())
-	require.ErrorContains(t, err, `link Gitea: "gitea:443"`)
-	require.ErrorContains(t, err, `check inside: "apps/web:http"`)
+	require.ErrorContains(t, err, `link Gitea: service "gitea:443"`)
+	require.ErrorContains(t, err, `check inside: service "apps/web:http"`)
 }
 
 func TestAskGoesThroughTheLoadBalancer(t *testing.T) {

@@ -29,10 +29,10 @@ import (
 )
 
 const (
-	giteaPort  = 443                      // of its Service
-	usable     = 2 * time.Minute          // how long the git server may take to answer once its pods are ready
-	certLabel  = "slipway.sh/certificate" // annotation of the pods: fingerprint they were started with
-	giteaChart = "gitea"
+	giteaPort      = 443                      // of its Service
+	usable         = 2 * time.Minute          // how long the git server may take to answer once its pods are ready
+	certAnnotation = "slipway.sh/certificate" // annotation of the pods: fingerprint they were started with
+	giteaChart     = "gitea"
 )
 
 func runGitea(ctx context.Context, env *step.Env, in contract.GiteaInput) (contract.Gitea, error) {
@@ -143,7 +143,7 @@ func (g *gitea) serves(ctx context.Context, fingerprint string, objs []*unstruct
 	}
 	g.env.Progress("starting the pods again, they show another certificate")
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{certLabel: fingerprint}},
+		"metadata": map[string]any{"annotations": map[string]any{certAnnotation: fingerprint}},
 	}}})
 	if err != nil {
 		return fmt.Errorf("encode a patch: %w", err)
@@ -251,10 +251,12 @@ func refusesStrangers(ctx context.Context, admin *gitserver.Server) error {
 }
 
 func badServer(op string, err error) error {
-	return &fault.Fault{
-		Code: CodeGitServer, Class: step.ClassOf(err), Op: op + " on the git server", Err: err,
-		Fix: "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
-	}
+	return gitFault(CodeGitServer, op+" on the git server", err)
+}
+
+func gitFault(code fault.Code, op string, err error) error {
+	const fix = "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service
+	return &fault.Fault{Code: code, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
 }
 
 // register tells Argo CD how it gets at the GitOps tree, and at other

@@ -57,17 +57,12 @@ func openRelease(c *kube.Client, log *slog.Logger, kubeconfig, name, namespace, 
 }
 
 func badChart(name string, err error) error {
-	return &fault.Fault{
-		Code: CodeChart, Class: fault.Step, Op: "render the chart " + name, Err: err,
-		Fix: "correct the chart in the platform release, then run again: slipway install",
-	}
+	const fix = "correct the chart in the platform release, then run again: slipway install"
+	return &fault.Fault{Code: CodeChart, Class: fault.Step, Op: "render the chart " + name, Fix: fix, Err: err}
 }
 
 func badRelease(op string, err error) error {
-	return &fault.Fault{
-		Code: CodeRelease, Class: fault.Step, Op: op, Err: err,
-		Fix: "look at the step's log, then run again: slipway install",
-	}
+	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: op, Fix: "look at the step's log, then run again: slipway install", Err: err}
 }
 
 // Change of a release.

@@ -83,12 +83,7 @@ func openUser(ctx context.Context, env *step.Env, g contract.GitServer) (*gitser
 	return gitserver.Account(ctx, c, g, gitserver.User, env.Redact)
 }
 
-func badPush(err error) error {
-	return &fault.Fault{
-		Code: CodePush, Class: step.ClassOf(err), Op: "push to the git server over HTTPS", Err: err,
-		Fix: "look at its log: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
-	}
-}
+func badPush(err error) error { return gitFault(CodePush, "push to the git server over HTTPS", err) }
 
 func runReconcile(ctx context.Context, env *step.Env, in contract.ReconcileInput) (contract.Reconcile, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
@@ -155,10 +150,8 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 }
 
 func badReconcile(err error) error {
-	return &fault.Fault{
-		Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Err: err,
-		Fix: "look at its log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller",
-	}
+	const fix = "look at its log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller"
+	return &fault.Fault{Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
 }
 
 // probeObjects are a project that only the probe may use and the probe itself. It

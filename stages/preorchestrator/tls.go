@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -41,7 +42,7 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 	var serving certificate.Pair
 	var roots []byte
 	switch in.Mode {
-	case "given":
+	case config.UserCertificate:
 		serving, roots, err = t.given(env.TLSKeyFile, in, r.Hosts(in.Domain, env.Deployment, in.Disabled))
 	case "self-signed":
 		serving, roots, err = t.selfSigned(ctx)

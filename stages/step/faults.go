@@ -28,6 +28,8 @@ const (
 	codeSecret fault.Code = "STP-007"
 )
 
+const fixStep = "look at the step's log, then run the same command again"
+
 var errSecret = errors.New("the output holds a secret")
 
 // badRequest is the fault of a part of the request, "request" or "input", that cannot
@@ -46,10 +48,8 @@ func badState(op string, err error) *fault.Fault {
 		own := *f
 		return &own
 	}
-	return &fault.Fault{
-		Code: codeState, Class: fault.Step, Op: op,
-		Fix: "free space on the machine that runs the Dagger engine, then run the same command again", Err: err,
-	}
+	const fix = "free space on the machine that runs the Dagger engine, then run the same command again"
+	return &fault.Fault{Code: codeState, Class: fault.Step, Op: op, Fix: fix, Err: err}
 }
 
 // ClassOf returns the class of a fault around err, which made a step fail: that of the
@@ -87,7 +87,7 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 	}
 	if ctx.Err() != nil && (!coded || f.Class != fault.Timeout) {
 		if errors.Is(context.Cause(ctx), errTimeUp) {
-			fix := "look at the step's log, then run the same command again"
+			fix := fixStep
 			if coded && f.Fix != "" {
 				fix = f.Fix
 			}
@@ -115,8 +115,5 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 		}
 		return f
 	}
-	return &fault.Fault{
-		Code: codeFailed, Class: fault.Step, Op: "run " + id,
-		Fix: "look at the step's log, then run the same command again", Err: err,
-	}
+	return &fault.Fault{Code: codeFailed, Class: fault.Step, Op: "run " + id, Fix: fixStep, Err: err}
 }

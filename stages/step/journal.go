@@ -61,7 +61,7 @@ func (b *stepRecords) interrupted(ctx context.Context) bool {
 // Killed reports whether the last attempt at this step, or at one of the other steps of
 // its stage, was killed. Locks that it left behind are stale, since this run holds the
 // deployment's lock.
-func (e *Env) Killed(ctx context.Context, deployment string, others ...string) (bool, error) {
+func (e *Env) Killed(ctx context.Context, others ...string) (bool, error) {
 	if e.interrupted {
 		return true, nil
 	}
@@ -71,7 +71,7 @@ func (e *Env) Killed(ctx context.Context, deployment string, others ...string) (
 	}
 	stage, _, _ := strings.Cut(e.ID, "/")
 	for _, name := range others {
-		last, err := journal.On(s, deployment).Last(ctx, stage, name)
+		last, err := journal.On(s, e.Deployment).Last(ctx, stage, name)
 		if _, damaged := errors.AsType[*journal.RecordError](err); damaged || errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {

@@ -50,7 +50,7 @@ func TestAStepKnowsWhetherOneBeforeItWasKilled(t *testing.T) {
 			b, asked := newBench(t), false
 			b.do = func(ctx context.Context, env *step.Env) {
 				asked = true
-				got, err := env.Killed(ctx, "test", "measure", "always")
+				got, err := env.Killed(ctx, "measure", "always")
 				require.NoError(t, err)
 				require.Equal(t, c.want, got)
 			}

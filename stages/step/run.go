@@ -360,7 +360,7 @@ func finish(file, dir string, res contract.Result, stderr io.Writer) contract.Re
 	}
 	b = append(b, '\n')
 	if dir != "" {
-		err = atomicfile.Write(filepath.Join(dir, "result.json"), b, 0o644)
+		err = atomicfile.Write(filepath.Join(dir, resultFile), b, 0o644)
 	}
 	if file != "" {
 		err = errors.Join(err, atomicfile.Write(file, b, 0o644))

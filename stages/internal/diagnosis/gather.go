@@ -14,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -174,18 +175,16 @@ func pages[L metav1.ListInterface, T any](all *[]T, list func(context.Context, m
 
 // readApps reads the Applications; a cluster without Argo CD has none.
 func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error) {
-	list, err := client.Dynamic.Resource(argo.Applications()).List(ctx, metav1.ListOptions{Limit: pageSize})
-	if apierrors.IsNotFound(err) {
-		f.Apps = []argo.Application{}
-		return false, nil
-	}
-	if err != nil {
+	var list []unstructured.Unstructured
+	more, err := pages(&list, client.Dynamic.Resource(argo.Applications()).List,
+		func(l *unstructured.UnstructuredList) []unstructured.Unstructured { return l.Items })(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
-	apps := make([]argo.Application, 0, len(list.Items))
+	apps := make([]argo.Application, 0, len(list))
 	var unread error
-	for i := range list.Items {
-		a, err := argo.Read(&list.Items[i])
+	for i := range list {
+		a, err := argo.Read(&list[i])
 		if err != nil {
 			unread = err
 			continue
@@ -193,7 +192,7 @@ func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error)
 		apps = append(apps, a)
 	}
 	f.Apps = apps
-	return list.GetContinue() != "", unread
+	return more, unread
 }
 
 // details reads the logs and events of containers in trouble.

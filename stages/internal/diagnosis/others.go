@@ -106,7 +106,7 @@ func (f *Facts) whyNoVolume(c *corev1.PersistentVolumeClaim) string {
 }
 
 func isDefault(c storagev1.StorageClass) bool {
-	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+	return c.Annotations[kube.DefaultClass] == "true"
 }
 
 // jobFindings returns the Jobs that failed.

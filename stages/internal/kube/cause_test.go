@@ -70,7 +70,7 @@ func TestPodTrouble(t *testing.T) {
 		{"no name", waits("InvalidImageName", `couldn''t parse`, ""), nil,
 			kube.TroubleImage, "image docker.io/x:1 has no valid name", "14:02", "", false},
 		{"never pulled", waits("ErrImageNeverPull", `x`, ""), nil,
-			kube.TroubleImage, "image docker.io/x:1 is not on the node, from where alone it may be taken", "14:02", "", false},
+			kube.TroubleImage, "image docker.io/x:1 is not on the node, and its pull policy forbids pulling it", "14:02", "", false},
 		{"a Secret is missing", waits("CreateContainerConfigError", `secret "a" not found`, ""), nil,
 			kube.TroubleConfig, `container web cannot be started: secret "a" not found`, "14:02", "", false},
 		{"a command is missing", waits("RunContainerError", `failed to create containerd task: OCI runtime create failed: unable to start: exec: "serve": executable file not found in $PATH`, ""), nil,

@@ -34,7 +34,7 @@ func whyNoImage(image, reason, message string) string {
 	case "InvalidImageName":
 		return "has no valid name"
 	case "ErrImageNeverPull":
-		return "is not on the node, from where alone it may be taken"
+		return "is not on the node, and its pull policy forbids pulling it"
 	}
 	if strings.HasPrefix(image, bundled) {
 		return "not found"

@@ -6,6 +6,9 @@ import "cmp"
 // label ManagedBy.
 const FieldManager = "slipway"
 
+// DefaultClass is the annotation of the default StorageClass.
+const DefaultClass = "storageclass.kubernetes.io/is-default-class"
+
 // SystemNamespace holds what Slipway keeps in a cluster for itself.
 const SystemNamespace = "slipway-system"
 
