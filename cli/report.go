@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -35,6 +36,9 @@ func newReport(p *Program) *cobra.Command {
 }
 
 func (o *reportOptions) write(ctx context.Context, io console.Streams, _ []string) error {
+	if o.output == "" {
+		return usage.Errorf("--output is empty; give a directory")
+	}
 	if err := forReport(o.output); err != nil {
 		return err
 	}
@@ -108,6 +112,9 @@ func replace(dir string, write func(string) error) (err error) {
 	}()
 	fresh, old := filepath.Join(beside, "new"), filepath.Join(beside, "old")
 	if err := write(fresh); err != nil {
+		return err
+	}
+	if err := forReport(dir); err != nil { // something was put there meanwhile
 		return err
 	}
 	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -49,6 +49,9 @@ func TestAReportGoesIntoADirectoryOfItsOwn(t *testing.T) {
 		require.Contains(t, errs, says)
 		require.Contains(t, errs, "remedy: name a directory that does not exist")
 	}
+	code, _, errs := slipway("report", "--output", "")
+	require.Equal(t, 2, code, errs)
+	require.Contains(t, errs, "--output is empty; give a directory")
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "new"), exported(t, "r1")} {
 		require.NoError(t, forReport(dir))
 	}
@@ -83,4 +86,11 @@ func TestAnEarlierReportIsReplacedAsAWhole(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "steps", "r3"))
 	require.ErrorContains(t, replace(dir, func(string) error { return nil }), "write "+dir, "nothing was written")
 	require.DirExists(t, filepath.Join(dir, "steps", "r2"), "it is back")
+
+	err = replace(dir, func(fresh string) error {
+		return errors.Join(writeReport(t, "r3")(fresh), os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
+	})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeOutput}, "somebody put something there meanwhile")
+	require.FileExists(t, filepath.Join(dir, "notes.txt"))
+	require.DirExists(t, filepath.Join(dir, "steps", "r2"))
 }
