@@ -36,11 +36,11 @@ type fake struct {
 	find func(config.SecretRef) (*dagger.Secret, error)
 }
 
-func (f fake) Find(_ context.Context, ref config.SecretRef) (*dagger.Secret, error) {
+func (f *fake) Find(_ context.Context, ref config.SecretRef) (*dagger.Secret, error) {
 	return f.find(ref)
 }
-func (f fake) File(path string) (*dagger.Secret, error) { return f.Finder.File(path) }
-func (f fake) Set(name, value string) *dagger.Secret    { return f.Finder.Set(name, value) }
+func (f *fake) File(path string) (*dagger.Secret, error) { return f.Finder.File(path) }
+func (f *fake) Set(name, value string) *dagger.Secret    { return f.Finder.Set(name, value) }
 
 func TestGivenCredentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "aws.env")
@@ -76,7 +76,7 @@ func TestStateOf_missing(t *testing.T) {
 	cfg := bucketed("s3://bucket?prefix=team")
 	cfg.State.Key = "env:KEY"
 	cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": "file:/nowhere"}
-	from := fake{find: func(ref config.SecretRef) (*dagger.Secret, error) {
+	from := &fake{find: func(ref config.SecretRef) (*dagger.Secret, error) {
 		if ref == "env:ID" {
 			return &dagger.Secret{}, nil
 		}
@@ -153,7 +153,7 @@ func TestStateOf_credentialsInFiles(t *testing.T) {
 	var x Flags
 	cfg := bucketed("s3://bucket")
 	cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": config.SecretRef("file:" + file)}
-	from := fake{Finder: secrets.Finder{Client: client}, find: func(ref config.SecretRef) (*dagger.Secret, error) {
+	from := &fake{Finder: secrets.Finder{Client: client}, find: func(ref config.SecretRef) (*dagger.Secret, error) {
 		return client.Secret(ref.URI()), nil
 	}}
 	got, err := x.Open(t.Context(), cfg, from, nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"dagger.io/dagger"
 	"github.com/spf13/pflag"
@@ -23,30 +24,50 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.SecretsFile, "secrets", "", "file with secrets that the configuration refers to as env:NAME, NAME=value in each line; comes before the environment")
 }
 
-// Finder hands secrets to a Dagger session.
+// Finder hands secrets to a Dagger session. It is safe for concurrent use.
 type Finder struct {
 	Client      *dagger.Client
 	Joined      bool   // another process owns the session
 	SecretsFile string // file with values for env:NAME; empty: none
 
-	values map[string]string // in it; nil: not read yet
+	mu     sync.Mutex
+	values map[string]string // in SecretsFile; nil: not read yet
+	found  map[config.SecretRef]*dagger.Secret
 }
 
-// Find is what ref refers to, for the engine. Its error says why it can't be had.
+// Find is what ref refers to, for the engine. Its error says why it can't be had. What
+// was found once is not looked for again: a command runs once.
 //
 // The engine looks for variables and files where the session's owner runs; in a
 // session that this process joined that is another environment, so they are handed
 // over. What needs more than a look is fetched at once: a run that has begun
 // must not end for want of it.
 func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
-	kind, name := ref.Split()
-	if value, ok, err := f.handed(name); err != nil || ok && kind == config.SecretEnv {
-		if err != nil {
-			return nil, err
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.found[ref]; s != nil {
+		return s, nil
+	}
+	s, err := f.find(ctx, ref)
+	if err == nil {
+		if f.found == nil {
+			f.found = map[config.SecretRef]*dagger.Secret{}
 		}
+		f.found[ref] = s
+	}
+	return s, err
+}
+
+func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
+	kind, name := ref.Split()
+	value, ok, err := f.handed(name)
+	if err == nil && ok && kind == config.SecretEnv {
 		return f.Client.SetSecret(unique(name), value), nil
 	}
-	if err := readable(ref); err != nil {
+	if err == nil {
+		err = readable(ref)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch {

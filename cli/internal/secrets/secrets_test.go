@@ -1,10 +1,16 @@
 package secrets
 
 import (
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/module"
@@ -62,6 +68,31 @@ func TestASecretThatACommandPrints(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-005"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NO_KEY is not set")
+}
+
+// TestACommandThatPrintsASecretRunsOnce, for hooks that want it at the same time, too.
+func TestACommandThatPrintsASecretRunsOnce(t *testing.T) {
+	t.Setenv(module.Env, "")
+	log := filepath.Join(t.TempDir(), "log")
+	engine := httptest.NewServer(http.NotFoundHandler()) // which a secret is not asked for until it is used
+	defer engine.Close()
+	_, port, _ := net.SplitHostPort(engine.Listener.Addr().String())
+	t.Setenv("DAGGER_SESSION_PORT", port)
+	t.Setenv("DAGGER_SESSION_TOKEN", "x")
+	client, err := dagger.Connect(t.Context())
+	require.NoError(t, err)
+	f := &Finder{Client: client}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			_, err := f.Find(t.Context(), config.SecretRef("cmd:echo ran >>"+log+"; echo hunter2"))
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "ran\n", string(text))
 }
 
 func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
