@@ -30,8 +30,8 @@ func readable(ref config.SecretRef) error {
 	}
 	switch kind, name := ref.Split(); kind {
 	case config.SecretEnv:
-		if _, ok := os.LookupEnv(name); !ok {
-			return fmt.Errorf("the environment variable %s is not set", name)
+		if os.Getenv(name) == "" { // CI sets those that it doesn't have to ""
+			return fmt.Errorf("the environment variable %s is not set or is empty", name)
 		}
 		return nil
 	case config.SecretCmd:
@@ -43,7 +43,7 @@ func readable(ref config.SecretRef) error {
 		return nil
 	case config.SecretOp:
 		if _, err := exec.LookPath("op"); err != nil && os.Getenv("OP_SERVICE_ACCOUNT_TOKEN") == "" {
-			return fmt.Errorf("neither is the environment variable OP_SERVICE_ACCOUNT_TOKEN set, nor is there the command op of 1Password")
+			return fmt.Errorf("neither OP_SERVICE_ACCOUNT_TOKEN nor the 1Password command op is available")
 		}
 		return nil
 	}
@@ -57,6 +57,8 @@ func readable(ref config.SecretRef) error {
 		return err
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a plain file", name)
+	case info.Size() == 0:
+		return fmt.Errorf("%s is empty", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {

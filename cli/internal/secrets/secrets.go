@@ -61,13 +61,15 @@ func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
 	kind, name := ref.Split()
 	value, ok, err := f.handed(name)
-	if err == nil && ok && kind == config.SecretEnv {
+	switch {
+	case err != nil:
+		return nil, err
+	case ok && kind == config.SecretEnv && value == "":
+		return nil, fmt.Errorf("%s is empty in the file of --secrets", name)
+	case ok && kind == config.SecretEnv:
 		return f.Client.SetSecret(unique(name), value), nil
 	}
-	if err == nil {
-		err = readable(ref)
-	}
-	if err != nil {
+	if err := readable(ref); err != nil {
 		return nil, err
 	}
 	switch {
@@ -121,7 +123,11 @@ func (f *Finder) File(file string) (*dagger.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(abs); err != nil {
+	info, err := os.Stat(abs)
+	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		err = fmt.Errorf("%s is empty", abs)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !f.Joined {

@@ -21,18 +21,25 @@ import (
 func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	t.Setenv("SLIPWAY_TEST_TOKEN", "")
+	t.Setenv("SLIPWAY_TEST_TOKEN", "x")
+	t.Setenv("SLIPWAY_TEST_EMPTY", "")
 	t.Setenv(module.Env, "")
 	file := filepath.Join(home, "token")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	empty := filepath.Join(home, "empty")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	_, err := (&Finder{}).File(empty)
+	require.EqualError(t, err, empty+" is empty")
 
 	for _, there := range []string{"env:SLIPWAY_TEST_TOKEN", "file:" + file, "file:~/token"} {
 		require.NoError(t, readable(config.SecretRef(there)), there)
 	}
 	for ref, says := range map[string]string{
-		"env:SLIPWAY_TEST_NONE": "the environment variable SLIPWAY_TEST_NONE is not set",
-		"file:~/none":           "no such file",
-		"file:" + home:          "is not a plain file",
+		"env:SLIPWAY_TEST_NONE":  "the environment variable SLIPWAY_TEST_NONE is not set",
+		"env:SLIPWAY_TEST_EMPTY": "the environment variable SLIPWAY_TEST_EMPTY is not set or is empty",
+		"file:~/empty":           empty + " is empty",
+		"file:~/none":            "no such file",
+		"file:" + home:           "is not a plain file",
 	} {
 		require.ErrorContains(t, readable(config.SecretRef(ref)), says)
 	}
@@ -126,12 +133,14 @@ func TestSecretsInAFile(t *testing.T) {
 	_, err = f.Find(t.Context(), "env:X")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-013"})
 	f.SecretsFile = filepath.Join(t.TempDir(), "secrets.env")
-	require.NoError(t, os.WriteFile(f.SecretsFile, []byte("SLIPWAY_TEST_X=handed\n"), 0o600))
+	require.NoError(t, os.WriteFile(f.SecretsFile, []byte("SLIPWAY_TEST_X=handed\nSLIPWAY_TEST_EMPTY=\n"), 0o600))
 	t.Setenv("SLIPWAY_TEST_X", "environment")
 	value, ok, err := f.handed("SLIPWAY_TEST_X")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "handed", value)
+	_, err = f.Find(t.Context(), "env:SLIPWAY_TEST_EMPTY")
+	require.ErrorContains(t, err, "SLIPWAY_TEST_EMPTY is empty in the file of --secrets")
 	_, err = f.Find(t.Context(), "env:SLIPWAY_TEST_NONE")
 	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NONE is not set", "what is not in it is looked for in the environment")
 }
