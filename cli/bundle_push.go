@@ -36,7 +36,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if o.to == "" {
 		return usage.Errorf("push needs --to host[:port]/path")
 	}
-	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.ErrInterrupted)
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("push the bundle", "run the same command again: images that are there are not pushed again"))
 	defer release()
 	pins, err := lock.Load()
 	if err != nil {

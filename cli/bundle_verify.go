@@ -13,7 +13,7 @@ import (
 func newBundleVerify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify DIR", Short: "Compares every file of a bundle with its index", Args: takes(1, 1, "give the directory of one bundle"),
-		RunE: run("stopping", func(ctx context.Context, io console.Streams, args []string) error {
+		RunE: atOnce(func(ctx context.Context, io console.Streams, args []string) error {
 			if err := bundle.Verify(ctx, args[0]); err != nil {
 				return err
 			}

@@ -145,6 +145,19 @@ func run(stopping string, do action) func(*cobra.Command, []string) error {
 	}
 }
 
+// atOnce is run for an action without a workflow: the first interrupt ends it.
+func atOnce(do action) func(*cobra.Command, []string) error {
+	return run("stopping", func(ctx context.Context, io console.Streams, args []string) error {
+		ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run", "run the same command again"))
+		defer release()
+		err := do(ctx, io, args)
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	})
+}
+
 // noArgs refuses arguments.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/fault"
@@ -120,6 +121,24 @@ func TestWrongCommandLines(t *testing.T) {
 			require.Contains(t, errs, c.says)
 		})
 	}
+}
+
+// TestACommandWithoutAWorkflowEndsAtTheFirstInterrupt, whatever its error is then.
+func TestACommandWithoutAWorkflowEndsAtTheFirstInterrupt(t *testing.T) {
+	var errs bytes.Buffer
+	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: atOnce(func(ctx context.Context, _ console.Streams, _ []string) error {
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Signal(os.Interrupt))
+		<-ctx.Done()
+		return errors.New("the engine does not answer")
+	})}
+	cmd.SetArgs(nil)
+	cmd.SetErr(&errs)
+	err := cmd.ExecuteContext(t.Context())
+	require.Equal(t, fault.Cancelled, fault.ClassOf(err))
+	require.EqualError(t, err, "run: interrupted")
+	require.Contains(t, errs.String(), "slipway: stopping; interrupt again to stop at once")
 }
 
 func TestVersion(t *testing.T) {

@@ -27,7 +27,7 @@ type migrateOptions struct {
 
 func newConfigMigrate(p *Program) *cobra.Command {
 	var o migrateOptions
-	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it", Args: noArgs, RunE: run("", o.run)}
+	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it", Args: noArgs, RunE: atOnce(o.run)}
 	addSource(cmd, p, &o.source, false)
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
 	return cmd

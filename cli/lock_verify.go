@@ -17,7 +17,7 @@ type lockVerifyOptions struct{ bundle string }
 
 func newLockVerify() *cobra.Command {
 	var o lockVerifyOptions
-	cmd := &cobra.Command{Use: "verify", Short: "Compares a bundle with the pins of this program", Args: noArgs, RunE: run("", o.run)}
+	cmd := &cobra.Command{Use: "verify", Short: "Compares a bundle with the pins of this program", Args: noArgs, RunE: atOnce(o.run)}
 	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to compare with the lock (env SLIPWAY_BUNDLE)")
 	return cmd
 }

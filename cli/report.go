@@ -26,7 +26,7 @@ func newReport(p *Program) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
 		Use: "report", Short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs",
-		Args: noArgs, RunE: run("", o.write),
+		Args: noArgs, RunE: atOnce(o.write),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "report", "directory to write: a new or an empty one, or that of an earlier report, which is replaced")

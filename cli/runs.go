@@ -24,11 +24,11 @@ func newRuns(p *Program) *cobra.Command {
 	var o runsOptions
 	cmd := &cobra.Command{
 		Use: "runs", Short: "Lists the runs of a deployment, or shows one with every attempt at its steps",
-		Args: takes(0, 0, "give nothing, or show and the id of a run"), RunE: run("", o.list),
+		Args: takes(0, 0, "give nothing, or show and the id of a run"), RunE: atOnce(o.list),
 	}
 	show := &cobra.Command{
 		Use: "show ID", Short: "Shows a run with every attempt at its steps",
-		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: run("", o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
+		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: atOnce(o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
 	}
 	addDeployment(cmd, cmd.PersistentFlags(), p, &o.deployment)
 	o.format.addFlag(cmd.PersistentFlags())

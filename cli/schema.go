@@ -12,7 +12,7 @@ import (
 func newSchema(p *Program) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Prints the configuration's JSON schema", Args: noArgs,
-		RunE: run("", func(_ context.Context, io console.Streams, _ []string) error {
+		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			text, err := config.Schema(p.Providers.Sections())
 			if err == nil {
 				_, err = io.Out.Write(text)

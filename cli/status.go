@@ -17,7 +17,7 @@ type statusOptions struct {
 
 func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
-	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: run("", o.run)}
+	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.live, "live", false, "check the applications now; starts the cluster if it does not run")

@@ -21,7 +21,7 @@ func newToolchain(p *Program) *cobra.Command {
 	var o toolchainOptions
 	cmd := &cobra.Command{
 		Use: "toolchain [flags] -- COMMAND…", Short: "Runs a command in the container in which every step runs",
-		DisableFlagsInUseLine: true, RunE: run("", o.run),
+		DisableFlagsInUseLine: true, RunE: atOnce(o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	cmd.Flags().StringVar(&o.id, "id", "", "write the container's Dagger id to this file instead of running a command")

@@ -27,7 +27,7 @@ func newUse(p *Program) *cobra.Command {
 	o := useOptions{registries: p.registries()}
 	cmd := &cobra.Command{
 		Use: "use [NAME]", Short: "Chooses the deployment that commands work on when none is named, or lists the stored ones",
-		RunE: run("", o.run), ValidArgsFunction: once(deploymentNames()),
+		RunE: atOnce(o.run), ValidArgsFunction: once(deploymentNames()),
 	}
 	cmd.Flags().BoolVar(&o.none, "none", false, "choose none: commands that name no deployment take the defaults")
 	cmd.Flags().StringVar(&o.forget, "forget", "", "remove the stored configuration of a deployment; what is installed stays")

@@ -24,7 +24,7 @@ type validateOptions struct {
 
 func newValidate(p *Program) *cobra.Command {
 	var o validateOptions
-	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration; starts nothing", Args: noArgs, RunE: run("", o.run)}
+	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration; starts nothing", Args: noArgs, RunE: atOnce(o.run)}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	return cmd

@@ -12,7 +12,7 @@ import (
 func newVersion(p *Program) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Prints the version", Args: noArgs,
-		RunE: run("", func(_ context.Context, io console.Streams, _ []string) error {
+		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			_, err := fmt.Fprintln(io.Out, "slipway "+p.Version)
 			return err
 		}),

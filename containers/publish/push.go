@@ -185,7 +185,7 @@ func (p *pusher) push(ctx context.Context, it *part, n, of int) error {
 
 func (p *pusher) faultIn(ctx context.Context, image string, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("push the bundle: %w", context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	return p.fault(image, err)
 }

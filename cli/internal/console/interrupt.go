@@ -13,10 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// ErrInterrupted is the cause of a run that the second signal ended.
-var ErrInterrupted = &fault.Fault{
-	Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run", Err: errors.New("interrupted"),
-	Fix: "run the same command again: finished steps are kept",
+// Interrupted is the fault of op when a signal ended it.
+func Interrupted(op, fix string) error {
+	return &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: op, Err: errors.New("interrupted"), Fix: fix}
 }
 
 // Interruptible returns a context that the second SIGINT or SIGTERM ends and a
@@ -37,7 +36,7 @@ func Interruptible(ctx context.Context, errw io.Writer, stopping string) (contex
 		close(stop)
 		select {
 		case <-signals:
-			cancel(ErrInterrupted)
+			cancel(Interrupted("run", "run the same command again: finished steps are kept"))
 		case <-quit:
 		}
 	}()

@@ -101,7 +101,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 			err = fmt.Errorf("process %d opened no session within %s; its log is %s", child.Process.Pid, lendLimit, log)
 			err = failed(fault.Timeout, err)
 		case <-io.Stop:
-			err = console.ErrInterrupted
+			err = console.Interrupted("start the background cluster", "run the same command again")
 		}
 		return nil, errors.Join(err, child.Process.Kill())
 	}

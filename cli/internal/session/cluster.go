@@ -39,7 +39,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	if wait {
 		defer func() { containers.TellFault(io.Err, err) }() // to the process that started this one
 	}
-	until, release := console.UntilInterrupt(ctx, io.Stop, console.ErrInterrupted)
+	until, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the cluster", "run the same command again"))
 	defer release()
 	if err := c.FreePorts(until); err != nil {
 		return err
