@@ -64,9 +64,6 @@ type writer interface {
 // Location returns the store's URL without parameters.
 func (s *Store) Location() string { return s.location }
 
-// Local reports whether the store is on this machine: a directory, or memory.
-func (s *Store) Local() bool { return s.local }
-
 // Sub returns the part of the store whose keys begin with prefix followed by a slash.
 func (s *Store) Sub(prefix string) (*Store, error) {
 	if err := checkKey(prefix); err != nil {

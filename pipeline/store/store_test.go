@@ -119,7 +119,6 @@ func TestOpen_refused(t *testing.T) {
 func TestLocation(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, "file://"+dir+"?prefix=a")
-	require.True(t, s.Local())
 	require.Equal(t, "file://"+dir+"/a", s.Location())
 	sub, err := s.Sub("b/c")
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func ParseKey(text redact.Value) (*Key, error) {
 		err = errors.New("it is no identity of age") // age's error may quote it
 	}
 	if err != nil {
-		return nil, badKey(err)
+		return nil, unreadable(err)
 	}
 	switch id := ids[0].(type) {
 	case *age.X25519Identity:
@@ -76,23 +76,19 @@ func ParseKey(text redact.Value) (*Key, error) {
 	case *age.HybridIdentity:
 		return &Key{id, id.Recipient()}, nil
 	}
-	return nil, badKey(fmt.Errorf("it is an identity of type %T", ids[0]))
+	return nil, unreadable(fmt.Errorf("it is an identity of type %T", ids[0]))
 }
 
 // local is the part of a store that LocalKey needs.
 type local interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Create(ctx context.Context, key string, data []byte) error
-	Local() bool
 }
 
 // LocalKey returns the key that is stored in s itself, generating it if there is none;
-// concurrent callers get the same key. s must be local. Such a key only protects
+// concurrent callers get the same key. s must not be a bucket. Such a key only protects
 // secrets that are copied out of the store.
 func LocalKey(ctx context.Context, s local) (*Key, error) {
-	if !s.Local() {
-		return nil, badKey(errors.New("none was given, and in a bucket it would lie beside what it protects"))
-	}
 	text, err := s.Get(ctx, KeyFile)
 	if err == nil {
 		return ParseKey(redact.New(text))
@@ -197,7 +193,7 @@ func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Check returns an error if the vault's key cannot decrypt the secrets in it.
+// Check returns an error if the vault's key cannot decrypt the first secret in it.
 func (v *Vault) Check(ctx context.Context) error {
 	names, err := v.Names(ctx)
 	if err != nil || len(names) == 0 {
@@ -210,12 +206,21 @@ func (v *Vault) Check(ctx context.Context) error {
 	return err
 }
 
-// Missing returns the fault for a key that was not given; err is why one is needed.
-func Missing(err error) error { return badKey(err) }
+// Missing returns the fault for a key that was not given; err is why one is needed, and
+// used whether there are secrets that it encrypted.
+func Missing(err error, used bool) error {
+	if used {
+		return badKey(err, "give the key that the deployment was installed with: "+giveKey+"; docs/state.md says how to copy it from the engine")
+	}
+	return badKey(err, "make one with age-keygen, keep it, and "+giveKey)
+}
 
-func badKey(err error) error {
-	return &fault.Fault{Code: CodeBadKey, Class: fault.Usage, Op: "read the key of the deployment's secrets", Err: err,
-		Fix: "make one with age-keygen, keep it, and " + giveKey}
+func unreadable(err error) error {
+	return badKey(err, "give the file that age-keygen wrote when the deployment was first installed: "+giveKey)
+}
+
+func badKey(err error, fix string) error {
+	return &fault.Fault{Code: CodeBadKey, Class: fault.Usage, Op: "read the key of the deployment's secrets", Err: err, Fix: fix}
 }
 
 // giveKey is the part of a remedy that explains how to pass the key to a run.

@@ -149,6 +149,8 @@ func TestParseKey(t *testing.T) {
 		_, err := secret.ParseKey(redact.New([]byte(bad)))
 		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey}, bad)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, "give the file that age-keygen wrote when the deployment was first installed")
 		require.NotContains(t, err.Error(), "AGE-SECRET-KEY")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
@@ -180,12 +182,4 @@ func TestLocalKey(t *testing.T) {
 	names, err := secret.Open(s, keys[0]).Names(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"n"}, names)
-
-	_, err = secret.LocalKey(t.Context(), remote{s})
-	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
-	require.ErrorContains(t, err, "in a bucket")
 }
-
-type remote struct{ *store.Store }
-
-func (remote) Local() bool { return false }

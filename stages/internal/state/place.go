@@ -72,23 +72,22 @@ func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, 
 		return secret.Open(s, key), nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("read the key of the deployment's secrets: %w", err)
+	}
+	names, err := secret.Open(s, nil).Names(ctx)
+	switch {
+	case err != nil:
+		return nil, err
 	case !p.MakeKey:
-		return nil, secret.Missing(errors.New("none was given, and in a bucket it would lie beside what it protects"))
+		return nil, secret.Missing(errors.New("none was given, and in a bucket it would lie beside what it protects"), len(names) > 0)
 	}
 	volume, err := p.volume(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, volume.Close()) }()
-	if _, err := volume.Get(ctx, secret.KeyFile); errors.Is(err, fs.ErrNotExist) {
+	if _, err := volume.Get(ctx, secret.KeyFile); errors.Is(err, fs.ErrNotExist) && len(names) > 0 {
 		// A key that is made now opens nothing that is there already.
-		names, err := secret.Open(s, nil).Names(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(names) > 0 {
-			return nil, secret.Missing(fmt.Errorf("%s holds secrets, and their key is on the engine that made it", s.Location()))
-		}
+		return nil, secret.Missing(fmt.Errorf("%s holds secrets, and their key is on the engine that made it", s.Location()), true)
 	}
 	key, err := secret.LocalKey(ctx, volume)
 	if err != nil {

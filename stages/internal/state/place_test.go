@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -74,7 +75,12 @@ func TestKubeconfigIsSealed(t *testing.T) {
 		require.ErrorIs(t, err, missing)
 		require.NoFileExists(t, filepath.Join(second.Volume, "secrets/identity"), "no other key is made")
 		second.MakeKey = false
-		require.ErrorIs(t, second.CheckSecrets(t.Context(), s), missing)
+		f, _ := errors.AsType[*fault.Fault](second.CheckSecrets(t.Context(), s))
+		require.ErrorIs(t, f, missing)
+		require.Contains(t, f.Fix, "give the key that the deployment was installed with", "a new one would not do")
+		_, empty := machine(t, t.TempDir())
+		f, _ = errors.AsType[*fault.Fault](second.CheckSecrets(t.Context(), empty))
+		require.Contains(t, f.Fix, "make one with age-keygen")
 	})
 	t.Run("with another key", func(t *testing.T) {
 		second, s := machine(t, bucket)
