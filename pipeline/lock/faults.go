@@ -42,7 +42,7 @@ func (e *HeldError) Error() string {
 func (l *Lock) held(r Record) error {
 	return &fault.Fault{Code: CodeHeld, Class: fault.Locked, Op: "take the deployment's lock",
 		Err: &HeldError{r, ago(l.opts.Clock(), r.Beat)},
-		Fix: "wait until that run has ended; if it is gone for good: slipway unlock --force --reason '…'"}
+		Fix: "wait until that run has ended; the lock of a run that is gone expires by itself. Only if it hangs and cannot be stopped: slipway unlock --force --reason '…'"}
 }
 
 func lost(format string, args ...any) error {
@@ -52,7 +52,7 @@ func lost(format string, args ...any) error {
 
 func notReleased(r Record, err error) error {
 	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: "release the deployment's lock", Err: err,
-		Fix: fmt.Sprintf("nothing; others can take it after %s, or at once after: slipway unlock --force --reason '…'", r.ttl())}
+		Fix: fmt.Sprintf("nothing; the next run can take it after %s", r.ttl())}
 }
 
 func unconditional(r Record) error {

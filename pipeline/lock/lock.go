@@ -203,7 +203,8 @@ func (l *Lock) Current(ctx context.Context) (*Record, error) {
 }
 
 // HeldBy returns nil if run holds the lock; a step calls it before it changes
-// something. Otherwise the error is that of a lost lease.
+// something. If another run or nobody holds it, the error is LOK-002; otherwise it is the
+// store's, or that of a damaged record.
 func (l *Lock) HeldBy(ctx context.Context, run string) error {
 	r, err := l.Current(ctx)
 	switch {

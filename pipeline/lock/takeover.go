@@ -47,8 +47,8 @@ func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 	return snapshot{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
 }
 
-// vacant waits until the lock is free or its holder counts as dead, and stores the record
-// it saw in s. It returns the dead holder's generation, nil if the lock was free, or a
+// vacant reports whether the lock can be taken. It waits only to make sure that a holder
+// that seems dead is, and stores the record it saw in s. It returns the dead holder's generation, nil if the lock was free, or a
 // fault that names the live holder.
 func (l *Lock) vacant(ctx context.Context, s *snapshot) (*Broken, error) {
 	now, err := l.snapshot(ctx)

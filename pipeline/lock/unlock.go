@@ -22,7 +22,7 @@ const retained = 16
 func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool) (Record, error) {
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return Record{}, &fault.Fault{Code: CodeNoReason, Class: fault.Usage, Op: opUnlock,
-			Err: errors.New("no reason was given; it is recorded"), Fix: "slipway unlock --force --reason 'the machine of that run is gone'"}
+			Err: errors.New("no reason was given; it is recorded"), Fix: "give one: slipway unlock --reason '…'"}
 	}
 	s, err := l.snapshot(ctx)
 	if err != nil {
