@@ -116,14 +116,14 @@ func (s *scheduler) outcome() ([]Result, []error) {
 			left.Interrupted = append(left.Interrupted, r.Key)
 		}
 	}
-	errs = append(errs, s.spoiled...)
 	switch {
-	case len(s.spoiled) > 0:
+	case len(s.spoiled) > 0 && !s.stopped:
 	case s.refused != nil:
 		errs = append(errs, s.refused)
 	case len(left.Unstarted)+len(left.Interrupted) > 0:
 		left.Cause = s.cause
 		errs = append(errs, cancelled(&left))
 	}
+	errs = append(errs, s.spoiled...)
 	return results, errs
 }

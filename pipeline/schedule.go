@@ -18,6 +18,7 @@ type scheduler struct {
 	running int // steps submitted to the pool and not collected
 	stop    <-chan struct{}
 	cause   error             // why no more steps start; nil while they do
+	stopped bool              // cause is a stop or a cancellation
 	refused error             // returned by a hook before the run
 	spoiled []error           // returned by hooks after stages
 	stages  map[string]*stage // those with hooks around them
@@ -79,11 +80,9 @@ func (s *scheduler) loop(ctx context.Context) {
 				s.running--
 				s.settle(ctx, n)
 			}
-		case <-s.stop:
-			s.stop = nil
-			s.halt(ErrStopped)
+		case <-s.stop: // checkStop handles both
 		case <-ctxDone:
-			ctxDone = nil // checkStop handles it
+			ctxDone = nil
 		}
 	}
 	s.pool.close()
@@ -106,14 +105,16 @@ func (s *scheduler) seed(ctx context.Context) {
 
 // checkStop notices a stop or a cancellation, so that nothing starts after it.
 func (s *scheduler) checkStop(ctx context.Context) {
+	var cause error
 	select {
 	case <-s.stop:
-		s.stop = nil
-		s.halt(ErrStopped)
+		s.stop, cause = nil, ErrStopped
 	default:
+		cause = context.Cause(ctx)
 	}
-	if s.cause == nil && ctx.Err() != nil {
-		s.halt(context.Cause(ctx))
+	if cause != nil && s.cause == nil {
+		s.stopped = true
+		s.halt(cause)
 	}
 }
 

@@ -87,8 +87,8 @@ func (s *scheduler) settled(ctx context.Context, n *node) {
 	}
 }
 
-// result is how the steps of the stage have ended: Succeeded unless one failed or
-// did not run, with what went wrong.
+// result is Failed if a step failed, was blocked or was cancelled, Reused if all were
+// reused, else Succeeded.
 func (st *stage) result() Result {
 	whole := Result{Key: Key{Stage: st.name}, Status: Reused}
 	var errs []error

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/slipway-sh/slipway/fault"
 	. "github.com/slipway-sh/slipway/pipeline"
 	"github.com/stretchr/testify/require"
 )
@@ -66,6 +67,24 @@ func TestHooksAroundAStage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAHookThatFailsAfterAStopDoesNotHideIt: what was not started is still listed.
+func TestAHookThatFailsAfterAStopDoesNotHideIt(t *testing.T) {
+	var rec recorder
+	no := errors.New("no")
+	stop := make(chan struct{})
+	_, err := staged(t, &rec, nil, map[string]error{"after a": no}, Options{Stop: stop, Observe: func(e Event) {
+		if e.Status == Running {
+			close(stop)
+		}
+	}})
+	require.Equal(t, []string{"before a", "a/1", "after a failed"}, rec.got)
+	left, _ := errors.AsType[*CancelError](err)
+	require.NotNil(t, left)
+	require.Len(t, left.Unstarted, 2)
+	require.Equal(t, fault.Cancelled, fault.ClassOf(err))
+	require.ErrorIs(t, err, no)
 }
 
 // TestAStageBeginsOnce: its steps may start at the same time.
