@@ -30,7 +30,7 @@ var classMeanings = []struct{ name, meaning string }{
 	{"preflight", "the machine, the engine or the bundle is not as it must be; nothing was changed"},
 	{"step", "a step failed; what was finished is kept"},
 	{"timeout", "something did not happen in time; the error says what was seen last"},
-	{"locked", "somebody else works on the deployment"},
+	{"locked", "somebody else is working on the deployment"},
 	{"cancelled", "the user or the caller stopped the run"},
 }
 

@@ -1,11 +1,10 @@
 package progress
 
 import (
-	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // Control sequences that every terminal since the VT100 understands.
@@ -72,19 +71,6 @@ func columns(r rune) int {
 	return 2
 }
 
-var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
-
 // printable returns s on one line, without anything that moves the cursor or changes
 // colours.
-func printable(s string) string {
-	s = escapes.ReplaceAllString(s, "")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsPrint(r):
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return -1
-	}, s)
-}
+func printable(s string) string { return strings.ReplaceAll(report.Clean(s), "\n", " ") }

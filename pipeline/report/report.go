@@ -292,7 +292,7 @@ func (r *Run) diagnose() {
 		if s.Fault != nil {
 			text, fix = s.Fault.Err.Error(), s.Fault.Fix // without the operation, which the fault has
 		}
-		lines := strings.Split(strings.TrimSpace(clean(text)), "\n")
+		lines := strings.Split(strings.TrimSpace(Clean(text)), "\n")
 		if s.Status == pipeline.Warned {
 			if !slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Step == s.ID() }) {
 				r.Warnings = append(r.Warnings, Warning{Summary: lines[0], Step: s.ID(), Fix: fix})
@@ -348,7 +348,7 @@ func (r *Run) cleaned() (*Run, error) {
 func cleanAll(v any) any {
 	switch v := v.(type) {
 	case string:
-		return clean(v)
+		return Clean(v)
 	case []any:
 		for i := range v {
 			v[i] = cleanAll(v[i])

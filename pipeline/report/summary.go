@@ -24,7 +24,7 @@ func (r *Run) Summary(w io.Writer) error {
 		if s.Status == pipeline.Failed {
 			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(s.Error))
 			if s.Log != "" {
-				fmt.Fprintf(&b, "  log: %s\n", clean(s.Log))
+				fmt.Fprintf(&b, "  log: %s\n", Clean(s.Log))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (r *Run) tail(b *bytes.Buffer) {
 	if len(r.Commands) > 0 {
 		b.WriteString("\nNext:\n")
 		for _, c := range r.Commands {
-			b.WriteString("  " + clean(c) + "\n")
+			b.WriteString("  " + Clean(c) + "\n")
 		}
 	}
 }
@@ -101,7 +101,7 @@ func apps(b *bytes.Buffer, apps []App) {
 	table(b, []string{"NAME", "NAMESPACE", "WAVE", "SYNC", "HEALTH", "REVISION"}, rows)
 	for _, a := range apps {
 		if a.Cause != "" {
-			fmt.Fprintf(b, "\n%s: %s\n", clean(a.Name), indented(a.Cause))
+			fmt.Fprintf(b, "\n%s: %s\n", Clean(a.Name), indented(a.Cause))
 		}
 	}
 }
@@ -113,7 +113,7 @@ func table(b *bytes.Buffer, head []string, rows [][]string) {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			if cells[i] = strings.ReplaceAll(clean(c), "\n", " "); cells[i] == "" {
+			if cells[i] = strings.ReplaceAll(Clean(c), "\n", " "); cells[i] == "" {
 				cells[i] = "-"
 			}
 		}
@@ -131,7 +131,7 @@ func Line(e pipeline.Event) string {
 		line += " after " + Took(r.Elapsed())
 	}
 	if r.Err != nil && e.Status != pipeline.Cancelled {
-		first, _, _ := strings.Cut(clean(r.Err.Error()), "\n")
+		first, _, _ := strings.Cut(Clean(r.Err.Error()), "\n")
 		if e.Status == pipeline.Blocked {
 			first = strings.TrimPrefix(first, "blocked ")
 			return line + " " + first

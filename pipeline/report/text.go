@@ -57,13 +57,13 @@ func meaning(c fault.Class) string {
 	case fault.Usage:
 		return "command line or configuration"
 	case fault.Preflight:
-		return "the surroundings do not meet the requirements"
+		return "the environment does not meet the requirements"
 	case fault.Step:
 		return "a step failed"
 	case fault.Timeout:
 		return "something did not happen in time"
 	case fault.Locked:
-		return "somebody else works on the deployment"
+		return "somebody else is working on the deployment"
 	case fault.Cancelled:
 		return "cancelled"
 	}
@@ -76,14 +76,14 @@ var escapes = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b[\]PX^_
 
 // indented returns text with all lines but the first indented.
 func indented(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(clean(s), "\n"), "\n", "\n  ")
+	return strings.ReplaceAll(strings.TrimRight(Clean(s), "\n"), "\n", "\n  ")
 }
 
-// clean removes whatever moves the cursor, changes colours or reverses the reading
+// Clean removes whatever moves the cursor, changes colours or reverses the reading
 // direction.
-func clean(s string) string { return filter(s, ' ') }
+func Clean(s string) string { return filter(s, ' ') }
 
-// plain is clean for logs: it retains tabs and turns carriage returns into line breaks.
+// plain is Clean for logs: it retains tabs and turns carriage returns into line breaks.
 func plain(s string) string {
 	return filter(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), '\t')
 }
@@ -109,6 +109,6 @@ func filter(s string, tab rune) string {
 
 // firstLine returns the first non-empty line of s.
 func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(clean(s)), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(Clean(s)), "\n")
 	return line
 }
