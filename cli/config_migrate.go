@@ -78,11 +78,7 @@ func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) 
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(o.source.File)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", o.source.File, err)
-	}
-	if err := atomicfile.Write(o.source.File, migrated, info.Mode().Perm()); err != nil {
+	if err := atomicfile.Overwrite(o.source.File, migrated, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", o.source.File, err)
 	}
 	fmt.Fprintf(io.Out, "%s is now of version %s; the original is %s\n", o.source.File, config.APIVersion, backup)
@@ -102,7 +98,7 @@ func keepOriginal(file string, text []byte) (string, error) {
 		return "", f
 	}
 	if err := atomicfile.Write(backup, text, 0o600); err != nil {
-		f.Err = err
+		f.Err, f.Fix = err, "make the folder of the configuration writable, then run the same command again"
 		return "", f
 	}
 	return backup, nil

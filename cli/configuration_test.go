@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config/deployments"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,4 +141,29 @@ local: {ports: [80]}
 	require.Zero(t, code, errs)
 	require.Regexp(t, `(?m)^global\.scale +500 +line 4$`, out)
 	require.True(t, strings.HasPrefix(out, "SETTING"))
+}
+
+func TestMigratingALinkedConfigurationLeavesTheLink(t *testing.T) {
+	file := configFile(t, "version: 1\nname: blue\n")
+	link := filepath.Join(t.TempDir(), "link.yaml")
+	require.NoError(t, os.Symlink(file, link))
+	code, _, errs := slipway("config", "migrate", "--config", link)
+	require.Zero(t, code, errs)
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSymlink, info.Mode().Type())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "apiVersion: slipway.sh/v1")
+}
+
+func TestConfigureSaysWhereAWrongNameIsFrom(t *testing.T) {
+	t.Setenv(deployments.EnvFolder, t.TempDir())
+	code, _, errs := slipway("configure", "--deployment", "prod-")
+	require.Equal(t, 2, code, errs)
+	require.Contains(t, errs, `--deployment is "prod-"; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`)
+	t.Setenv(source.EnvDeployment, "prod-")
+	code, _, errs = slipway("configure")
+	require.Equal(t, 2, code, errs)
+	require.Contains(t, errs, `SLIPWAY_DEPLOYMENT is "prod-"; give`)
 }

@@ -24,7 +24,7 @@ func newRuns(p *Program) *cobra.Command {
 	var o runsOptions
 	cmd := &cobra.Command{
 		Use: "runs", Short: "Lists the runs of a deployment, or shows one with every attempt at its steps",
-		Args: takes(0, 0, "give nothing, or show and the id of a run"), RunE: atOnce(o.list),
+		Args: takes(0, 0, "give no argument, or: show ID"), RunE: atOnce(o.list),
 	}
 	show := &cobra.Command{
 		Use: "show ID", Short: "Shows a run with every attempt at its steps",
@@ -63,7 +63,7 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RUN\tWORKFLOW\tOUTCOME\tEXIT\tSTARTED\tTIME")
+	fmt.Fprintln(table, "RUN\tWORKFLOW\tOUTCOME\tEXIT\tSTARTED (UTC)\tTIME")
 	for _, r := range runs {
 		if r.Problem != "" {
 			fmt.Fprintf(table, "%s\t-\tnot usable: %s\n", r.ID, r.Problem)
@@ -75,7 +75,7 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 		}
 		started := "-"
 		if !r.Started.IsZero() {
-			started = r.Started.Format(time.DateTime)
+			started = r.Started.UTC().Format(time.DateTime)
 		}
 		exit := "-"
 		if r.Outcome.Ended() {
@@ -95,7 +95,7 @@ func showRun(w io.Writer, run *contract.RunDetail) error {
 		fmt.Fprintln(w)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STEP\tATTEMPT\tSTATUS\tSTARTED\tTIME\tCODE")
+	fmt.Fprintln(table, "STEP\tATTEMPT\tSTATUS\tSTARTED (UTC)\tTIME\tCODE")
 	for _, a := range run.Attempts {
 		took, code := "-", "-"
 		if !a.Finished.IsZero() {
@@ -104,7 +104,7 @@ func showRun(w io.Writer, run *contract.RunDetail) error {
 		if a.Fault != nil {
 			code = string(a.Fault.Code)
 		}
-		fmt.Fprintf(table, "%s/%s\t%d\t%s\t%s\t%s\t%s\n", a.Stage, a.Step, a.Number, a.Status, a.Started.Format(time.DateTime), took, code)
+		fmt.Fprintf(table, "%s/%s\t%d\t%s\t%s\t%s\t%s\n", a.Stage, a.Step, a.Number, a.Status, a.Started.UTC().Format(time.DateTime), took, code)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -38,9 +38,7 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	found, err := o.release.Load(cfg, o.source.Path)
 	if err == nil {
 		_, err = release.Settings(nil, cfg, found)
-	}
-	if err == nil {
-		err = givenCertificate(cfg, found, time.Now())
+		err = errors.Join(err, givenCertificate(cfg, found, time.Now()))
 	}
 	if err != nil {
 		return err

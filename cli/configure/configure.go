@@ -2,6 +2,7 @@
 package configure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,10 @@ type Command struct {
 	secrets      secrets.Flags
 	releaseFlags release.Flags
 
-	asks     bool // a person answers
-	foreign  bool // the shell has variables of another deployment
-	complete bool // what was given is in the draft, also what only the platform knows
+	named    string // where deployment is from, if that is not --deployment
+	asks     bool   // a person answers
+	foreign  bool   // the shell has variables of another deployment
+	complete bool   // what was given is in the draft, also what only the platform knows
 }
 
 // options are the flags that no other command has.
@@ -116,7 +118,7 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	case err != nil:
 		return around.after(ctx, around.old, err)
 	case text == nil: // the person wants none
-		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was to be written"), Fix: "run slipway configure again"}
+		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was written, as requested"), Fix: "run slipway configure again"}
 		err := around.after(ctx, around.old, gaveUp)
 		if _, hooks := errors.AsType[joined](err); hooks {
 			return err
@@ -132,11 +134,8 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 		return around.after(ctx, around.old, err)
 	}
 	around.on.File = text
-	if err := around.after(ctx, cfg, nil); err != nil {
-		return err
-	}
 	_, err = fmt.Fprint(io.Out, message)
-	return err
+	return errors.Join(around.after(ctx, cfg, nil), err)
 }
 
 // joined is the error of errors.Join: that of hooks besides the outcome.
@@ -187,7 +186,7 @@ func (c *Command) begin(io console.Streams) error {
 		return usage.Errorf("--deployment is empty; give a name")
 	case other == "" || c.output != "" || module.Active():
 	case c.deployment == "":
-		c.deployment = other
+		c.deployment, c.named = other, source.EnvDeployment
 		fmt.Fprintf(io.Err, "slipway: deployment %s (chosen with %s; --deployment chooses another)\n", other, source.EnvDeployment)
 	}
 	if other := os.Getenv(source.EnvDeployment); other != "" && other != c.deployment {
@@ -199,7 +198,7 @@ func (c *Command) begin(io console.Streams) error {
 	}
 	for _, set := range c.sets {
 		if name, ok := strings.CutPrefix(set, "global.name="); ok && c.deployment != "" && name != c.deployment {
-			return usage.Errorf("--deployment is %s and --set says global.name is %s; give one of them", c.deployment, name)
+			return usage.Errorf("%s is %s and --set says global.name is %s; give one of them", cmp.Or(c.named, "--deployment"), c.deployment, name)
 		}
 	}
 	if c.file == "-" && c.fragment == "-" {

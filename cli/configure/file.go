@@ -2,6 +2,7 @@ package configure
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ func (c *Command) destination(name string) (string, error) {
 	}
 	file := folder.File(name)
 	if file == "" {
-		return "", usage.Errorf("--deployment is %q; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter", name)
+		return "", usage.Errorf("%s is %q; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen", cmp.Or(c.named, "--deployment"), name)
 	}
 	return file, nil
 }
@@ -69,7 +70,7 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 		current, err = c.store(io, name, text)
 	} else {
 		flag = "--config " + shell.Quote(c.output)
-		err = overwrite(file, text)
+		err = atomicfile.Overwrite(file, text, 0o600)
 	}
 	if err != nil {
 		fmt.Fprintf(io.Err, "\n%s\n\nslipway: this could not be written\n", text)
@@ -108,19 +109,6 @@ const codeUnwritten fault.Code = "CFG-014"
 func unwritten(file string, err error) error {
 	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: "write " + file, Err: err,
 		Fix: "give another place, --output FILE, or yourself access to that one"}
-}
-
-// overwrite writes a file, or the one that a link leads to, whose mode stays.
-func overwrite(file string, text []byte) error {
-	mode := os.FileMode(0o600)
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		info, err := os.Stat(target)
-		if err != nil {
-			return err
-		}
-		file, mode = target, info.Mode().Perm()
-	}
-	return atomicfile.Write(file, text, mode)
 }
 
 // store stores the file by name; the first one is the current one, which current says.

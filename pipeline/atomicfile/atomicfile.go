@@ -29,6 +29,24 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	return errors.Join(err, root.Close())
 }
 
+// Overwrite creates or replaces the file at path, or the one that a link there leads to.
+// A file that exists retains its mode.
+func Overwrite(path string, data []byte, newFileMode fs.FileMode) error {
+	path = Target(path)
+	if info, err := os.Stat(path); err == nil {
+		newFileMode = info.Mode().Perm()
+	}
+	return Write(path, data, newFileMode)
+}
+
+// Target returns the file that a link at path leads to; path if there is none.
+func Target(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
 // Dir is a directory. Names are relative to it, with slashes. Its methods may be
 // called by any number of goroutines and processes at the same time.
 type Dir struct {
@@ -47,7 +65,7 @@ func (d Dir) Replace(ctx context.Context, name string, data []byte, mode fs.File
 	})
 }
 
-// Create returns Replace for a file that does not exist yet: of several callers only one
+// Create is Replace for a file that does not exist yet: of several callers only one
 // succeeds, and the others get fs.ErrExist.
 func (d Dir) Create(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
 	return d.place(name, data, mode, func(tmp string) error {

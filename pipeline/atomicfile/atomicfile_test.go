@@ -47,6 +47,23 @@ func TestWrite(t *testing.T) {
 	requireFiles(t, dir, map[string]string{"f": "new", "d": "a directory"})
 }
 
+func TestOverwrite(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "f"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o640))
+	require.NoError(t, os.Symlink(file, link))
+	require.NoError(t, atomicfile.Overwrite(link, []byte("new"), 0o600))
+	requireFiles(t, dir, map[string]string{"f": "new"})
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.Equal(t, fs.ModeSymlink, info.Mode().Type())
+	info, err = os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o640), info.Mode(), "that of the old one")
+	require.NoError(t, atomicfile.Overwrite(filepath.Join(dir, "g"), []byte("new"), 0o600))
+	requireFiles(t, dir, map[string]string{"f": "new", "g": "new"})
+}
+
 func TestDir(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
