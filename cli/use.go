@@ -87,7 +87,7 @@ func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
 	}
 	current, gone := folder.Current() // the list is useful also when that is gone
 	if len(names) == 0 {
-		fmt.Fprintln(w, "no deployment is kept; slipway configure makes one")
+		fmt.Fprintln(w, "no configurations are stored; slipway configure creates one")
 		return gone
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -37,7 +37,7 @@ func TestNoDeploymentIsKept(t *testing.T) {
 	keptDeployments(t, "")
 	code, out, errs := slipway("use")
 	require.Zero(t, code, errs)
-	require.Equal(t, "no deployment is kept; slipway configure makes one\n", out)
+	require.Equal(t, "no configurations are stored; slipway configure creates one\n", out)
 
 	code, out, errs = slipway("use", "dev")
 	require.Equal(t, 2, code)

@@ -213,11 +213,11 @@ func (h *Hook) commandProblems(l *document.List, field string) {
 	case h.Script == "" && h.Run[0] == "":
 		l.Add(field+".run[0]", "nothing", "a command")
 	case strings.Contains(h.Script, "\x00"):
-		l.Add(field+".script", "a NUL character", "a script without")
+		l.Add(field+".script", "a NUL character", "a script without NUL characters")
 	}
 	for i, arg := range h.Run {
 		if strings.Contains(arg, "\x00") {
-			l.Add(fmt.Sprintf("%s.run[%d]", field, i), "a NUL character", "an argument without")
+			l.Add(fmt.Sprintf("%s.run[%d]", field, i), "a NUL character", "an argument without NUL characters")
 		}
 	}
 	switch {
@@ -245,7 +245,7 @@ func (h *Hook) envProblems(l *document.List, field string) {
 		at := field + ".env." + key
 		name(at, key)
 		if strings.Contains(h.Env[key], "\x00") {
-			l.Add(at, "a NUL character", "a value without")
+			l.Add(at, "a NUL character", "a value without NUL characters")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.Secrets)) {

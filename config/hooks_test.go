@@ -147,7 +147,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 25: hooks[2].secrets.NOTHING: got nothing, want where the secret is: env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD`,
 		`line 26: hooks[3].name: got "twice", the name of hooks[2], want a name of its own`,
 		`line 27: hooks[3].after: got "orchestrator/sync", which is no step and no stage of destroy, want workflow, "*" for each step, a stage, or a step of destroy: infrastructure/terraform-destroy`,
-		`line 29: hooks[3].run[0]: got a NUL character, want an argument without`,
+		`line 29: hooks[3].run[0]: got a NUL character, want an argument without NUL characters`,
 		`line 30: hooks[3].optional: got text, want true or false`,
 		`line 31: hooks[4]: got nothing, want a value`,
 		`line 32: hooks[5].before: got nothing, want a step (stage/name), a stage, "*" for each step, or workflow; or set after`,

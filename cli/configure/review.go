@@ -50,7 +50,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 		case bytes.Equal(there, text):
 			question = file + " is the same already. Write it again?"
 		default:
-			question = "Replace " + file + " by it?"
+			question = "Replace " + file + " with it?"
 			c.changes(io.Terminal, file, there, text)
 		}
 		options := []answers.Option{{Answer: write, Label: "Yes"}, {Answer: edit, Label: "Edit it first"}, {Answer: change, Label: "No, change answers"}, {Answer: quit, Label: "No, write nothing"}}

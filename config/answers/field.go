@@ -50,7 +50,7 @@ type Field struct {
 	interpolate bool   // ${NAME} in it is an environment variable
 }
 
-// Variable returns the environment variable that sets the field.
+// EnvName returns the environment variable that sets the field.
 func (f Field) EnvName() string { return config.EnvName(f.Path) }
 
 // Schema describes the fields of a configuration.

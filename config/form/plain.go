@@ -86,7 +86,7 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 		}
 		if len(q.Choices) > 0 {
 			if answer, err = chosen(q, answer); err != nil {
-				fmt.Fprintf(p.out, "  not taken: %s\n", err)
+				fmt.Fprintf(p.out, "  not accepted: %s\n", err)
 				continue
 			}
 		}
@@ -95,7 +95,7 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 		if wrong == nil {
 			return nil
 		}
-		fmt.Fprintf(p.out, "  not taken: %s\n", wrong.Reason())
+		fmt.Fprintf(p.out, "  not accepted: %s\n", wrong.Reason())
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *Plain) Choose(ctx context.Context, title string, options []answers.Opti
 		if answer, err = chosen(q, answer); err == nil {
 			return answer, nil
 		}
-		fmt.Fprintf(p.out, "  not taken: %s\n", err)
+		fmt.Fprintf(p.out, "  not accepted: %s\n", err)
 	}
 }
 
@@ -144,7 +144,7 @@ func chosen(q answers.Question, text string) (string, error) {
 		}
 		n, err := strconv.Atoi(item)
 		if err != nil || n < 1 || n > len(q.Choices) {
-			return "", fmt.Errorf("got %q, want a number from 1 to %d, or what stands behind it", item, len(q.Choices))
+			return "", fmt.Errorf("got %q, want a number from 1 to %d, or the text next to it", item, len(q.Choices))
 		}
 		out = append(out, q.Choices[n-1].Answer)
 	}

@@ -52,9 +52,9 @@ func TestPlainAsksOneAfterTheOther(t *testing.T) {
 		require.Equal(t, want, d.Get(path), path)
 	}
 	text := out.String()
-	require.Contains(t, text, `global.name [slipway]:   not taken: got "Bad", want 1 to 15 lower-case letters`)
+	require.Contains(t, text, `global.name [slipway]:   not accepted: got "Bad", want 1 to 15 lower-case letters`)
 	require.Contains(t, text, "  2: 100: 2 CPUs, 8 GiB of memory, 40 GiB of disk\n")
-	require.Contains(t, text, `not taken: got "7", want a number from 1 to 4, or what stands behind it`)
+	require.Contains(t, text, `not accepted: got "7", want a number from 1 to 4, or the text next to it`)
 	require.NotContains(t, text, "smtp.host", "sections that were not chosen are not asked for")
 }
 
@@ -68,7 +68,7 @@ func TestPlainChooses(t *testing.T) {
 	second, err := p.Choose(t.Context(), "Write it?", options)
 	require.NoError(t, err)
 	require.Equal(t, "quit", second)
-	require.Contains(t, out.String(), "not taken")
+	require.Contains(t, out.String(), "not accepted")
 	_, err = p.Choose(t.Context(), "Write it?", options)
 	require.ErrorIs(t, err, form.ErrAborted, "there is nothing more")
 }

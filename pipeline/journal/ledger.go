@@ -100,7 +100,7 @@ var runRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
 func check(stage, step string) error {
 	if !nameRE.MatchString(stage) || !nameRE.MatchString(step) {
-		return fmt.Errorf("step %q of stage %q has no name for a record", step, stage)
+		return fmt.Errorf("step %q of stage %q cannot be used in the name of a record", step, stage)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (l *Ledger) Begin(ctx context.Context, run, stage, step string, d Digests) 
 		return Attempt{}, err
 	}
 	if !runRE.MatchString(run) {
-		return Attempt{}, fmt.Errorf("run id %q is no name for a record", run)
+		return Attempt{}, fmt.Errorf("run id %q cannot be used in the name of a record", run)
 	}
 	a := Attempt{Deployment: l.deployment, Run: run, Stage: stage, Step: step, Digests: d, Status: Running, Started: l.clock().UTC()}
 	n, err := l.lastNumber(ctx, run, stage, step)

@@ -130,7 +130,7 @@ func parse(raw string) (*url.URL, string, error) {
 		return nil, "", inner.Err // without the URL
 	}
 	if u.User != nil {
-		return nil, "", errors.New("credentials do not belong into it: set the variables of the environment that the provider documents")
+		return nil, "", errors.New("credentials do not belong in it: set the variables of the environment that the provider documents")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

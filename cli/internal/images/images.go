@@ -59,8 +59,8 @@ func (f *Flags) fromRegistry() bool {
 	return f.Lock != "" && (f.flags.Changed("lock") || !f.flags.Changed("bundle"))
 }
 
-// Pins checks that the command says where images come from, and is the lock that
-// applies: the one given, else that of this program.
+// Pins returns the lock that applies, and sets cfg.Advanced.Registry if images come from
+// a registry.
 func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")

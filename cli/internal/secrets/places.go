@@ -116,7 +116,7 @@ func Lines(text string, valid func(name string) bool) (map[string]string, error)
 		if strings.HasPrefix(value, `"`) {
 			plain, err := strconv.Unquote(value)
 			if err != nil {
-				return nil, fmt.Errorf("the quotes in line %d do not fit, or hold what must be written with \\", n+1)
+				return nil, fmt.Errorf("the quotes on line %d are not closed, or something in them must be escaped with \\", n+1)
 			}
 			value = plain
 		}

@@ -122,7 +122,7 @@ func TestSecretsInAFile(t *testing.T) {
 	require.Equal(t, map[string]string{"A": "b=c", "KEY": "-----BEGIN\nx\n", "EMPTY": ""}, values)
 	for text, says := range map[string]string{
 		"A=1\nhunter22": "line 2 is not NAME=value", "a b=hunter22": "line 1 is not NAME=value", "=hunter22": "line 1 is not NAME=value",
-		`A="hunter22`: "the quotes in line 1 do not fit",
+		`A="hunter22`: "the quotes on line 1 are not closed",
 	} {
 		_, err := Lines(text, isVariable)
 		require.ErrorContains(t, err, says)
