@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 
@@ -25,24 +24,17 @@ import (
 
 const configuration = `{apiVersion: slipway.sh/v1, global: {name: embedded}, lab: {port: 8443}}`
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// run returns the exit code, which is the class of the error, as slipway's.
-func run(args []string, out, errw io.Writer) int {
+func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := conduct(ctx, args, out)
-	if err == nil {
-		return 0
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "embed:", err)
 	}
-	fmt.Fprintln(errw, "embed:", err)
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		fmt.Fprintf(errw, "remedy (%s): %s\n", f.Code, f.Fix)
-	}
-	return int(fault.ClassOf(err))
+	os.Exit(int(fault.ClassOf(err))) // as slipway's
 }
 
-func conduct(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("give a workflow, install or destroy, and the directory of a bundle")
 	}
@@ -80,7 +72,7 @@ func conduct(ctx context.Context, args []string, out io.Writer) error {
 	}
 	record, err := c.Conduct(ctx, workflow)
 	if record != nil {
-		err = errors.Join(err, record.Summary(out))
+		err = errors.Join(err, record.Summary(os.Stdout))
 	}
 	return err
 }

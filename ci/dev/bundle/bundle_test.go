@@ -211,9 +211,10 @@ func TestUsage(t *testing.T) {
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	require.Equal(t, 7, report(stopped, command(stopped, []string{"verify", t.TempDir()}, io.Discard), io.Discard, io.Discard))
+	missing := compare(t.TempDir(), t.TempDir(), io.Discard)
+	require.Equal(t, 7, report(stopped, missing, io.Discard, io.Discard))
 	var output bytes.Buffer
-	require.Equal(t, 3, run([]string{"verify", t.TempDir()}, io.Discard, &output))
+	require.Equal(t, 3, report(t.Context(), missing, io.Discard, &output))
 	require.Contains(t, output.String(), "BUN-001")
 	require.Contains(t, output.String(), "make bundle")
 }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
@@ -31,9 +30,6 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
   build [--out DIR] [--without NAME,…]
                 build what has changed and print the bundle's folder: DIR, else
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to
-  path          print the folder of the bundle that was built last
-  verify [DIR]  compare every file with the index, and the versions with the lock
-  list [DIR]    show what the bundle holds
   reproduce     build everything once more in an empty store and compare it, file
                 by file and image by image, with what build made
 
@@ -100,27 +96,6 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			fmt.Fprintln(stdout, dir)
 		}
 		return err
-	case "path", "verify", "list":
-		dir := flags.Arg(0)
-		if dir == "" {
-			root, err := store.Root()
-			if err != nil {
-				return err
-			}
-			dir = filepath.Join(root, "bundle", "current")
-		}
-		switch name {
-		case "list":
-			return list(dir, stdout)
-		case "verify":
-			return verify(ctx, dir, stdout)
-		}
-		b, err := bundle.Read(dir)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(stdout, b.Dir())
-		return nil
 	case "reproduce":
 		return reproduce(ctx, stdout)
 	case "help":
@@ -203,25 +178,6 @@ func (b *builder) finish(ctx context.Context, without []string) (string, error) 
 	return dir, nil
 }
 
-func verify(ctx context.Context, dir string, stdout io.Writer) error {
-	b, err := bundle.Read(dir)
-	if err != nil {
-		return err
-	}
-	if err := b.Verify(ctx); err != nil {
-		return err
-	}
-	l, err := lock.Load()
-	if err != nil {
-		return err
-	}
-	if err := l.Verify(b); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "%s: %d files and %d images are as the index and the lock say\n", dir, len(b.Files), len(b.Index.Images))
-	return nil
-}
-
 // reproduce builds the bundle and then, in an empty store, once more, and names
 // what differs. It takes as long as a build with Go's build cache filled, and as
 // much room as the store.
@@ -284,21 +240,4 @@ func compare(first, second string, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "two builds are alike: %d files and images\n", len(sums))
 	return nil
-}
-
-func list(dir string, stdout io.Writer) error {
-	b, err := bundle.Read(dir)
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "FILE\tVERSION\tMIB\tORIGIN\n")
-	for _, f := range b.Files {
-		fmt.Fprintf(table, "%s\t%s\t%.1f\t%s\n", f.Path, f.Version, float64(f.Size)/(1<<20), f.Origin)
-	}
-	fmt.Fprintf(table, "\nIMAGE\tNAME\tDIGEST\n")
-	for _, i := range b.Index.Images {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", i.Name, i.Ref, i.Digest)
-	}
-	return table.Flush()
 }
