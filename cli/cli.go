@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/trace"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
@@ -43,7 +45,13 @@ type exit int
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Run runs a command line and returns the exit code.
-func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw io.Writer) int {
+func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw io.Writer) (code int) {
+	defer func() {
+		if v := recover(); v != nil { // Go's own exit code would be that of a wrong command line
+			fmt.Fprintf(errw, "\nerror %s: panic: %v\n%s", codeUncoded, v, debug.Stack())
+			code = int(fault.Bug)
+		}
+	}()
 	root := newRoot(ctx, &p)
 	root.SetArgs(args)
 	root.SetIn(in)

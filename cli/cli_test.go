@@ -173,3 +173,15 @@ func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	require.Zero(t, complain(&w, "slipway status", plain, nil))
 	require.Empty(t, w.String())
 }
+
+// broken panics when something is written to it.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("out of paper") }
+
+func TestAPanicIsABug(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, int(fault.Bug), Run(t.Context(), program(), []string{"version"}, nil, broken{}, &errs))
+	require.Contains(t, errs.String(), "error RUN-003: panic: out of paper\n")
+	require.Contains(t, errs.String(), "cli_test.go", "where")
+}

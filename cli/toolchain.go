@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ type toolchainOptions struct {
 func newToolchain(p *Program) *cobra.Command {
 	var o toolchainOptions
 	cmd := &cobra.Command{
-		Use: "toolchain [flags] -- COMMAND…", Short: "Runs a command in the container in which every step runs",
+		Use: "toolchain [flags] -- COMMAND…", Short: "Runs a command in the container in which every step runs; its exit code is the command's",
 		DisableFlagsInUseLine: true, RunE: atOnce(o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
@@ -38,8 +37,10 @@ func (o *toolchainOptions) run(ctx context.Context, io console.Streams, args []s
 			text, err := d.ToolchainID(ctx)
 			return writeID(o.id, text, err)
 		}
-		text, err := d.Shell(ctx, args)
-		fmt.Fprint(io.Out, text)
+		code, err := d.Shell(ctx, args, io.Out, io.Err)
+		if err == nil && code != 0 {
+			err = exit(code)
+		}
 		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"dagger.io/dagger"
@@ -121,6 +122,24 @@ func Complaint(stderr string) string {
 	}
 	stderr = strings.TrimSpace(stderr)
 	return stderr[strings.LastIndexByte(stderr, '\n')+1:]
+}
+
+// Command runs args in ctr and returns the exit code, once it has written what they
+// printed to out and errw.
+func Command(ctx context.Context, ctr *dagger.Container, args []string, out, errw io.Writer) (int, error) {
+	done := ctr.WithExec(args, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
+	code, err := done.ExitCode(ctx)
+	if err != nil {
+		return 0, err
+	}
+	text, err := done.Stdout(ctx)
+	if err != nil {
+		return 0, err
+	}
+	complaint, err := done.Stderr(ctx)
+	fmt.Fprint(out, text)
+	fmt.Fprint(errw, complaint)
+	return code, err
 }
 
 // tail is the end of s, at most n bytes of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -262,11 +263,12 @@ func (c *Cluster) ToolchainID(ctx context.Context) (string, error) {
 	return string(id), err
 }
 
-// Shell runs a command in the toolchain and returns what it printed.
-func (c *Cluster) Shell(ctx context.Context, args []string) (string, error) {
+// Shell runs a command in the toolchain and returns its exit code, once it has written
+// what the command printed to out and errw.
+func (c *Cluster) Shell(ctx context.Context, args []string, out, errw io.Writer) (int, error) {
 	ctr, err := c.toolchain(ctx)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	return ctr.WithExec(args).Stdout(ctx)
+	return containers.Command(ctx, ctr, args, out, errw)
 }

@@ -64,7 +64,7 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	err = ended(e.Args, done)
 	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
 		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
-			Fix: "run something first, or name another deployment with --name",
+			Fix: "slipway runs lists the runs of the deployment; name another one with --name",
 			Err: errors.New(containers.Complaint(done.Stderr))}
 	} else if err != nil {
 		return "", fmt.Errorf("write the report: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,9 +53,12 @@ func TestWhatWasEverInstalledIsKnown(t *testing.T) {
 // neither a node nor its volume.
 func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	for what, ask := range map[string]func(*Conductor) error{
-		"cluster":         func(c *Conductor) error { return c.Up(t.Context(), nil) },
-		"cluster's id":    func(c *Conductor) error { _, err := c.ClusterID(t.Context()); return err },
-		"toolchain":       func(c *Conductor) error { _, err := c.Shell(t.Context(), []string{"true"}); return err },
+		"cluster":      func(c *Conductor) error { return c.Up(t.Context(), nil) },
+		"cluster's id": func(c *Conductor) error { _, err := c.ClusterID(t.Context()); return err },
+		"toolchain": func(c *Conductor) error {
+			_, err := c.Shell(t.Context(), []string{"true"}, io.Discard, io.Discard)
+			return err
+		},
 		"toolchain's id":  func(c *Conductor) error { _, err := c.ToolchainID(t.Context()); return err },
 		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
 		"status":          func(c *Conductor) error { _, err := c.Status(t.Context(), true); return err },

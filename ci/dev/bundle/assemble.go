@@ -251,31 +251,3 @@ func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
 	f.SHA256, f.Size = sum, info.Size()
 	return f, nil
 }
-
-// copyBundle copies a bundle to a folder that does not exist or is empty.
-func copyBundle(dir, to string) error {
-	b, err := bundle.Read(dir)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	if there, err := os.ReadDir(to); err != nil || len(there) > 0 {
-		return errors.Join(err, fmt.Errorf("%s is not empty", to))
-	}
-	names := []string{bundle.IndexFile}
-	for _, f := range b.Files {
-		names = append(names, f.Path)
-	}
-	for _, name := range names {
-		info, err := os.Stat(b.Path(name))
-		if err != nil {
-			return err
-		}
-		if err := store.CopyFile(filepath.Join(to, name), b.Path(name), info.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-	return nil
-}

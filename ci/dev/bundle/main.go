@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,8 +26,8 @@ import (
 
 const usage = `usage: go run -C ci/dev/bundle . <command>
 
-  build [--out DIR] [--without NAME,…]
-                build what has changed and print the bundle's folder: DIR, else
+  build [--without NAME,…]
+                build what has changed and print the bundle's folder,
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to
   reproduce     build everything once more in an empty store and compare it, file
                 by file and image by image, with what build made
@@ -78,7 +77,6 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	name, args := args[0], args[1:]
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	out := flags.String("out", "", "")
 	without := flags.String("without", "", "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -91,7 +89,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 		if flags.NArg() > 0 {
 			return fmt.Errorf("%w: build takes no argument %q", errUsage, flags.Arg(0))
 		}
-		dir, err := build(ctx, *out, strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }))
+		dir, err := build(ctx, strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }))
 		if err == nil {
 			fmt.Fprintln(stdout, dir)
 		}
@@ -105,19 +103,12 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 }
 
 // build makes the bundle and gives its folder.
-func build(ctx context.Context, out string, without []string) (string, error) {
+func build(ctx context.Context, without []string) (string, error) {
 	st, err := store.Open("")
 	if err != nil {
 		return "", err
 	}
-	dir, err := buildIn(ctx, st, without)
-	if err != nil || out == "" {
-		return dir, err
-	}
-	if err := copyBundle(dir, out); err != nil {
-		return "", fmt.Errorf("copy the bundle: %w", err)
-	}
-	return filepath.Abs(out)
+	return buildIn(ctx, st, without)
 }
 
 // buildIn makes the bundle in a store.

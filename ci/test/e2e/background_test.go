@@ -71,6 +71,14 @@ func TestBackgroundCluster(t *testing.T) {
 		t.Logf("resume after a failure in the last stage: %.1f %% of the install that failed there", 100*r.took.Seconds()/failed.took.Seconds())
 	})
 
+	t.Run("a command in the toolchain prints and ends as it does elsewhere", func(t *testing.T) {
+		r := run(t, "toolchain", "--", "sh", "-c", "echo out; echo complaint >&2; exit 42")
+		require.Equal(t, 42, r.code)
+		require.Equal(t, "out\n", r.out)
+		require.Contains(t, r.err, "complaint\n")
+		require.NotContains(t, r.err, "RUN-003")
+	})
+
 	t.Run("a part of the steps", func(t *testing.T) {
 		r := ok(t, "install", "--only", "orchestrator")
 		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)

@@ -63,7 +63,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	k, err := background.Serve(until, socket, info, &s.log, func(ready func()) error {
 		err := c.Up(until, ready)
 		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
-			err = NoEngine(fmt.Errorf("it gave the cluster up: %w", err))
+			err = noEngine(fmt.Errorf("it gave the cluster up: %w", err))
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func watchEngine(ctx context.Context, c *conductor.Conductor, k *background.Serv
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return NoEngine(fmt.Errorf("it does not answer any more: %w", err))
+			return noEngine(fmt.Errorf("it does not answer any more: %w", err))
 		case !k.Found():
 			return errors.New("its socket is gone")
 		}

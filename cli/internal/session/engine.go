@@ -41,7 +41,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	select {
 	case a := <-done:
 		if a.err != nil {
-			return nil, NoEngine(a.err)
+			return nil, noEngine(a.err)
 		}
 		return a.client, nil
 	case <-ctx.Done():
@@ -70,20 +70,20 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 		return nil, err
 	}
 	if os.Getenv(daggercli.EnvCLI) == "" {
-		return nil, NoEngine(fmt.Errorf("%s does not name the dagger CLI", daggercli.EnvCLI))
+		return nil, noEngine(fmt.Errorf("%s does not name the dagger CLI", daggercli.EnvCLI))
 	}
 	s := &opened{cli: exec.Command(os.Getenv(daggercli.EnvCLI), "session", "--label", "dagger.io/sdk.name:go")} //nolint:noctx // its end is that of its input
 	s.cli.Stderr = log
 	var err error
 	if s.input, err = s.cli.StdinPipe(); err != nil {
-		return nil, NoEngine(err)
+		return nil, noEngine(err)
 	}
 	out, err := s.cli.StdoutPipe()
 	if err != nil {
-		return nil, NoEngine(err)
+		return nil, noEngine(err)
 	}
 	if err := s.cli.Start(); err != nil {
-		return nil, NoEngine(err)
+		return nil, noEngine(err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.input.Close() })
 	defer stop()
@@ -96,7 +96,7 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, NoEngine(fmt.Errorf("read what the dagger CLI says of its session: %w", err))
+		return nil, noEngine(fmt.Errorf("read what the dagger CLI says of its session: %w", err))
 	}
 	return s, nil
 }
@@ -107,7 +107,8 @@ func (s *opened) end() {
 	_ = s.cli.Wait() // its exit code says nothing: attend kills one that does not end
 }
 
-func NoEngine(err error) error {
+// noEngine is the fault of an engine that cannot be reached.
+func noEngine(err error) error {
 	return &fault.Fault{Code: codeNoEngine, Class: fault.Preflight, Op: "connect to the Dagger engine",
 		Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
 }
@@ -127,7 +128,7 @@ func reach(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return NoEngine(err)
+	return noEngine(err)
 }
 
 // replies returns nil once somebody listens where runner says that the engine is,
