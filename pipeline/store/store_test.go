@@ -85,7 +85,7 @@ func TestOpen_badURLs(t *testing.T) {
 		"file:///dir?create_dir=1": "want file:///directory",
 		"s3://":                    "want s3://bucket",
 		"s3://bucket/key":          "want s3://bucket",
-		"s3://AKIAABCDEFGHIJKLMNOP:verysecretvalue@bucket": "credentials do not belong into it",
+		"s3://AKIAABCDEFGHIJKLMNOP:verysecretvalue@bucket": "credentials do not belong in it",
 		"s3://bucket?prefix=../up":                         "is not a valid key",
 		"s3://bucket?prefix=a&prefix=b":                    "given twice",
 		"s3://verysecretvalue:%zz":                         "invalid",
@@ -132,7 +132,7 @@ func TestCheckURL(t *testing.T) {
 	require.Equal(t, []string{"KEY"}, variables)
 	for bad, says := range map[string]string{
 		"file:///directory": `no buckets of kind "file"`, "mem://": `no buckets of kind "mem"`, "gs://b": `no buckets of kind "gs"`,
-		"s3://": "want s3://bucket", "s3://me:hunter2@bucket": "credentials do not belong into it", "s3://b?prefix=../x": "is not a valid key",
+		"s3://": "want s3://bucket", "s3://me:hunter2@bucket": "credentials do not belong in it", "s3://b?prefix=../x": "is not a valid key",
 	} {
 		_, err := store.CheckURL(bad, opts)
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)
