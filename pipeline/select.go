@@ -69,6 +69,12 @@ const (
 	out                  // it takes no part
 )
 
+// CheckSelect returns the error with which Run refuses a selection.
+func (p *Pipeline) CheckSelect(sel Select) error {
+	p.link()
+	return p.assignParts(sel)
+}
+
 // assignParts sets the part of each node.
 func (p *Pipeline) assignParts(sel Select) error {
 	if sel.Empty() {

@@ -9,6 +9,19 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
+// Refused conducts a workflow that is refused before anything is asked of the engine.
+func Refused(t *testing.T, w Workflow, change func(*Options)) error {
+	t.Helper()
+	c, e := conducted(t, nil)
+	change(&c.opts)
+	c, err := New(c.opts)
+	require.NoError(t, err)
+	record, err := c.Conduct(t.Context(), w)
+	require.Nil(t, record)
+	require.Empty(t, e.all())
+	return err
+}
+
 // Replay carries a workflow out after its earlier results were verified, on an engine
 // that has no answer for anything. It also returns the request that the run makes to a
 // step with an input.

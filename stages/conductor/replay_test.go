@@ -10,6 +10,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
@@ -19,6 +21,11 @@ import (
 
 // elsewhere is a provider whose cluster Slipway does not run.
 type elsewhere struct{ providers.Provider }
+
+func TestASelectionWithoutAStepLeavesNoRecord(t *testing.T) {
+	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Select.From = []string{"nosuch"} })
+	require.ErrorIs(t, err, &fault.Fault{Code: pipeline.CodeUnknownTarget})
+}
 
 // The conductor makes to each step the request that was verified: otherwise no result
 // would be taken from there.

@@ -13,8 +13,8 @@ import (
 )
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
-// is no record if nothing was started: a hook lacks what it needs, or the lock cannot be
-// taken. Destroy is refused if the cluster runs on another engine: it would delete the
+// is no record if nothing was started: the selection names no step, a hook lacks what it
+// needs, or the lock cannot be taken. Destroy is refused if the cluster runs on another engine: it would delete the
 // state and leave the cluster.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if w.Removes {
@@ -104,6 +104,9 @@ func (r *run) recorder() recorder {
 func (r *run) carryOut(ctx context.Context) error {
 	nodes := r.graph.pipeline.Graph()
 	own := boundHooks(r.opts.Config.HooksOf(r.workflow.Name), nodes)
+	if err := r.graph.pipeline.CheckSelect(r.opts.Select); err != nil {
+		return err
+	}
 	if err := r.executor.check(ctx, own); err != nil {
 		return err
 	}
