@@ -4,8 +4,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 
-ENGINE := go run -C ci/dev/engine .
-BUNDLE := go run -C ci/dev/bundle .
+# Go as the bundle's programs are compiled: no package is compiled twice, and what
+# another checkout compiled is not compiled again.
+GO := CGO_ENABLED=0 GOFLAGS=-trimpath go
+ENGINE := $(GO) run -C ci/dev/engine .
+BUNDLE := $(GO) run -C ci/dev/bundle .
 # The bundle that this checkout built last: other checkouts share the store.
 OWN_BUNDLE := sed -n 's/^BUNDLE=//p' .env
 # The environment in which dagger finds the engine.
@@ -32,29 +35,29 @@ test: unit e2e ## Run the unit tests, then the real install, its second run, a b
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
-	CGO_ENABLED=0 go vet -trimpath ./... # compiled so, for the bundle and by other checkouts, already
+	$(GO) vet ./...
 	@for platform in $(PLATFORMS); do \
 		echo "go build for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /dev/null .; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -ldflags "-s -w" -o /dev/null .; \
 	done
 	go test -trimpath -race -shuffle=on ./...
-	go test -C ci -race ./origin
-	go test -C ci/dev -race ./build/...
-	go test -C ci/dev ./engine ./bundle/...
-	go test -C containers/node ./...
-	go test -C examples/embed ./...
-	go test -C examples/platform/apps/guestbook ./...
-	go vet -C ci/test ./...
-	go test -C ci/test ./bench ./chaos ./slipway ./s3
+	go test -C ci -trimpath -race ./origin
+	go test -C ci/dev -trimpath -race ./build/...
+	$(GO) test -C ci/dev ./engine ./bundle/...
+	$(GO) test -C containers/node ./...
+	$(GO) test -C examples/embed ./...
+	$(GO) test -C examples/platform/apps/guestbook ./...
+	$(GO) vet -C ci/test ./...
+	$(GO) test -C ci/test ./bench ./chaos ./slipway ./s3
 
 .PHONY: e2e
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go test -C ci/test/e2e -count=1 -timeout 60m -parallel 2 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 2 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev)" -o bin/slipway .
+	$(GO) build -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev)" -o bin/slipway .
 
 .PHONY: engine
 engine: ## Make a Dagger engine reachable: the one that answers, else one built from Go modules
@@ -80,15 +83,15 @@ bundle-path: ## Print the path of the bundle that this checkout built last
 
 .PHONY: browser
 browser: ## Install Chromium, which opens the report in the tests
-	@command -v chromium google-chrome >/dev/null || go run -C ci/dev ./build/need chromium=chromium
+	@command -v chromium google-chrome >/dev/null || $(GO) run -C ci/dev ./build/need chromium=chromium
 
 .PHONY: terminal
 terminal: ## Install tmux, in which the form is filled in by the tests
-	@command -v tmux >/dev/null || go run -C ci/dev ./build/need tmux=tmux
+	@command -v tmux >/dev/null || $(GO) run -C ci/dev ./build/need tmux=tmux
 
 .PHONY: bench
 bench: engine bundle ## Compare installs with a plain shell script, side by side
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/test ./bench
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./bench
 	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
 
 .PHONY: bench-graph
@@ -97,7 +100,7 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" go run -C ci/test ./chaos $(CHAOS)
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./chaos $(CHAOS)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down
@@ -110,5 +113,5 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md
-	go test ./config/migrate ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
-	go run ./docs/configuration
+	$(GO) test ./config/migrate ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
+	$(GO) run ./docs/configuration
