@@ -100,13 +100,14 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		obj.SetNamespace(ns)
 	}
 	what := "apply " + describe(obj)
-	before, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		before, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	live := func(ctx context.Context) (*unstructured.Unstructured, error) {
+		o, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
-		return before, err
-	})
+		return o, err
+	}
+	before, err := Retry(ctx, c, what, live)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -125,6 +126,11 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	})
 	if err != nil {
 		return Applied{}, rejected(what, err)
+	}
+	if dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
+		if before, err = Retry(ctx, c, what, live); err != nil {
+			return Applied{}, err
+		}
 	}
 	a := Applied{
 		Kind: obj.GetKind(), Namespace: after.GetNamespace(), Name: after.GetName(),

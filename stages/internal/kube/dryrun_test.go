@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -43,4 +44,43 @@ func TestADryRunWritesNothing(t *testing.T) {
 	_, err = api.Create(t.Context(), namespaceObject(), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"GET", "POST", "POST", "POST"}, methods)
+}
+
+// A controller that writes to an object between the look at it and the dry run, such as
+// the one that notes a Deployment's revision, is no drift; another value is.
+func TestAControllerIsNoDrift(t *testing.T) {
+	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n"%s},"data":{"k":%q}}`
+	noted := `,"annotations":{"revision":"1"}`
+	looks, live := 0, "v"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case r.URL.Path == "/apis":
+			fmt.Fprint(w, `{"kind":"APIGroupList","groups":[]}`)
+		case r.URL.Path == "/api/v1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get","patch"]}]}`)
+		case r.Method == http.MethodPatch:
+			fmt.Fprintf(w, object, noted, "v")
+		default:
+			if looks++; looks == 1 {
+				fmt.Fprintf(w, object, "", live)
+			} else {
+				fmt.Fprintf(w, object, noted, live)
+			}
+		}
+	}))
+	defer server.Close()
+	c, err := kube.New(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	objs, err := kube.Decode(fmt.Appendf(nil, object, "", "v"))
+	require.NoError(t, err)
+	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Empty(t, found)
+	looks, live = 0, "edited"
+	found, err = c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
 }
