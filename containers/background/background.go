@@ -38,7 +38,7 @@ const (
 // CLI on the loopback address, and the password for it.
 type Session struct {
 	Port  int   `json:"port"`
-	Token Token `json:"session_token"` //nolint:gosec // its name in the dagger CLI's output
+	Token Token `json:"session_token"` // as in the dagger CLI's output
 }
 
 // Token is a password; only JSON shows it.

@@ -48,8 +48,8 @@ func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 }
 
 // vacant reports whether the lock can be taken. It waits only to make sure that a holder
-// that seems dead is, and stores the record it saw in s. It returns the dead holder's generation, nil if the lock was free, or a
-// fault that names the live holder.
+// that seems dead is, and stores the record it saw in s. It returns the dead holder's
+// generation, nil if the lock was free, or a fault that names the live holder.
 func (l *Lock) vacant(ctx context.Context, s *snapshot) (*Broken, error) {
 	now, err := l.snapshot(ctx)
 	for {

@@ -14,8 +14,8 @@ import (
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, or the lock cannot be taken. Destroy is refused if the cluster runs on another engine: it would delete the
-// state and leave the cluster.
+// needs, or the lock cannot be taken. Destroy is refused if the cluster runs on another
+// engine: it would delete the state and leave the cluster.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if w.Removes {
 		if err := c.here(ctx); err != nil {

@@ -42,7 +42,6 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out contract.Namespaces
 	var reserved, foreign, leaving []string
-	other := ""                            // deployment that has one of them
 	have := map[string]map[string]string{} // labels
 	for _, ns := range want {
 		out.Names = append(out.Names, ns.Name)
@@ -60,14 +59,13 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 		case kube.DeploymentOf(found) == "":
 			foreign = append(foreign, ns.Name+" (without an owner)")
 		case kube.DeploymentOf(found) != deployment:
-			other = kube.DeploymentOf(found)
-			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, other))
+			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, kube.DeploymentOf(found)))
 		case going:
 			leaving = append(leaving, ns.Name)
 			out.Created = append(out.Created, ns.Name)
 		}
 	}
-	if err := unusable(reserved, foreign, other); err != nil {
+	if err := unusable(reserved, foreign); err != nil {
 		return contract.Namespaces{}, err
 	}
 	if err := waitGone(ctx, c, leaving); err != nil {
@@ -132,8 +130,8 @@ func waitGone(ctx context.Context, c *kube.Client, names []string) error {
 }
 
 // unusable is the fault for namespaces that cannot be taken; nil when there are
-// none. other is a deployment that has one of the foreign ones, or empty.
-func unusable(reserved, foreign []string, other string) error {
+// none.
+func unusable(reserved, foreign []string) error {
 	const op = "make the platform's namespaces"
 	var errs []error
 	if len(reserved) > 0 {
@@ -144,13 +142,9 @@ func unusable(reserved, foreign []string, other string) error {
 		})
 	}
 	if len(foreign) > 0 {
-		first, _, _ := strings.Cut(foreign[0], " ")
-		fix := "use another cluster, or remove what is there when nobody needs it: kubectl delete namespace " + first
-		if other != "" {
-			fix = "use another cluster, or remove that deployment: slipway destroy --name " + other
-		}
-		errs = append(errs, &fault.Fault{
-			Code: CodeForeign, Class: fault.Step, Op: op, Fix: fix,
+		errs = append(errs, &fault.Fault{ // whose they are, nobody here knows: no command that removes them
+			Code: CodeForeign, Class: fault.Step, Op: op,
+			Fix: "use another cluster, or name other namespaces in the platform release, then run again: slipway install",
 			Err: fmt.Errorf("these namespaces exist and do not belong to this deployment: %s; nothing was created", strings.Join(foreign, ", ")),
 		})
 	}

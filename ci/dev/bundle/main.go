@@ -89,7 +89,11 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 		if flags.NArg() > 0 {
 			return fmt.Errorf("%w: build takes no argument %q", errUsage, flags.Arg(0))
 		}
-		dir, err := build(ctx, strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }))
+		st, err := store.Open("")
+		if err != nil {
+			return err
+		}
+		dir, err := build(ctx, st, strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }))
 		if err == nil {
 			fmt.Fprintln(stdout, dir)
 		}
@@ -102,17 +106,8 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	return fmt.Errorf("%w: there is no command %q", errUsage, name)
 }
 
-// build makes the bundle and gives its folder.
-func build(ctx context.Context, without []string) (string, error) {
-	st, err := store.Open("")
-	if err != nil {
-		return "", err
-	}
-	return buildIn(ctx, st, without)
-}
-
-// buildIn makes the bundle in a store.
-func buildIn(ctx context.Context, st *store.Store, without []string) (string, error) {
+// build makes the bundle in a store and gives its folder.
+func build(ctx context.Context, st *store.Store, without []string) (string, error) {
 	source, err := gotool.Checkout()
 	if err != nil {
 		return "", err
@@ -177,7 +172,7 @@ func reproduce(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	first, err := buildIn(ctx, st, nil)
+	first, err := build(ctx, st, nil)
 	if err != nil {
 		return err
 	}
@@ -190,7 +185,7 @@ func reproduce(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	second, err := buildIn(ctx, again, nil)
+	second, err := build(ctx, again, nil)
 	if err != nil {
 		return err
 	}

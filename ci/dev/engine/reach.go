@@ -115,7 +115,9 @@ func cliOnPath(ctx context.Context) string {
 	if err != nil || !isVersion(string(out)) {
 		return ""
 	}
-	path, _ = filepath.Abs(path) // empty where there is no working folder
+	if path, err = filepath.Abs(path); err != nil {
+		return ""
+	}
 	return path
 }
 

@@ -136,7 +136,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	}
 	fmt.Fprintf(out, "reference: %d facts of cluster and state, after %s\n", len(reference), took.Round(100*time.Millisecond))
 
-	random := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // moments, not secrets
+	random := rand.New(rand.NewPCG(s.seed, 0)) // moments, not secrets
 	var failed []error
 	for i := range s.rounds {
 		r := round{
