@@ -17,7 +17,11 @@ WITH_ENGINE := eval "$$($(ENGINE) env)";
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
 MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
-	examples/embed:... examples/platform/apps/guestbook:...
+	examples/embed:... examples/platform/apps/guestbook:... examples/platform/manifests/apps/console:...
+
+# The platform releases whose images on demand are in the bundle; the reference platform
+# has none. Given on the command line.
+PLATFORM :=
 
 # Where the CLI has to compile besides here.
 PLATFORMS := darwin/arm64 darwin/amd64 linux/arm64 windows/amd64
@@ -47,10 +51,12 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 	$(GO) test -C containers/node ./...
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
+	$(GO) test -C examples/platform/manifests/apps/console ./...
 	$(GO) vet -C ci/test ./...
 	$(GO) test -C ci/test ./bench ./chaos ./slipway ./s3
 
 .PHONY: e2e
+e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 2 -v .
 
@@ -72,8 +78,8 @@ engine-env: ## Print the environment in which dagger and slipway find the engine
 	@$(ENGINE) env
 
 .PHONY: bundle
-bundle: ## Build the bundle that a run uses in place of registries
-	@dir="$$($(BUNDLE) build)"; echo "$$dir"; touch .env; \
+bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs
+	@dir="$$($(BUNDLE) build $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; echo "$$dir"; touch .env; \
 	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
 
 .PHONY: bundle-path
@@ -113,5 +119,6 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md
-	$(GO) test ./config/migrate ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
+	$(GO) test ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
 	$(GO) run ./docs/configuration
+	$(GO) run ./docs/platform

@@ -18,10 +18,12 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/trace"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -33,6 +35,8 @@ type Program struct {
 	Stores map[string]store.Opener
 	// Steps are those that run in containers, whose state is in one of these stores.
 	Steps func(map[string]store.Opener) *step.Registry
+	// Images finds the images that a platform release runs.
+	Images func(*platform.Release, contract.Survey) ([]contract.ImageUse, []contract.Unread, error)
 }
 
 func (p *Program) registries() source.Registries {
@@ -91,7 +95,8 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		newConfigure(p), newValidate(p),
 		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),
 		newUse(p), newEnv(p), newSchema(p),
-		group("bundle", "Checks a bundle, or pushes it to a registry", newBundleVerify(), newBundlePush()),
+		group("bundle", "Lists or checks a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundlePush()),
+		group("platform", "Begins a platform release, or prints the schema of its file", newPlatformInit(), newPlatformSchema()),
 		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(), newLockUpdate()),
 		newExplain(), newVersion(p),
 		newStep(p), newState(p), newVerify(p), newSession(),

@@ -27,7 +27,7 @@ import (
 // program is Slipway with everything that it has.
 func program() Program {
 	return Program{
-		Version: "dev", Providers: providers.All(), Steps: steps.All,
+		Version: "dev", Providers: providers.All(), Steps: steps.All, Images: steps.Images,
 		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 	}
 }
@@ -104,7 +104,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"an argument":         {[]string{"install", "now"}, `unexpected argument "now"`},
 		"parallel":            {[]string{"install", "--parallel", "-1"}, "give 0 or more"},
 		"output":              {[]string{"status", "--output", "xml"}, "give text or json"},
-		"bundle":              {[]string{"bundle"}, "give verify or push"},
+		"bundle":              {[]string{"bundle"}, "give list or verify or add or push"},
 		"lock":                {[]string{"lock"}, "give verify or update"},
 		"no such lock":        {[]string{"lock", "updat"}, `there is no "updat"; give verify or update`},
 		"where to look":       {[]string{"lock", "update", "--fiel"}, "See slipway lock update --help."},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
@@ -72,7 +73,7 @@ func errorCodes() cobra.CompletionFunc {
 }
 
 // stepNames are the stages and steps of an install with the configuration's provider.
-func stepNames(s *source.Source) cobra.CompletionFunc {
+func stepNames(s *source.Source, r *release.Flags) cobra.CompletionFunc {
 	return found(cobra.ShellCompDirectiveDefault, func(*cobra.Command) (out []cobra.Completion, err error) {
 		cfg, err := s.Load(silent(nil))
 		if err != nil {
@@ -82,7 +83,11 @@ func stepNames(s *source.Source) cobra.CompletionFunc {
 		if err != nil {
 			return nil, err
 		}
-		all, err := stages.Steps(provider, cfg.Section(cfg.Provider))
+		found, err := r.Load(cfg, s.Path)
+		if err != nil {
+			return nil, err
+		}
+		all, err := stages.Steps(provider, cfg, found)
 		for _, name := range all[config.Install] {
 			stage, _, _ := strings.Cut(name, "/")
 			out = append(out, stage, name)

@@ -95,7 +95,7 @@ func TestAnOlderFileIsReadAndToldOf(t *testing.T) {
 	file := configFile(t, older)
 	code, out, errs := slipway("validate", "--config", file)
 	require.Zero(t, code, errs)
-	require.Equal(t, "valid: deployment blue on local, platform 1.0.0\n", out)
+	require.Equal(t, "valid: deployment blue on local, platform reference 1.0.0\n", out)
 	require.Contains(t, errs, "is of an older version; it is read as if it were of slipway.sh/v1")
 	require.Contains(t, errs, "slipway config migrate --config "+file+" writes it so")
 }

@@ -34,7 +34,7 @@ func TestTwoDeploymentsAreBothUsable(t *testing.T) {
 		require.Equal(t, "deployment "+name+" is the current one: "+folder.File(name)+"\n", out)
 		code, out, errs = slipway("validate")
 		require.Zero(t, code, errs)
-		require.Equal(t, "valid: deployment "+name+" on local, platform 1.0.0\n", out)
+		require.Equal(t, "valid: deployment "+name+" on local, platform reference 1.0.0\n", out)
 		require.Equal(t, "slipway: deployment "+name+" (chosen with slipway use; --deployment chooses another)\n", errs)
 
 		code, out, errs = slipway("validate", "--deployment", "prod")

@@ -50,6 +50,7 @@ proxy: {noProxy: ".example.com,10.0.0.0/8"}
 	require.Zero(t, code, errs)
 	require.Empty(t, errs)
 	require.Equal(t, `export SLIPWAY_DEPLOYMENT='staging'
+export SLIPWAY_CONFIG_ADVANCED_MISSING_IMAGES='refuse'
 export SLIPWAY_CONFIG_ADVANCED_TIMEOUTS_APP='5m'
 export SLIPWAY_CONFIG_ADVANCED_TIMEOUTS_STEP='20m'
 export SLIPWAY_CONFIG_API_VERSION='slipway.sh/v1'

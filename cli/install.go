@@ -3,6 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
@@ -22,6 +27,7 @@ import (
 )
 
 type installOptions struct {
+	program     *Program
 	deployment  deployment.Flags
 	selected    pipeline.Select
 	tlsKey      string
@@ -31,7 +37,7 @@ type installOptions struct {
 }
 
 func newInstall(p *Program) *cobra.Command {
-	var o installOptions
+	o := installOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "install", Short: "Installs the platform; running it again changes only what differs",
 		Args: noArgs, RunE: run("", o.run),
@@ -52,7 +58,7 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
 	for _, name := range []string{"from", "to", "only"} {
-		complete(cmd, name, stepNames(&o.deployment.Source))
+		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
 }
 
@@ -60,7 +66,9 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
 	}
-	how := deployment.Run{Workflow: config.Install, Prepare: o.prepare}
+	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		return o.prepare(ctx, io, c, from)
+	}}
 	if o.background {
 		how.Lifetime = session.AfterRun
 	}
@@ -75,7 +83,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 }
 
 // prepare adds what only an install needs.
-func (o *installOptions) prepare(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.Select, c.LockTimeout = o.parallel, o.selected, o.lockTimeout
 	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Fresh, c); err != nil {
 		return err
@@ -83,10 +91,41 @@ func (o *installOptions) prepare(ctx context.Context, c *conductor.Options, from
 	if err := c.Images.Check(ctx); err != nil {
 		return err
 	}
+	if err := o.checkImages(ctx, io, c); err != nil {
+		return err
+	}
 	var missing, noKey error
 	c.UserSecrets, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
 	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets, o.tlsKey)
 	return errors.Join(missing, noKey)
+}
+
+// checkImages makes sure that the run has the images that the release runs.
+func (o *installOptions) checkImages(ctx context.Context, io console.Streams, c *conductor.Options) error {
+	check := imageCheck{
+		program: o.program, config: c.Config, release: c.Release, provider: c.Provider, images: c.Images,
+		bundle: o.deployment.Images.Bundle, registry: c.Images.Registry != nil,
+	}
+	switch from := o.deployment.Images; {
+	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):
+		return check.run(io.Err)
+	case !check.registry && from.BundleID == "": // the engine need not be asked
+		check.manifests = os.DirFS(filepath.Join(from.Bundle, "manifests"))
+		return check.run(io.Err)
+	}
+	dir, err := os.MkdirTemp("", "slipway-manifests-")
+	if err != nil {
+		return fmt.Errorf("make a directory for manifests: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if _, err := c.Images.Manifests.Export(ctx, dir); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("read the bundle's manifests: %w", err)
+	}
+	check.manifests = os.DirFS(dir)
+	return check.run(io.Err)
 }
 
 // addLockTimeout declares the flag of commands that take the lock.

@@ -9,33 +9,46 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 type validateOptions struct {
+	program *Program
 	source  source.Source
 	release release.Flags
+	images  images.Flags
 }
 
 func newValidate(p *Program) *cobra.Command {
-	var o validateOptions
-	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration; starts nothing", Args: noArgs, RunE: atOnce(o.run)}
+	o := validateOptions{program: p}
+	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration and the platform release that it installs; starts nothing", Args: noArgs, RunE: atOnce(o.run), Long: "Checks a configuration and the platform release that it installs; starts nothing.\n\n" +
+		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry."}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
+	o.images.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	o.source.Release = o.release.Known(o.source.Path)
 	cfg, err := o.source.Load(io)
 	if err != nil {
 		return err
 	}
 	found, err := o.release.Load(cfg, o.source.Path)
+	if errors.Is(err, &fault.Fault{Code: release.CodeFetched}) {
+		fmt.Fprintf(io.Out, "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
+		return nil
+	}
 	if err == nil {
 		_, err = release.Settings(nil, cfg, found)
 		err = errors.Join(err, givenCertificate(cfg, found, time.Now()))
@@ -44,11 +57,32 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 		return err
 	}
 	note := ""
-	if _, err := o.source.Providers.Get(cfg.Provider); err != nil {
-		note = fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
+	provider, err := o.source.Providers.Get(cfg.Provider)
+	if err != nil {
+		provider, note = nil, fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
+	} else if err := stages.CheckHooks(provider, cfg, found); err != nil {
+		return err
 	}
-	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s%s\n", cfg.Global.Name, cfg.Provider, cfg.Platform.Release, note)
+	if o.images.Given() {
+		if err := o.checkImages(io, cfg, found, provider); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
+}
+
+// checkImages makes sure that the bundle or the registry has what the release runs.
+func (o *validateOptions) checkImages(io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
+	known, manifests, err := o.images.Describe(cfg)
+	if err != nil {
+		return err
+	}
+	check := imageCheck{
+		program: o.program, config: cfg, release: r, provider: provider, images: known, manifests: manifests,
+		bundle: o.images.Bundle, registry: known.Registry != nil,
+	}
+	return check.run(io.Err)
 }
 
 // givenCertificate judges the certificate that the configuration brings, with its key

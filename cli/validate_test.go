@@ -26,7 +26,7 @@ func TestValidateAsksThePlatformToo(t *testing.T) {
 func TestValidateNamesAProviderThatCannotInstall(t *testing.T) {
 	code, out, errs := slipway("validate", "--config", configFile(t, "apiVersion: slipway.sh/v1\nprovider: aws\naws: {region: eu-central-1}\n"))
 	require.Zero(t, code, errs)
-	require.Equal(t, "valid: deployment slipway on aws, platform 1.0.0   (nothing can be installed to aws yet)\n", out)
+	require.Equal(t, "valid: deployment slipway on aws, platform reference 1.0.0   (nothing can be installed to aws yet)\n", out)
 }
 
 func TestAConfigurationThatCannotBeRead(t *testing.T) {

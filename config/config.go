@@ -35,6 +35,7 @@ type Config struct {
 	Proxy         Proxy         `json:"proxy" jsonschema_description:"Outgoing proxies of the platform."`
 	SMTP          SMTP          `json:"smtp,omitzero" jsonschema_description:"Mail server over which the platform's apps send mail; they send none when left out."`
 	Observability Observability `json:"observability,omitzero" jsonschema_description:"Where the platform sends its metrics; nowhere when left out."`
+	Git           Git           `json:"git,omitzero" jsonschema_description:"Repository of yours that the platform's apps are installed from, in place of one on a git server of the platform's own."`
 	State         State         `json:"state,omitzero" jsonschema_description:"Where the deployment's state is kept."`
 	Hooks         []Hook        `json:"hooks,omitempty" jsonschema_description:"Commands of yours that run before and after steps and workflows."`
 	Advanced      Advanced      `json:"advanced" jsonschema_description:"What seldom needs another value."`
@@ -42,6 +43,7 @@ type Config struct {
 	sections map[string]json.RawMessage
 
 	doc      *document.Document // the file
+	file     string             // its name
 	flags    map[string]string  // flags that override the file, by path
 	expanded []string           // fields that contain values of environment variables
 }
@@ -82,8 +84,9 @@ type Proxy struct {
 
 // Platform selects a platform release and its components.
 type Platform struct {
-	Release    string               `json:"release" interpolate:"true" jsonschema:"example=./my-platform" jsonschema_description:"Version of the reference platform, or path of a platform release (with a slash in it)."`
+	Release    string               `json:"release" interpolate:"true" jsonschema:"example=./my-platform" jsonschema_description:"Version of the reference platform, path of a platform release (with a slash in it), or one in a Git repository: https://HOST/REPOSITORY[//FOLDER]@VERSION[#sha256:DIGEST]."`
 	Components map[string]Component `json:"components,omitempty" jsonschema_description:"Components to switch on or off or to configure, by name."`
+	Secrets    map[string]SecretRef `json:"secrets,omitempty" example:"{\"adminPassword\": \"env:ADMIN_PASSWORD\"}" jsonschema_description:"Secrets of yours in place of those that would be generated, by the names that the platform release has for them. Never the secrets themselves."`
 	Settings   json.RawMessage      `json:"settings,omitempty" example:"{\"theme\": \"dark\"}" jsonschema_description:"The platform release's own settings, which it describes itself."`
 }
 
@@ -93,10 +96,19 @@ type Component struct {
 	Values  json.RawMessage `json:"values,omitempty" example:"{\"replicas\": 2}" jsonschema_description:"Values of the component's chart that replace those of the platform."`
 }
 
+// What happens with images that a release runs and a run does not have.
+const (
+	RefuseMissing = "refuse" // nothing is started
+	PullMissing   = "pull"   // the cluster may pull them
+)
+
 // Advanced contains settings that rarely need to be changed.
 type Advanced struct {
 	Timeouts Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
-	Registry string   `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
+	// MissingImages is what happens with images of the release that neither the bundle nor
+	// the registry has: RefuseMissing or PullMissing.
+	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: the cluster may pull it from where it is, and is told of nothing."`
+	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
 }
 
 // Timeouts are deadlines.
@@ -129,7 +141,9 @@ func (c *Config) Overrides() map[string]json.RawMessage {
 
 // ReleaseIsPath reports whether the platform release is a path and not a version of the
 // reference platform.
-func (c *Config) ReleaseIsPath() bool { return strings.Contains(c.Platform.Release, "/") }
+func (c *Config) ReleaseIsPath() bool {
+	return strings.Contains(c.Platform.Release, "/") && !strings.Contains(c.Platform.Release, "://")
+}
 
 // Section returns the section of a provider, a JSON object that the provider decodes
 // itself (see Decode); {} if there is none.

@@ -131,6 +131,16 @@ func (c *Config) hookProblems(steps map[string][]string) []Problem {
 	return *l
 }
 
+// CheckHooks checks what the hooks are bound to once all steps of each workflow are known,
+// "stage/name": those of the platform release's components among them. Its error is as
+// Load's.
+func (c *Config) CheckHooks(steps map[string][]string) error {
+	if problems := c.hookProblems(steps); len(problems) > 0 {
+		return invalid(c.file, c.doc.Merge(problems...))
+	}
+	return nil
+}
+
 // placeProblems checks what the hook is bound to.
 func (h *Hook) placeProblems(l *document.List, field string, steps map[string][]string) {
 	known := true // the workflows
@@ -186,9 +196,13 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 	}
 }
 
-// hasPlace reports whether at is one of steps, or the stage of one.
+// hasPlace reports whether at is one of steps, or the stage of one. "stage/*" is any step
+// of a stage.
 func hasPlace(steps []string, at string) bool {
-	return slices.ContainsFunc(steps, func(s string) bool { return s == at || strings.HasPrefix(s, at+"/") })
+	stage, _, isStep := strings.Cut(at, "/")
+	return slices.ContainsFunc(steps, func(s string) bool {
+		return s == at || strings.HasPrefix(s, at+"/") || isStep && s == stage+"/*"
+	})
 }
 
 // allowedPlaces lists what a hook of these workflows can be bound to.

@@ -15,7 +15,7 @@ import (
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // steps returns the steps of a provider with few steps.
-func steps(string, json.RawMessage) (map[string][]string, error) {
+func steps(*config.Config) (map[string][]string, error) {
 	return map[string][]string{
 		config.Install: {"infrastructure/terraform", "orchestrator/sync"},
 		config.Destroy: {"infrastructure/terraform-destroy"},
@@ -211,7 +211,7 @@ func TestHooks_stepsOfTheProvider(t *testing.T) {
 	_, err = config.Load(text, config.Options{DefaultProvider: "local", Steps: steps})
 	require.Len(t, config.Problems(err), 2, "%v", err)
 
-	broken := func(string, json.RawMessage) (map[string][]string, error) { return nil, errors.New("no root") }
+	broken := func(*config.Config) (map[string][]string, error) { return nil, errors.New("no root") }
 	_, err = config.Load(text, config.Options{DefaultProvider: "local", Steps: broken})
 	require.EqualError(t, err, "list the steps of provider local: no root")
 	_, err = config.Load(nil, config.Options{DefaultProvider: "local", Steps: broken})

@@ -72,9 +72,10 @@ type Options struct {
 	// with lines. Nil: every section is valid.
 	Section func(provider string, section json.RawMessage) []Problem
 	// Steps returns the steps, "stage/name", of each workflow with the chosen
-	// provider, whose section is valid. It is only called if there are hooks.
+	// provider, whose section is valid; "stage/*" stands for those that the platform
+	// release decides, which CheckHooks checks. It is only called if there are hooks.
 	// Nil: hooks may name any step.
-	Steps func(provider string, section json.RawMessage) (map[string][]string, error)
+	Steps func(*Config) (map[string][]string, error)
 }
 
 // Default returns the config of an empty file, without a provider.
@@ -84,7 +85,7 @@ func Default() *Config {
 		Global:     Global{Name: "slipway", Domain: "slipway.test", Scale: 50},
 		TLS:        TLS{Mode: SelfSigned},
 		Platform:   Platform{Release: "1.0.0"},
-		Advanced:   Advanced{Timeouts: Timeouts{App: Duration(5 * time.Minute), Step: Duration(20 * time.Minute)}},
+		Advanced:   Advanced{Timeouts: Timeouts{App: Duration(5 * time.Minute), Step: Duration(20 * time.Minute)}, MissingImages: RefuseMissing},
 	}
 }
 
@@ -94,6 +95,7 @@ func (c *Config) complete() {
 		c.Global.Admin.Email = "admin@" + c.Global.Domain
 	}
 	c.SMTP.complete()
+	c.Git.complete()
 }
 
 // Load reads a config, migrates it if it is of an older version, fills in what it
@@ -126,7 +128,7 @@ func Load(data []byte, opts Options) (*Config, error) {
 		doc.Interpolate(opts.Env)
 	}
 	sections, more := doc.Decode(c, providers...)
-	c.sections, c.doc, c.expanded, c.flags = sections, doc, doc.Expanded(), map[string]string{}
+	c.sections, c.doc, c.file, c.expanded, c.flags = sections, doc, file, doc.Expanded(), map[string]string{}
 	if opts.Name != "" {
 		c.Global.Name, c.flags["global.name"] = opts.Name, "--name"
 	}
@@ -141,7 +143,7 @@ func Load(data []byte, opts Options) (*Config, error) {
 	var steps map[string][]string
 	if opts.Steps != nil && len(c.Hooks) > 0 && len(own) == 0 && slices.Contains(providers, c.Provider) {
 		var err error
-		if steps, err = opts.Steps(c.Provider, c.Section(c.Provider)); err != nil {
+		if steps, err = opts.Steps(c); err != nil {
 			return nil, fmt.Errorf("list the steps of provider %s: %w", c.Provider, err)
 		}
 	}

@@ -194,7 +194,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"control in a key":       {`"a\nb": 1`, `line 1: "a\nb": got an unknown field`},
 		"not a number":           {"aws: {a: .nan}", "line 1: aws.a: got a number that is not finite"},
 		"near a section":         {"lokal: {}", `lokal: got an unknown field, want "local"`},
-		"far from all":           {"zzzzzz: {}", "want one of advanced, apiVersion, aws, azure, global, hooks, local, observability, onprem, platform, provider"},
+		"far from all":           {"zzzzzz: {}", "want one of advanced, apiVersion, aws, azure, git, global, hooks, local, observability, onprem, platform, provider"},
 		"proxy kind":             {"proxy: {https: socks5://a:1}", "proxy.https: got another kind of URL"},
 		"noProxy":                {"proxy: {noProxy: 'a, b'}", `proxy.noProxy: got "a, b", want hosts separated by commas, without spaces`},
 		"smtp without a host":    {"smtp: {from: a@b.example}", "smtp.from: got a value, want none without smtp.host"},

@@ -48,7 +48,7 @@ func TestProblemsOfAnOlderFileHaveItsLines(t *testing.T) {
 		`line 3: global.other: got an unknown field, want one of admin, domain, name, scale`,
 		`line 4: name: got an older name of global.name, which is there too, want one of them`,
 		`line 5: global.scale: got text, want 50, 100, 500 or 1000`,
-		`line 7: colour: got an unknown field, want one of advanced, apiVersion, aws, azure, global, hooks, local, observability, onprem, platform, provider, proxy, smtp, state, tls`,
+		`line 7: colour: got an unknown field, want one of advanced, apiVersion, aws, azure, git, global, hooks, local, observability, onprem, platform, provider, proxy, smtp, state, tls`,
 	}, got)
 }
 

@@ -54,6 +54,7 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	l := new(document.List)
 	l.Check("global", c.Global)
 	l.Check("tls", c.TLS)
+	l.Check("advanced", c.Advanced)
 	if len(providers) > 0 && !slices.Contains(providers, c.Provider) {
 		l.Add("provider", document.Quote(c.Provider), document.OneOf(providers...))
 	}
@@ -72,6 +73,7 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	c.Proxy.problems(l)
 	c.SMTP.problems(l)
 	c.Observability.problems(l)
+	c.Git.problems(l)
 	c.Platform.problems(l)
 	c.State.problems(l, opts)
 	c.Advanced.Timeouts.App.problem(l, "advanced.timeouts.app")
@@ -137,8 +139,11 @@ func (p *Proxy) problems(l *document.List) {
 }
 
 func (p *Platform) problems(l *document.List) {
+	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
+		p.Secrets[name].problem(l, "platform.secrets."+name, "secret")
+	}
 	if strings.Contains(p.Release, "://") {
-		l.Add("platform.release", "a URL", "a version such as 1.0.0, or a path with a slash such as ./my-platform")
+		p.gitReleaseProblems(l)
 	} else if !strings.Contains(p.Release, "/") {
 		l.Match("platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
 	} else if strings.ContainsFunc(p.Release, func(r rune) bool { return r < ' ' || r == 0x7f }) {

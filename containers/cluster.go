@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,6 +73,15 @@ func (d *Deployment) Cluster(ports ...int) *Cluster {
 	if d.images.Workloads != nil {
 		ctr = ctr.WithMountedFile(archive, d.images.Workloads)
 		args = append(args, "--images", archive)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.images.Added)) {
+		file := addedDir + "/" + name
+		ctr = ctr.WithMountedFile(file, d.images.Added[name])
+		args = append(args, "--images", file)
+	}
+	if len(d.images.StandIns) > 0 {
+		ctr = ctr.WithNewFile(standInsFile, d.images.standInsText())
+		args = append(args, "--stand-ins", standInsFile)
 	}
 	if d.images.Mirror != "" {
 		args = append(args, "--registry-mirror", d.images.Mirror)

@@ -20,6 +20,7 @@ const (
 	stateDir  = "/slipway/state"        // the state volume
 	nodeDir   = "/var/lib/slipway-node" // the node's volume
 	archive   = "/slipway/images/workloads.tar"
+	addedDir  = "/slipway/images/added" // archives of the images that were added to a bundle
 	binDir    = "/usr/local/bin"
 	nonceName = "SLIPWAY_NONCE"
 )
@@ -33,10 +34,22 @@ type Images struct {
 	// Workloads is an OCI archive with the workload images; nil where the
 	// cluster pulls them from a registry.
 	Workloads *dagger.File
+	// Added are OCI archives with the images that were added to a bundle, by file name.
+	Added map[string]*dagger.File
 	// Manifests is a directory with third-party manifests by project.
 	Manifests *dagger.Directory
-	// Refs maps the short name of an image to its reference by digest.
+	// Refs maps the short name of an image to its reference by digest, as a cluster knows
+	// it whose node Slipway runs.
 	Refs map[string]string
+	// Registry maps the short name of an image to its reference by digest in the registry,
+	// as any other cluster knows it; nil from a bundle.
+	Registry map[string]string
+	// StandIns are the images that are used in place of others.
+	StandIns []StandIn
+	// StandsFor maps a reference of the world, as imageref.Normal writes it, to the
+	// reference by digest of the image that is used in its place: in the registry, or in
+	// the bundle's archives.
+	StandsFor map[string]string
 	// Tools maps each tool of the toolchain to its digest, "sha256:<hex>"; where the
 	// tools come within an image, that is the only entry.
 	Tools map[string]string

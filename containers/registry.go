@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"dagger.io/dagger"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -45,7 +45,7 @@ const pushAgain = "push the bundle again and use the lock that this writes: slip
 // The engine pulls, with the credentials that `docker login` gave to who runs
 // this; the cluster's node pulls by itself, from Mirror.
 func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, registry, platform string) (*Images, error) {
-	refs, err := pulled(pins, registry, platform)
+	refs, added, err := pulled(pins, registry, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -53,26 +53,23 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 		Toolchain: client.Container().From(refs["toolchain"]),
 		Node:      client.Container().From(refs["node"]),
 		Manifests: client.Container().From(refs[manifests]).Rootfs(),
-		Refs:      map[string]string{},
 		Mirror:    mirror(registry),
-		Digest:    identity(refs),
 	}
-	for name, ref := range refs {
-		_, digest, _ := strings.Cut(ref, "@")
-		if name == "toolchain" {
-			images.Tools = map[string]string{name: digest}
-		}
-		images.Refs[name] = bundle.Host + "/" + name + "@" + digest
-	}
-	delete(images.Refs, manifests)
+	_, digest, _ := strings.Cut(refs["toolchain"], "@")
+	images.Tools = map[string]string{"toolchain": digest}
+	images.name(refs)
+	images.fromLock(pins, registry, platform)
+	images.Digest = images.identity(refs)
 	images.check = func(ctx context.Context) error {
-		names := slices.Sorted(maps.Keys(refs))
+		all := maps.Clone(refs)
+		maps.Copy(all, added)
+		names := slices.Sorted(maps.Keys(all))
 		problems := make([]error, len(names))
 		var group errgroup.Group
 		group.SetLimit(4)
 		for n, name := range names {
 			group.Go(func() error {
-				problems[n] = ask(ctx, client, name, refs[name])
+				problems[n] = ask(ctx, client, name, all[name])
 				return nil
 			})
 		}
@@ -96,9 +93,10 @@ func (i *Images) Check(ctx context.Context) error {
 const manifests = "manifests"
 
 // pulled are the references by digest of everything that a run takes, by short
-// name; the manifests are under the name manifests.
-func pulled(pins *lock.Lock, registry, platform string) (map[string]string, error) {
-	refs := map[string]string{}
+// name; the manifests are under the name manifests. Those of images that were added to
+// the bundle are by what they were added as.
+func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]string, err error) {
+	refs, added = map[string]string{}, map[string]string{}
 	var missing []string
 	add := func(key, name string, by map[string]lock.Registry) {
 		if r, ok := by[platform]; ok {
@@ -108,10 +106,19 @@ func pulled(pins *lock.Lock, registry, platform string) (map[string]string, erro
 		}
 	}
 	for _, i := range pins.Images {
-		add(i.Name, i.Name, i.Registry)
+		if _, ok := i.Registry[platform]; ok || !i.OnDemand {
+			add(i.Name, i.Name, i.Registry)
+		}
 	}
 	for _, m := range pins.Manifests {
 		add(manifests, "manifests of "+m.Name, m.Registry)
+	}
+	for _, a := range pins.Added {
+		if r, ok := a.Registry[platform]; ok {
+			added[a.Name] = registry + "/" + a.Path + "@" + r.Digest
+		} else {
+			missing = append(missing, a.Name)
+		}
 	}
 	for _, name := range []string{"toolchain", "node", manifests} {
 		if refs[name] == "" && !slices.Contains(missing, name) && (name != manifests || len(pins.Manifests) == 0) {
@@ -119,22 +126,24 @@ func pulled(pins *lock.Lock, registry, platform string) (map[string]string, erro
 		}
 	}
 	if len(missing) == 0 {
-		return refs, nil
+		return refs, added, nil
 	}
-	return nil, &fault.Fault{
+	return nil, nil, &fault.Fault{
 		Code: codeNotPushed, Class: fault.Usage, Op: "find the images in " + registry,
 		Fix: fmt.Sprintf(pushAgain, registry),
 		Err: fmt.Errorf("the lock has no digest for %s of: %s", platform, strings.Join(missing, ", ")),
 	}
 }
 
-// identity is the same for the same content, whichever registry has it.
-func identity(refs map[string]string) string {
+// identity is the same for the same images by short name and the same stand-ins,
+// whichever registry has them.
+func (i *Images) identity(refs map[string]string) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		_, digest, _ := strings.Cut(refs[name], "@")
 		fmt.Fprintf(h, "%s@%s\n", name, digest)
 	}
+	fmt.Fprintln(h, i.standInsText())
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
@@ -177,7 +186,8 @@ var quoted = regexp.MustCompile(`https?://[^\s"]+|sha256:[0-9a-f]+`)
 // it in words only: those of containerd's client. An error of the network itself
 // is one between this program and the engine.
 func registryFault(name, ref string, err error) error {
-	registry := strings.TrimSuffix(ref[:strings.LastIndexByte(ref, '@')], "/"+name)
+	registry, _ := path.Split(ref[:strings.LastIndexByte(ref, '@')])
+	registry = strings.TrimSuffix(registry, "/")
 	host, _, _ := strings.Cut(registry, "/")
 	says := strings.NewReplacer(ref, "", registry, "", host, "").Replace(err.Error())
 	says = quoted.ReplaceAllString(says, "")

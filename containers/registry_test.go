@@ -21,25 +21,35 @@ func entry(digit string) map[string]lock.Registry {
 
 func TestPulled(t *testing.T) {
 	pins := &lock.Lock{
-		Images:    []lock.Image{{Name: "toolchain", Registry: entry("1")}, {Name: "node", Registry: entry("2")}, {Name: "gitea", Registry: entry("3")}},
+		Images:    []lock.Image{{Name: "toolchain", Registry: entry("1")}, {Name: "node", Registry: entry("2")}, {Name: "gitea", Registry: entry("3")}, {Name: "dex", OnDemand: true}},
 		Manifests: []lock.Manifest{{Name: "argocd", Registry: entry("4")}},
 	}
-	refs, err := pulled(pins, "registry.example.com/team", "linux/amd64")
+	refs, added, err := pulled(pins, "registry.example.com/team", "linux/amd64")
 	require.NoError(t, err)
 	require.Len(t, refs, 4)
+	require.Empty(t, added)
 	require.Equal(t, "registry.example.com/team/gitea@sha256:"+strings.Repeat("3", 64), refs["gitea"])
 	require.Equal(t, "registry.example.com/team/manifests@sha256:"+strings.Repeat("4", 64), refs["manifests"])
-	elsewhere, err := pulled(pins, "mirror.example.com", "linux/amd64")
+	elsewhere, _, err := pulled(pins, "mirror.example.com", "linux/amd64")
 	require.NoError(t, err)
-	require.Equal(t, identity(refs), identity(elsewhere), "the same content in another registry")
+	require.Equal(t, (&Images{}).identity(refs), (&Images{}).identity(elsewhere), "the same content in another registry")
+
+	pins.Added = []lock.Added{{Name: "quay.io/team/web:1", Path: "quay.io-team-web", StandsFor: []string{"quay.io/team/web:1"}, Registry: entry("5")}}
+	_, added, err = pulled(pins, "registry.example.com/team", "linux/amd64")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"quay.io/team/web:1": "registry.example.com/team/quay.io-team-web@sha256:" + strings.Repeat("5", 64)}, added)
+	_, _, err = pulled(pins, "registry.example.com/team", "linux/arm64")
+	require.ErrorContains(t, err, "quay.io/team/web:1")
+	pins.Added = nil
 
 	pins.Images[2].Registry = nil
 	pins.Images[1].Registry = map[string]lock.Registry{}
-	_, err = pulled(pins, "registry.example.com/team", "linux/amd64")
+	_, _, err = pulled(pins, "registry.example.com/team", "linux/amd64")
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNotPushed})
 	require.ErrorContains(t, err, "linux/amd64 of: node, gitea")
+	require.NotContains(t, err.Error(), "dex", "that is on demand")
 
-	_, err = pulled(&lock.Lock{}, "registry.example.com", "linux/arm64")
+	_, _, err = pulled(&lock.Lock{}, "registry.example.com", "linux/arm64")
 	require.ErrorContains(t, err, "toolchain, node, manifests")
 }
 

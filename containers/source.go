@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"strings"
 
 	"dagger.io/dagger"
@@ -40,7 +41,7 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 			tools[f.Name] = "sha256:" + f.SHA256
 		}
 	}
-	return &Images{
+	images := &Images{
 		Toolchain: toolchain,
 		Node:      client.Container().Import(dir.File(bundle.NodeArchive)),
 		Workloads: dir.File(bundle.WorkloadArchive),
@@ -48,7 +49,17 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Refs:      index.Images(),
 		Tools:     tools,
 		Digest:    digest,
-	}, nil
+	}
+	images.fromBundle(index)
+	for _, image := range index.Index.Images {
+		if image.Added() {
+			if images.Added == nil {
+				images.Added = map[string]*dagger.File{}
+			}
+			images.Added[path.Base(image.Archive)] = dir.File(image.Archive)
+		}
+	}
+	return images, nil
 }
 
 func readIndex(ctx context.Context, client *dagger.Client, dir *dagger.Directory) (*bundle.Bundle, error) {

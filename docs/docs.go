@@ -1,5 +1,5 @@
-// Package docs holds the pages for people, and the table of the fault codes, of which
-// the program shows entries.
+// Package docs holds the pages for people, the table of the fault codes, of which the
+// program shows entries, and the schema of platform releases, which it prints.
 package docs
 
 import (
@@ -14,6 +14,12 @@ import (
 
 //go:embed errors.yaml
 var errorsYAML []byte
+
+//go:embed platform.schema.json
+var platformSchema string
+
+// PlatformSchema returns the JSON schema of platform.yaml, with what each field is for.
+func PlatformSchema() string { return platformSchema }
 
 // Area is a group of fault codes.
 type Area struct {

@@ -2,12 +2,14 @@ package stages_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	releases "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
@@ -27,14 +29,26 @@ func localSite(t *testing.T, cfg *config.Config) contract.Site {
 	return site
 }
 
-// needs is what each step of a workflow waits for.
-func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[string][]string {
+// reference is the release that is installed unless the user names another one.
+func reference(t *testing.T) *platform.Release {
 	t.Helper()
+	files, err := releases.Release(config.Default().Platform.Release)
+	require.NoError(t, err)
+	r, err := platform.Load(files)
+	require.NoError(t, err)
+	return r
+}
+
+// graph is what each step of a workflow waits for, for a release and a configuration; nil
+// is the default one.
+func graph(t *testing.T, w conductor.Workflow, provider providers.Provider, r *platform.Release, cfg *config.Config) map[string][]string {
+	t.Helper()
+	if cfg == nil {
+		cfg = config.Default()
+	}
 	site, err := conductor.SiteOf(provider, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	nodes, err := conductor.Nodes(w, conductor.Inputs{Config: config.Default(), Release: &platform.Release{Version: "1.0.0", Components: []platform.Component{
-		{Name: "web", Kind: platform.App, Enabled: true}, {Name: "database", Kind: platform.App, Enabled: true},
-	}}, Site: site})
+	nodes, err := conductor.Nodes(w, conductor.Inputs{Config: cfg, Release: r, Site: site})
 	require.NoError(t, err)
 	out := map[string][]string{}
 	for _, n := range nodes {
@@ -46,26 +60,35 @@ func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[
 	return out
 }
 
+// needs is the graph for the reference platform.
+func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[string][]string {
+	t.Helper()
+	return graph(t, w, provider, reference(t), nil)
+}
+
 func TestTheGraphOfAnInstall(t *testing.T) {
+	prepared := []string{"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"}
 	require.Equal(t, map[string][]string{
-		"infrastructure/preflight":         {},
-		"infrastructure/node":              {"infrastructure/preflight"},
-		"infrastructure/verify":            {"infrastructure/preflight", "infrastructure/node"},
-		"infrastructure/terraform":         {"infrastructure/verify"},
-		"infrastructure/cluster":           {"infrastructure/terraform"},
-		"infrastructure/local-addons":      {"infrastructure/cluster"},
-		"infrastructure/storage":           {"infrastructure/cluster", "infrastructure/local-addons"},
-		"infrastructure/loadbalancer":      {"infrastructure/cluster", "infrastructure/local-addons"},
-		"preorchestrator/namespaces":       {"infrastructure/cluster"},
-		"preorchestrator/secrets":          {"preorchestrator/namespaces"},
-		"preorchestrator/tls":              {"preorchestrator/namespaces"},
-		"preorchestrator/gitea":            {"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls"},
-		"preorchestrator/argocd":           {"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls"},
-		"preorchestrator/gitea-push":       {"preorchestrator/gitea"},
-		"preorchestrator/argocd-reconcile": {"preorchestrator/gitea-push", "preorchestrator/argocd"},
-		"orchestrator/publish":             {"preorchestrator/gitea"},
-		"orchestrator/sync":                {"orchestrator/publish", "preorchestrator/argocd", "infrastructure/storage", "infrastructure/loadbalancer"},
-		"postorchestrator/access":          {"orchestrator/sync"},
+		"infrastructure/preflight":    {},
+		"infrastructure/node":         {"infrastructure/preflight"},
+		"infrastructure/verify":       {"infrastructure/preflight", "infrastructure/node"},
+		"infrastructure/terraform":    {"infrastructure/verify"},
+		"infrastructure/cluster":      {"infrastructure/terraform"},
+		"infrastructure/local-addons": {"infrastructure/cluster"},
+		"infrastructure/storage":      {"infrastructure/cluster", "infrastructure/local-addons"},
+		"infrastructure/loadbalancer": {"infrastructure/cluster", "infrastructure/local-addons"},
+		"preorchestrator/namespaces":  {"infrastructure/cluster"},
+		"preorchestrator/secrets":     {"preorchestrator/namespaces"},
+		"preorchestrator/tls":         {"preorchestrator/namespaces"},
+		"preorchestrator/configmaps":  {"preorchestrator/namespaces"},
+		"preorchestrator/gitea":       prepared,
+		"preorchestrator/argocd":      prepared,
+		"preorchestrator/git":         {"preorchestrator/gitea"},
+		"preorchestrator/reconcile":   {"preorchestrator/git", "preorchestrator/argocd"},
+		"orchestrator/publish":        {"preorchestrator/git"},
+		"orchestrator/projects":       {"orchestrator/publish", "preorchestrator/argocd"},
+		"orchestrator/sync":           {"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/projects"},
+		"postorchestrator/access":     {"infrastructure/storage", "infrastructure/loadbalancer", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync"},
 	}, needs(t, stages.Install(), local.Provider{}))
 }
 
@@ -85,9 +108,13 @@ func TestTheGraphOfARemoval(t *testing.T) {
 }
 
 func TestStepsAreThoseOfTheGraphs(t *testing.T) {
-	got, err := stages.Steps(local.Provider{}, nil)
-	require.NoError(t, err)
-	require.Len(t, got, 2, "configuring has no steps")
+	steps := func(provider providers.Provider, r *platform.Release) map[string][]string {
+		got, err := stages.Steps(provider, config.Default(), r)
+		require.NoError(t, err)
+		require.Len(t, got, 2, "configuring has no steps")
+		return got
+	}
+	got := steps(local.Provider{}, reference(t))
 	for _, w := range stages.Workflows() {
 		graph := needs(t, w, local.Provider{})
 		require.Len(t, got[w.Name], len(graph), w.Name)
@@ -95,20 +122,37 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 			require.Contains(t, graph, name)
 		}
 	}
-	other, err := stages.Steps(elsewhere{local.Provider{}}, nil)
-	require.NoError(t, err)
+	other := steps(elsewhere{local.Provider{}}, reference(t))
 	require.Contains(t, other[config.Destroy], "infrastructure/platform-remove")
 	require.NotContains(t, other[config.Install], "infrastructure/node")
+
+	unknown := steps(local.Provider{}, nil)
+	require.Subset(t, unknown[config.Install], []string{"infrastructure/preflight", "postorchestrator/access", "preorchestrator/*", "orchestrator/*"}, "a release that is not known yet")
+	require.NotContains(t, unknown[config.Install], "preorchestrator/gitea")
+	require.NotContains(t, unknown[config.Destroy], "orchestrator/*")
 }
 
-// TestEveryStepHasCode: what is wired can run, and what has code is wired somewhere.
+// TestEveryStepHasCode: what is wired can run, and what has code is wired somewhere. The
+// steps of components share theirs.
 func TestEveryStepHasCode(t *testing.T) {
+	shared := contract.ComponentCode().String()
 	code := steps.All(nil).Names()
 	wired := []string{contract.StatusStep().String(), contract.DiagnosisStep().String()} // outside of workflows
 	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
+	own := config.Default()
+	own.Git.URL = "https://git.example.org/team/platform.git"
+	all := load(t, components+"requires: [{secret: shop/license}]\n")
 	for _, w := range stages.Workflows() {
-		for _, provider := range []providers.Provider{local.Provider{}, elsewhere{local.Provider{}}} {
-			for name := range needs(t, w, provider) {
+		for _, g := range []map[string][]string{
+			needs(t, w, local.Provider{}), needs(t, w, elsewhere{local.Provider{}}), graph(t, w, local.Provider{}, reference(t), own), graph(t, w, local.Provider{}, all, nil),
+		} {
+			for name := range g {
+				_, component, _ := strings.Cut(name, "/")
+				for _, r := range []*platform.Release{reference(t), all} {
+					if c, ok := r.Component(component); ok && c.Installed() {
+						name = shared
+					}
+				}
 				if !slices.Contains(actions, name) && !slices.Contains(wired, name) {
 					wired = append(wired, name)
 				}
@@ -116,4 +160,16 @@ func TestEveryStepHasCode(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, code, wired)
+}
+
+// TestNoComponentIsNamedLikeAStep: they are steps of the same stages.
+func TestNoComponentIsNamedLikeAStep(t *testing.T) {
+	var own []string
+	for _, name := range steps.All(nil).Names() {
+		stage, step, _ := strings.Cut(name, "/")
+		if stage == contract.StagePreOrchestrator || stage == contract.StageOrchestrator {
+			own = append(own, step)
+		}
+	}
+	require.ElementsMatch(t, platform.ReservedNames(), own)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages"
@@ -46,8 +45,7 @@ func verifyAll(t *testing.T, e *earlier, change func(*contract.Plan)) contract.V
 	if change != nil {
 		change(&plan)
 	}
-	release := &platform.Release{Version: "1.0.0"}
-	got, err := conductor.Verify(t.Context(), stages.Install(), plan, config.Default(), release, e.run, nil)
+	got, err := conductor.Verify(t.Context(), stages.Install(), plan, config.Default(), reference(t), e.run, nil)
 	require.NoError(t, err)
 	return got
 }
@@ -55,8 +53,8 @@ func verifyAll(t *testing.T, e *earlier, change func(*contract.Plan)) contract.V
 func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
 	e := &earlier{}
 	got := verifyAll(t, e, nil)
-	require.Equal(t, 16, got.Total, "all but the node and the look itself")
-	require.Len(t, got.Steps, 16)
+	require.Equal(t, 18, got.Total, "all but the node and the look itself")
+	require.Len(t, got.Steps, 18)
 	require.Equal(t, slices.Sorted(maps.Keys(e.asked)), slices.Sorted(maps.Keys(got.Steps)))
 	for id, req := range e.asked {
 		require.True(t, req.VerifyOnly, id)
@@ -68,18 +66,18 @@ func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
 func TestWhatNeedsAStepThatDoesNotHoldIsNotLookedAt(t *testing.T) {
 	e := &earlier{stale: []string{"preorchestrator/gitea"}}
 	got := verifyAll(t, e, nil)
-	for _, id := range []string{"preorchestrator/gitea", "preorchestrator/gitea-push", "orchestrator/publish", "orchestrator/sync", "postorchestrator/access"} {
+	for _, id := range []string{"preorchestrator/gitea", "preorchestrator/git", "preorchestrator/reconcile", "orchestrator/publish", "orchestrator/projects", "orchestrator/sync", "postorchestrator/access"} {
 		require.NotContains(t, got.Steps, id)
 	}
 	require.NotContains(t, e.asked, "orchestrator/publish")
 	require.Contains(t, got.Steps, "preorchestrator/argocd")
-	require.Len(t, got.Steps, 10)
+	require.Len(t, got.Steps, 11)
 }
 
 func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
 	e := &earlier{}
 	got := verifyAll(t, e, func(p *contract.Plan) { p.Hooked = []string{"orchestrator/sync"} })
-	require.Len(t, got.Steps, 14)
+	require.Len(t, got.Steps, 16)
 	require.NotContains(t, e.asked, "orchestrator/sync")
 	require.NotContains(t, e.asked, "postorchestrator/access")
 }
@@ -95,10 +93,9 @@ func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
 		id := e.Result.String()
 		told[id] = append(told[id], e.Status)
 	}
-	release := &platform.Release{Version: "1.0.0"}
-	_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2", Site: localSite(t, config.Default())}, config.Default(), release, (&earlier{}).run, observe)
+	_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2", Site: localSite(t, config.Default())}, config.Default(), reference(t), (&earlier{}).run, observe)
 	require.NoError(t, err)
-	require.Len(t, told, 16)
+	require.Len(t, told, 18)
 	require.NotContains(t, told, "infrastructure/node")
 	require.NotContains(t, told, "infrastructure/verify")
 	require.Equal(t, []pipeline.Status{pipeline.Running, pipeline.Reused}, told["orchestrator/sync"])
@@ -110,7 +107,7 @@ func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
 		cancel()
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	got, err := conductor.Verify(ctx, stages.Install(), contract.Plan{Site: localSite(t, config.Default())}, config.Default(), &platform.Release{}, run, nil)
+	got, err := conductor.Verify(ctx, stages.Install(), contract.Plan{Site: localSite(t, config.Default())}, config.Default(), reference(t), run, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, got.Steps)
 }

@@ -4,13 +4,13 @@
 package stages
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Workflows are those that run on a deployment.
@@ -28,22 +28,44 @@ func Named(name string) (conductor.Workflow, error) {
 
 // Steps are the names, "stage/name", of the steps of each workflow with a
 // provider, whose section of the configuration is valid. They are those of the
-// graph that a run is wired from, in its order; nothing is started for it.
-func Steps(provider providers.Provider, section json.RawMessage) (map[string][]string, error) {
-	cfg := config.Default()
-	site, err := conductor.SiteOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: section})
+// graph that a run is wired from, in its order; nothing is started for it. A nil
+// release is one that is not known yet: "stage/*" stands for its components.
+func Steps(provider providers.Provider, cfg *config.Config, release *platform.Release) (map[string][]string, error) {
+	known := release
+	if release == nil {
+		known = &platform.Release{}
+		plain := *cfg
+		plain.Platform = config.Platform{}
+		cfg = &plain
+	}
+	site, err := conductor.SiteOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
 	if err != nil {
 		return nil, err
 	}
 	out := map[string][]string{}
 	for _, w := range Workflows() {
-		nodes, err := conductor.Nodes(w, conductor.Inputs{Config: cfg, Release: &platform.Release{}, Site: site})
+		nodes, err := conductor.Nodes(w, conductor.Inputs{Config: cfg, Release: known, Site: site})
 		if err != nil {
 			return nil, err
 		}
 		for _, n := range nodes {
 			out[w.Name] = append(out[w.Name], n.String())
 		}
+		if release == nil && w.Name == config.Install {
+			out[w.Name] = append(out[w.Name], contract.StagePreOrchestrator+"/*", contract.StageOrchestrator+"/*")
+		}
 	}
 	return out, nil
+}
+
+// CheckHooks checks what the hooks of a configuration are bound to.
+func CheckHooks(provider providers.Provider, cfg *config.Config, release *platform.Release) error {
+	if len(cfg.Hooks) == 0 {
+		return nil
+	}
+	steps, err := Steps(provider, cfg, release)
+	if err != nil {
+		return err
+	}
+	return cfg.CheckHooks(steps)
 }

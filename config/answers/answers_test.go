@@ -327,7 +327,7 @@ func TestVariablesAnswer(t *testing.T) {
 func TestEveryQuestionIsThatOfAFieldAndEveryFieldIsAsked(t *testing.T) {
 	s := schema(t, settings)
 	for _, provider := range providers.All().Names() {
-		asked := map[string]bool{"apiVersion": true, "hooks": true, "platform.components": true, "tls.mode": true}
+		asked := map[string]bool{"apiVersion": true, "hooks": true, "platform.components": true, "platform.secrets": true, "tls.mode": true}
 		for _, p := range append(s.First(), s.Rest(provider, []answers.Component{{Name: "toolbox"}})...) {
 			require.NotEmpty(t, p.Title)
 			for _, q := range p.Questions {

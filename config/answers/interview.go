@@ -192,7 +192,7 @@ func (v *Interview) must(d *Draft, path string) bool {
 
 // key reports whether the field's section has no effect without it.
 func (f Field) key() bool {
-	return slices.Contains([]string{"smtp.host", "observability.endpoint", "state.url", "tls.certificate"}, f.Path)
+	return slices.Contains([]string{"smtp.host", "observability.endpoint", "git.url", "state.url", "tls.certificate"}, f.Path)
 }
 
 // leave is the hint how to leave out the field's section.

@@ -148,7 +148,7 @@ func (s *Schema) Rest(provider string, components []Component) []Page {
 
 // extras returns the sections that most deployments leave out.
 func extras() []string {
-	return []string{"tls", "proxy", "smtp", "observability", "state", "advanced"}
+	return []string{"tls", "proxy", "smtp", "observability", "git", "state", "advanced"}
 }
 
 // page asks for all fields of a section.

@@ -8,7 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -33,6 +37,11 @@ const (
 	// CodeSettings: `platform.settings` in the configuration does not match the
 	// release's own schema.
 	CodeSettings fault.Code = "PLT-009"
+	// CodeGiven: the configuration gives a secret that the release does not take.
+	CodeGiven fault.Code = "PLT-011"
+	// CodeNoGit: the release has apps and no git server, and the configuration names no
+	// repository.
+	CodeNoGit fault.Code = "PLT-012"
 	// CodeNeeds: a component is switched off although one that stays on needs it.
 	CodeNeeds fault.Code = "PLT-010"
 )
@@ -61,8 +70,15 @@ func Load(fsys fs.FS) (*Release, error) {
 	if doc == nil {
 		return nil, invalid(problems)
 	}
-	r := new(Release)
+	r := &Release{files: fsys}
+	old := doc.Text("apiVersion") == V1
+	if old {
+		problems = doc.Edit(func(root *yaml.Node) { fromV1(root, fsys) })
+	}
 	_, more := doc.Decode(r)
+	if old {
+		r.addV1Patches()
+	}
 	for i := range r.Secrets {
 		for j := range r.Secrets[i].Keys {
 			if k := &r.Secrets[i].Keys[j]; k.Length == 0 && k.random() {
@@ -74,7 +90,12 @@ func Load(fsys fs.FS) (*Release, error) {
 	v.release()
 	if r.Settings != "" {
 		if r.schema, r.settingsText, err = compile(fsys, r.Settings); err != nil {
-			v.Add("settings", document.Quote(r.Settings)+" ("+err.Error()+")", "the path of a JSON schema, inside the release")
+			v.file("settings", r.Settings, err, "the path of a JSON schema, inside the release")
+		}
+	}
+	if r.Guidance != "" {
+		if r.guidance, err = parseGuidance(fsys, r.Guidance); err != nil {
+			v.file("guidance", r.Guidance, err, "the path of a text template, inside the release")
 		}
 	}
 	problems = append(append(problems, more...), v.List...)
@@ -84,8 +105,8 @@ func Load(fsys fs.FS) (*Release, error) {
 	return nil, invalid(doc.Merge(problems...))
 }
 
-// SetDefaults sets the defaults of the release.
-func (r *Release) SetDefaults() { r.GitOps = "gitops" }
+// SetDefaults sets the defaults of GitOps.
+func (g *GitOps) SetDefaults() { g.Tree, g.Project.Name = "gitops", "platform" }
 
 // SetDefaults sets the defaults of the component.
 func (c *Component) SetDefaults() { c.Enabled = true }
@@ -95,6 +116,18 @@ func (s *Secret) SetDefaults() { s.Type = "Opaque" }
 
 // SetDefaults sets the defaults of the check.
 func (c *Check) SetDefaults() { c.Path, c.Status = "/", 200 }
+
+// SetDefaults sets the default of the cluster.
+func (c *Cluster) SetDefaults() { c.Name = "in-cluster" }
+
+// SetDefaults sets the defaults of the gate.
+func (a *Await) SetDefaults() { a.Deadline = config.Duration(5 * time.Minute) }
+
+// SetDefaults sets the defaults of the gate.
+func (g *HTTPGate) SetDefaults() { g.Path, g.Status = "/", 200 }
+
+// SetDefaults sets the defaults of the gate.
+func (g *ConditionGate) SetDefaults() { g.Status = "True" }
 
 // Off returns the complete, sorted list of the components that are not installed: those
 // that are off by default unless the user switched them on, and those that the user
@@ -133,17 +166,18 @@ func (r *Release) checkNeeds(off []string) error {
 	return errors.Join(errs...)
 }
 
-// Overrides checks that the user's values are for components that have a chart.
+// Overrides checks that the user's values are for components that have a chart: those of
+// kind chart, and apps.
 func (r *Release) Overrides(values map[string]json.RawMessage) error {
 	names := slices.Sorted(maps.Keys(values))
 	if err := r.checkNames(names); err != nil {
 		return err
 	}
 	for _, c := range r.Components {
-		if _, given := values[c.Name]; given && c.Bundle != "" {
+		if _, given := values[c.Name]; given && c.Kind != Chart && c.Kind != App {
 			return &fault.Fault{Code: CodeNoValues, Class: fault.Usage, Op: "give values to component " + c.Name,
 				Fix: "remove platform.components." + c.Name + ".values from the configuration",
-				Err: errors.New("it is made of manifests and has no chart that takes values")}
+				Err: errors.New("it has no chart that takes values")}
 		}
 	}
 	return nil

@@ -3,124 +3,161 @@
 package platform
 
 import (
+	"encoding/json"
+	"io/fs"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // File is the name of the file that makes a directory a platform release.
 const File = "platform.yaml"
 
-// APIVersion is the version of platform.yaml that this program reads.
-const APIVersion = "slipway/v1"
+// APIVersion is the current version of platform.yaml; files of version V1 are read, too.
+const (
+	APIVersion = "slipway/v2"
+	V1         = "slipway/v1"
+)
 
 // Release is a platform release as described by platform.yaml. Every path is relative to
 // the release's directory, slash-separated and inside of it.
+//
+// Texts for which a field's description lists names may contain them in braces: see Fill.
 type Release struct {
-	APIVersion     string      `json:"apiVersion"`               // "slipway/v1"
-	Name           string      `json:"name"`                     // of the platform, [a-z0-9-]
-	Version        string      `json:"version"`                  // semantic version without a leading v: "1.0.0"
-	Description    string      `json:"description,omitempty"`    // one line for people
-	UpgradableFrom []string    `json:"upgradableFrom,omitempty"` // versions that can be upgraded to this one
-	GitOps         string      `json:"gitops,omitempty"`         // folder that is pushed to the git server; default "gitops"
-	Namespaces     []Namespace `json:"namespaces,omitempty"`     // made before anything is installed in them
-	Secrets        []Secret    `json:"secrets,omitempty"`        // generated once, kept for ever
-	Components     []Component `json:"components"`               // what is installed
-	Links          []Link      `json:"links,omitempty"`          // how people reach what was installed
-	Checks         []Check     `json:"checks,omitempty"`         // what must answer at the end of a run
-	Settings       string      `json:"settings,omitempty"`       // JSON schema of the release's own section of the configuration, platform.settings
+	APIVersion     string        `json:"apiVersion"`               // version of this file's form
+	Name           string        `json:"name"`                     // name of the platform: lower-case letters, digits and hyphens
+	Version        string        `json:"version"`                  // semantic version without a leading v: "1.0.0"
+	Description    string        `json:"description,omitempty"`    // what it is, in one line
+	UpgradableFrom []string      `json:"upgradableFrom,omitempty"` // versions that can be upgraded to this one
+	Requires       []Requirement `json:"requires,omitempty"`       // what somebody else puts into the cluster; a run waits for it
+	Namespaces     []Namespace   `json:"namespaces,omitempty"`     // namespaces, made before anything is installed in them
+	Secrets        []Secret      `json:"secrets,omitempty"`        // Secrets that are generated once and kept for ever
+	ConfigMaps     []ConfigMap   `json:"configMaps,omitempty"`     // ConfigMaps that are made from the configuration
+	Certificates   []Certificate `json:"certificates,omitempty"`   // certificates that are made or, where the user brings one, copied
+	Components     []Component   `json:"components"`               // what is installed
+	GitOps         *GitOps       `json:"gitops,omitempty"`         // how apps are installed; required if there are any
+	Links          []Link        `json:"links,omitempty"`          // how people reach what was installed
+	Checks         []Check       `json:"checks,omitempty"`         // what must answer at the end of a run
+	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; the release takes none when left out
+	Guidance       string        `json:"guidance,omitempty"`       // file with the text template that is shown at the end of an install
 
+	files        fs.FS
 	schema       *jsonschema.Schema // of Settings; nil if there is none
 	settingsText []byte             // the content of that file
+	guidance     *template.Template // nil if there is none
 }
 
-// Kind determines who installs a component.
+// Files are the files of the release.
+func (r *Release) Files() fs.FS { return r.files }
+
+// Kind determines how a component is installed.
 type Kind string
 
 // The kinds of components.
 const (
-	Bootstrap Kind = "bootstrap" // Slipway installs it before the orchestrator: the git server, Argo CD
+	Chart     Kind = "chart"     // a Helm chart, installed as a release of Helm
+	Manifests Kind = "manifests" // files with objects, or a kustomization, applied as they are
+	Job       Kind = "job"       // files with Jobs, each made once and awaited
+	Gate      Kind = "gate"      // nothing is installed; others wait for its gates
+	AppSet    Kind = "appset"    // files with ApplicationSets, which bring Applications; all of them are awaited
 	App       Kind = "app"       // an Application of Argo CD, synced from the GitOps tree
 )
+
+// Kinds are all kinds.
+func Kinds() []string {
+	return []string{string(Chart), string(Manifests), string(Job), string(Gate), string(AppSet), string(App)}
+}
 
 // MaxWave is the highest sync wave that a component may have.
 const MaxWave = 99
 
-// Component is a part of the platform.
+// Component is a part of the platform. Each one that is not an app is a step of a run:
+// it is installed, and then its gates are awaited.
 type Component struct {
-	Name      string   `json:"name"`               // of the Helm release or the Application, [a-z0-9-]
-	Kind      Kind     `json:"kind"`               // "app" or "bootstrap"
-	Path      string   `json:"path,omitempty"`     // folder: a chart when it holds Chart.yaml, else manifests
-	Bundle    string   `json:"bundle,omitempty"`   // folder of the bundle's manifests/ applied before Path: "argocd"
-	Namespace string   `json:"namespace"`          // where it is installed; one of Namespaces
-	Wave      int      `json:"wave,omitempty"`     // 0..99; a wave starts when the one before it is Healthy
-	Enabled   bool     `json:"enabled"`            // unless the user says otherwise; true when left out
-	Required  bool     `json:"required,omitempty"` // the user cannot switch it off
-	Needs     []string `json:"needs,omitempty"`    // components without which this one does not work
-	Images    []string `json:"images,omitempty"`   // short names of the images that it runs: "postgresql"
+	Name      string   `json:"name"`                // name of the component, and of its Helm release or Application: lower-case letters, digits and hyphens
+	Kind      Kind     `json:"kind"`                // how it is installed
+	Path      string   `json:"path,omitempty"`      // directory of the chart, of the app or of a kustomization, or directory or file with objects
+	Bundle    string   `json:"bundle,omitempty"`    // of kind manifests: directory of the bundle's manifests, which those in path patch or add to
+	Namespace string   `json:"namespace,omitempty"` // where it is installed: one of namespaces, default or kube-system
+	After     []string `json:"after,omitempty"`     // components that are ready before this one is installed
+	Ready     []Await  `json:"ready,omitempty"`     // gates that open before it is ready, besides the rollout of its pods
+	Wave      int      `json:"wave,omitempty"`      // of kind app, 0 to 99: a wave starts when the one before it is Healthy
+	Enabled   bool     `json:"enabled"`             // whether it is installed unless the user says otherwise
+	Required  bool     `json:"required,omitempty"`  // whether the user cannot switch it off
+	Optional  bool     `json:"optional,omitempty"`  // whether a run goes on, with a warning, when it cannot be installed
+	Empty     bool     `json:"empty,omitempty"`     // of kind appset: whether it may bring no Application
+	Needs     []string `json:"needs,omitempty"`     // components without which this one does not work
+	Images    []string `json:"images,omitempty"`    // images that it runs: short names of the bundle's, "postgresql", or references as in a manifest
+
+	// Values of a chart, in place of its own. Texts may have names in braces; a text that
+	// is nothing but one is replaced by the value itself, be it text or not.
+	Values json.RawMessage `json:"values,omitempty"`
+	// Files with values of a chart, which values replace, as a later file does an earlier
+	// one; {scale} in their paths.
+	ValuesFiles []string `json:"valuesFiles,omitempty"`
+	// Hosts that the component's pods resolve to a Service of the platform,
+	// "namespace/name", whatever the name service says; {domain} in them.
+	Hosts map[string]string `json:"hosts,omitempty"`
+	// The one node that the component's pods select by a label; they need none when left out.
+	Node *Node `json:"node,omitempty"`
+
+	first, last []byte // see Patches
 }
 
-// Namespace is a Kubernetes namespace of the platform.
-type Namespace struct {
-	Name   string            `json:"name"`
-	Labels map[string]string `json:"labels,omitempty"`
+// Patches are objects, YAML, that are patches of or additions to those of the component's
+// Bundle, before and after the files in its Path: what a release of an older version took
+// for granted.
+func (c Component) Patches() (first, last []byte) { return c.first, c.last }
+
+// ImageNames are those of Images that are short names.
+func (c Component) ImageNames() []string {
+	return slices.DeleteFunc(slices.Clone(c.Images), func(s string) bool { return !imageref.IsShort(s) })
 }
 
-// Secret is a Kubernetes Secret whose values are generated on the first run and never
-// changed afterwards.
-type Secret struct {
-	Name      string            `json:"name"`
-	Namespace string            `json:"namespace"`      // one of Release.Namespaces
-	Type      string            `json:"type,omitempty"` // default "Opaque"
-	Labels    map[string]string `json:"labels,omitempty"`
-	Keys      []SecretKey       `json:"keys"`
+// ImageReferences are those of Images that are references of the world, as
+// imageref.Normal writes them.
+func (c Component) ImageReferences() []string {
+	var out []string
+	for _, s := range c.Images {
+		if imageref.IsShort(s) {
+			continue
+		}
+		if normal, err := imageref.Normal(s); err == nil { // a release with another one is refused
+			out = append(out, normal)
+		}
+	}
+	return out
 }
 
-// Generate determines where the value of a secret's key comes from.
-type Generate string
-
-// The sources of values.
-const (
-	Password Generate = "password" // random letters and digits
-	Token    Generate = "token"    // random lower-case hexadecimal digits
-	Literal  Generate = "literal"  // Value as it stands: a user name, an address; never a secret
-	CopyOf   Generate = "copyOf"   // the value of the key that From names
-	Given    Generate = "given"    // a secret of the user's configuration, which From names; no key without one
-)
-
-// DefaultLength is the default length of a password or token.
-const DefaultLength = 32
-
-// SecretKey is one key of a Secret.
-type SecretKey struct {
-	Key      string   `json:"key"`
-	Generate Generate `json:"generate"`
-	Length   int      `json:"length,omitempty"` // characters, 16..128, of a password or token; default 32
-	Value    string   `json:"value,omitempty"`  // of a literal; {domain}, {deployment} and {adminEmail} are filled in
-	From     string   `json:"from,omitempty"`   // of a copy: "namespace/secret/key", declared in this file; of a given one: see GivenNames
+// Node is a node with a label. Where no node has it, one is chosen and given it; more
+// than one is an error.
+type Node struct {
+	Label string `json:"label"` // label of the node: "storage=fast"
 }
 
-// GivenNames returns the fields of the configuration whose secrets a platform can have
-// copied into its own Secrets.
-func GivenNames() []string { return []string{"smtp.password", "observability.password"} }
+// Installed reports whether Slipway installs the component itself.
+func (c Component) Installed() bool { return c.Kind != App }
 
 // Link is an address that people use.
 type Link struct {
-	Name        string `json:"name"`                // "Gitea"
-	URLTemplate string `json:"urlTemplate"`         // "https://gitea.{domain}"; {domain} and {deployment} are filled in
-	Service     string `json:"service,omitempty"`   // the Service behind it: "namespace/name:port"
-	Component   string `json:"component,omitempty"` // the link is left out when this component is off
+	Name        string `json:"name"`                // name of what is reached there: "Gitea"
+	URLTemplate string `json:"urlTemplate"`         // URL with {domain} and {deployment}: "https://gitea.{domain}"
+	Service     string `json:"service,omitempty"`   // Service of type LoadBalancer behind it, "namespace/name:port"; asked at the end of a run
+	Component   string `json:"component,omitempty"` // component without which the link is left out
 }
 
 // Check is an HTTP request that must succeed for a run to succeed.
 type Check struct {
-	Name      string `json:"name"`
-	Component string `json:"component,omitempty"` // the check is left out when this component is off
-	Service   string `json:"service"`             // "namespace/name:port"
-	TLS       bool   `json:"tls,omitempty"`       // ask over HTTPS
-	Path      string `json:"path,omitempty"`      // default "/"
-	Status    int    `json:"status,omitempty"`    // expected; default 200
+	Name      string `json:"name"`                // what is checked, in a few words
+	Component string `json:"component,omitempty"` // component without which the check is left out
+	Service   string `json:"service"`             // Service of type LoadBalancer: "namespace/name:port"
+	TLS       bool   `json:"tls,omitempty"`       // whether to ask over HTTPS
+	Path      string `json:"path,omitempty"`      // path that is asked for; default "/"
+	Status    int    `json:"status,omitempty"`    // status that is expected; default 200
 	Contains  string `json:"contains,omitempty"`  // text that the body must hold
 }
 
@@ -129,10 +166,28 @@ func (l Link) URL(domain, deployment string) string {
 	return Fill(l.URLTemplate, map[string]string{"domain": domain, "deployment": deployment})
 }
 
-// Hosts returns the hosts under which users reach the platform by HTTPS: that of the git
-// server and those of the links, except for components that are switched off.
+// Hosts returns the hosts that the user's certificate must be for: those of the git server
+// and of Certificates that are of the domain, and those of the links by HTTPS, except for
+// components that are switched off.
 func (r *Release) Hosts(domain, deployment string, off []string) []string {
-	hosts := []string{gitServer + "." + domain}
+	var hosts []string
+	add := func(host string) {
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	var named []string
+	if s := r.GitServer(); s != nil {
+		named = append(named, s.Hosts...)
+	}
+	for _, c := range r.Certificates {
+		named = append(named, c.Hosts...)
+	}
+	for _, h := range named { // a self-signed one may be for more: *.{domain}
+		if strings.HasSuffix(h, ".{"+FillDomain+"}") && !strings.HasPrefix(h, "*") {
+			add(Fill(h, map[string]string{FillDomain: domain}))
+		}
+	}
 	for _, l := range r.Links {
 		rest, ok := strings.CutPrefix(l.URL(domain, deployment), "https://")
 		if !ok || slices.Contains(off, l.Component) {
@@ -140,18 +195,7 @@ func (r *Release) Hosts(domain, deployment string, off []string) []string {
 		}
 		host, _, _ := strings.Cut(rest, "/")
 		host, _, _ = strings.Cut(host, ":")
-		if !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
+		add(host)
 	}
 	return hosts
-}
-
-// Fill replaces every {name} in s that is in values.
-func Fill(s string, values map[string]string) string {
-	pairs := make([]string, 0, 2*len(values))
-	for k, v := range values {
-		pairs = append(pairs, "{"+k+"}", v)
-	}
-	return strings.NewReplacer(pairs...).Replace(s)
 }

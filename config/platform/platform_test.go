@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const good = `apiVersion: slipway/v1
+const good = `apiVersion: slipway/v2
 name: sample
 version: 1.1.0
 upgradableFrom: ["1.0.0", 1.1.0-rc.1]
@@ -37,12 +37,25 @@ secrets:
     keys:
       - {key: password, generate: copyOf, from: gitea/gitea-admin/password}
       - {key: url, generate: literal, value: "https://gitea.{domain}/slipway/platform.git"}
+certificates:
+  - {secret: gitea/gitea-tls, hosts: ["*.{domain}", gitea.gitea.svc]}
+configMaps:
+  - {name: settings, namespace: demo, data: {url: "https://web.{domain}", theme: "{settings.theme}"}}
 components:
-  - {name: gitea, kind: bootstrap, path: charts/gitea, namespace: gitea, required: true, images: [gitea]}
-  - {name: argocd, kind: bootstrap, bundle: argocd, namespace: argocd, required: true, images: [argocd, redis]}
+  - {name: gitea, kind: chart, path: charts/gitea, namespace: gitea, required: true, images: [gitea], values: {host: "gitea.{domain}", image: "{images.gitea}"}}
+  - {name: argocd, kind: manifests, bundle: argocd, namespace: argocd, required: true, images: [argocd, redis], hosts: {"gitea.{domain}": gitea/gitea}}
   - {name: web, kind: app, path: gitops/apps/web, namespace: demo, wave: 2, images: [guestbook]}
   - {name: database, kind: app, path: gitops/apps/database, namespace: demo, wave: 1, images: [postgresql]}
   - {name: extras, kind: app, path: gitops/apps/extras, namespace: demo, wave: 1, enabled: false}
+  - {name: seen, kind: gate, after: [web], ready: [{http: {service: "demo/web:80"}, deadline: 1m}, {synced: web}]}
+gitops:
+  engine: argocd
+  server:
+    component: gitea
+    service: gitea/gitea:443
+    hosts: [gitea.gitea.svc, "gitea.{domain}"]
+    repository: slipway/platform
+    accounts: {administrator: gitea/gitea-admin, writer: gitea/gitea-slipway, reader: gitea/gitea-reader}
 links:
   - {name: Gitea, urlTemplate: "https://gitea.{domain}/{deployment}", service: "gitea/gitea:443"}
 checks:
@@ -60,7 +73,12 @@ func tree(text string) fstest.MapFS {
 func TestLoad(t *testing.T) {
 	r, err := platform.Load(tree(good))
 	require.NoError(t, err)
-	require.Equal(t, "gitops", r.GitOps)
+	require.Equal(t, "gitops", r.GitOps.Tree)
+	require.Equal(t, "platform", r.GitOps.Project.Name)
+	require.Equal(t, "5m", r.Components[5].Ready[1].Deadline.String())
+	require.Equal(t, platform.HTTPGate{Service: "demo/web:80", Path: "/", Status: 200}, *r.Components[5].Ready[0].HTTP)
+	require.ElementsMatch(t, []string{"gitea", "argocd"}, r.Foundation())
+	require.Equal(t, []string{"gitea.x.test"}, r.Hosts("x.test", "x", nil))
 	require.Equal(t, "Opaque", r.Secrets[0].Type)
 	require.Equal(t, 32, r.Secrets[0].Keys[1].Length)
 	require.Equal(t, 40, r.Secrets[0].Keys[2].Length)
@@ -94,7 +112,7 @@ func TestRelease_choose(t *testing.T) {
 	require.Equal(t, []string{"web"}, off)
 	on, err := r.On(off)
 	require.NoError(t, err)
-	require.Equal(t, []string{"gitea", "argocd", "database", "extras"}, names(on))
+	require.Equal(t, []string{"gitea", "argocd", "seen", "database", "extras"}, names(on))
 
 	_, err = r.Off(map[string]bool{"gitea": false, "argocd": false})
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeRequired})
@@ -109,7 +127,7 @@ func TestRelease_choose(t *testing.T) {
 }
 
 func TestLoad_allProblemsAtOnce(t *testing.T) {
-	const bad = `apiVersion: slipway/v2
+	const bad = `apiVersion: slipway/v9
 name: Sample
 version: "1.0"
 upgradableFrom: [latest]
@@ -131,19 +149,20 @@ components:
   - {name: web, kind: app, path: ../web, namespace: demo, wave: 100}
   - {name: web, kind: app, path: gitops/missing, namespace: lost}
   - {name: db, kind: daemon, namespace: demo, required: true, enabled: false}
-  - {name: cd, kind: bootstrap, namespace: demo, img: [x]}
+  - {name: cd, kind: chart, namespace: demo, img: [x]}
   - {name: file, kind: app, path: gitops/apps/web/Chart.yaml, namespace: default}
   - {name: out, kind: app, path: charts/gitea, namespace: demo}
 links:
   - {name: x, urlTemplate: "gitea.{host}", component: nothing}
 checks:
   - {name: c, service: demo/web}
+gitops: {engine: out}
 `
 	_, err := platform.Load(tree(bad))
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	for _, want := range []string{
-		`line 1: apiVersion: got "slipway/v2", want slipway/v1`,
+		`line 1: apiVersion: got "slipway/v9", want slipway/v2`,
 		`line 2: name: got "Sample", want lower-case`,
 		`line 3: version: got "1.0", want a semantic version`,
 		`line 4: upgradableFrom[0]: got "latest", want a semantic version`,
@@ -160,15 +179,16 @@ checks:
 		`line 21: components[1].name: got "web" again`,
 		`line 21: components[1].path: got "gitops/missing", which does not exist, want a directory`,
 		`line 21: components[1].namespace: got "lost"`,
-		`line 22: components[2].kind: got "daemon", want app or bootstrap`,
+		`line 22: components[2].kind: got "daemon", want chart, manifests, job, gate, appset or app`,
 		`line 22: components[2].enabled: got false, want true`,
-		`line 23: components[3].img: got an unknown field, want one of bundle, enabled, images,`,
-		`line 23: components[3].path: got nothing, want the directory`,
+		`line 23: components[3].img: got an unknown field, want one of after, bundle, empty, enabled,`,
+		`line 23: components[3].path: got nothing, want the directory of a chart`,
 		`line 24: components[4].path: got "gitops/apps/web/Chart.yaml", which is no directory`,
 		`line 25: components[5].path: got "charts/gitea", want a directory below gitops`,
 		`line 27: links[0].urlTemplate: got "gitea.{host}", want a URL`,
 		`line 27: links[0].component: got "nothing", want the name of a component`,
 		`line 29: checks[0].service: got "demo/web", want namespace/name:port`,
+		`line 30: gitops.engine: got "out", want the name of a component that Slipway installs`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -183,22 +203,11 @@ func TestLoad_noFile(t *testing.T) {
 	}
 }
 
-func TestABootstrapComponentThatNothingInstallsIsRefused(t *testing.T) {
-	for _, third := range []string{
-		"{name: vault, kind: bootstrap, path: charts/gitea, namespace: demo}",
-		"{name: vault, kind: bootstrap, bundle: vault, namespace: demo}",
-		"{name: vault, kind: bootstrap, bundle: vault, namespace: argocd}",
-	} {
-		_, err := platform.Load(tree(strings.Replace(good, "links:\n", "  - "+third+"\nlinks:\n", 1)))
-		require.ErrorContains(t, err, `line 30: components[5].kind: got bootstrap for "vault", which nothing would install, want app`, third)
-	}
-}
-
 func TestLoad_upgradableFromItself(t *testing.T) {
 	_, err := platform.Load(tree(good + "\n"))
 	require.NoError(t, err)
 	for _, from := range []string{"1.1.0", "1.2.0", "2.0.0-rc.1"} {
-		fsys := tree("apiVersion: slipway/v1\nname: a\nversion: 1.1.0\nupgradableFrom: [" + from + "]\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: default}\n")
+		fsys := tree("apiVersion: slipway/v2\nname: a\nversion: 1.1.0\nupgradableFrom: [" + from + "]\ncomponents:\n- {name: a, kind: manifests, bundle: a, namespace: default}\n")
 		_, err = platform.Load(fsys)
 		require.ErrorContains(t, err, `want a version before 1.1.0`)
 	}
@@ -208,7 +217,7 @@ func TestLoad_upgradableFromEarlierOnes(t *testing.T) {
 	ordered := []string{"0.9.0", "1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.2", "1.0.10", "1.2.0", "10.0.0"}
 	for i, from := range ordered {
 		for j, version := range ordered {
-			_, err := platform.Load(tree("apiVersion: slipway/v1\nname: a\nversion: " + version + "\nupgradableFrom: [" + from + "]\nnamespaces: [{name: argocd}]\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: argocd}\n"))
+			_, err := platform.Load(tree("apiVersion: slipway/v2\nname: a\nversion: " + version + "\nupgradableFrom: [" + from + "]\nnamespaces: [{name: argocd}]\ncomponents:\n- {name: a, kind: manifests, bundle: a, namespace: argocd}\n"))
 			if i < j {
 				require.NoError(t, err, "%s %s", from, version)
 			} else {
@@ -292,7 +301,7 @@ func TestRelease_settings(t *testing.T) {
 
 	fsys := tree(good + "settings: settings.schema.json\n")
 	_, err = platform.Load(fsys)
-	require.ErrorContains(t, err, `settings: got "settings.schema.json" (open settings.schema.json: file does not exist), want the path of a JSON schema`)
+	require.ErrorContains(t, err, `settings: got "settings.schema.json", which does not exist, want the path of a JSON schema`)
 	for _, broken := range []string{"{", `{"type": "colour"}`, `{"$ref": "https://example.com/schema.json"}`} {
 		fsys["settings.schema.json"] = &fstest.MapFile{Data: []byte(broken)}
 		_, err = platform.Load(fsys)
@@ -322,7 +331,7 @@ func TestRelease_overrides(t *testing.T) {
 
 func TestLoad_givenSecrets(t *testing.T) {
 	key := func(key string) string {
-		return "apiVersion: slipway/v1\nname: a\nversion: 1.0.0\ncomponents:\n- {name: a, kind: bootstrap, bundle: a, namespace: argocd}\n" +
+		return "apiVersion: slipway/v2\nname: a\nversion: 1.0.0\ncomponents:\n- {name: a, kind: manifests, bundle: a, namespace: argocd}\n" +
 			"namespaces: [{name: demo}, {name: argocd}]\nsecrets:\n- name: mail\n  namespace: demo\n  keys: [" + key + "]\n"
 	}
 	_, err := platform.Load(tree(key("{key: password, generate: given, from: smtp.password}")))
@@ -342,4 +351,9 @@ func TestWhatAComponentNeedsStaysOn(t *testing.T) {
 	off, err := r.Off(map[string]bool{"database": false, "web": false})
 	require.NoError(t, err)
 	require.Equal(t, []string{"database", "tool", "web"}, off)
+}
+
+func TestLoad_anAppInArgoCDsNamespace(t *testing.T) {
+	_, err := platform.Load(tree(strings.Replace(good, "path: gitops/apps/web, namespace: demo", "path: gitops/apps/web, namespace: argocd", 1)))
+	require.ErrorContains(t, err, `components[2].namespace: got "argocd", which is Argo CD's, want another one`)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -15,8 +16,12 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// schemaURL names the schema of a release's settings while it is compiled.
-const schemaURL = "settings.json"
+// schemaURL names the schema of a release's settings while it is compiled. It leads
+// nowhere, wherever the program runs.
+const (
+	schemaRoot = "release:///"
+	schemaURL  = schemaRoot + "settings"
+)
 
 // compile reads the JSON schema of the release's settings. External references are an
 // error.
@@ -36,7 +41,24 @@ func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
 		return nil, nil, err
 	}
 	compiled, err := c.Compile(schemaURL)
-	return compiled, text, err
+	return compiled, text, schemaFault(err)
+}
+
+// schemaFault says in one line why a schema cannot be compiled.
+func schemaFault(err error) error {
+	if away, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
+		return fmt.Errorf("it refers to %s, and a schema is one file", strings.TrimPrefix(away.URL, schemaRoot))
+	}
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if wrong, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			var lines []string
+			for _, p := range leaves(wrong) {
+				lines = append(lines, p.Field+": "+p.Got)
+			}
+			return errors.New(strings.Join(lines, "; "))
+		}
+	}
+	return err
 }
 
 // CheckSettings checks platform.settings of a configuration against the release's own
@@ -78,20 +100,20 @@ func (r *Release) SettingsProblems(settings json.RawMessage) ([]Problem, error) 
 	if !ok {
 		return nil, err
 	}
-	var problems []Problem
-	printer := message.NewPrinter(language.English)
-	var leaves func(e *jsonschema.ValidationError)
-	leaves = func(e *jsonschema.ValidationError) {
-		for _, cause := range e.Causes {
-			leaves(cause)
-		}
-		if len(e.Causes) == 0 {
-			path := strings.Join(append([]string{"platform", "settings"}, e.InstanceLocation...), ".")
-			problems = append(problems, Problem{Field: path, Got: e.ErrorKind.LocalizedString(printer)})
-		}
+	return leaves(invalid, "platform", "settings"), nil
+}
+
+// leaves are the problems of a document that is at path.
+func leaves(e *jsonschema.ValidationError, path ...string) []Problem {
+	var out []Problem
+	for _, cause := range e.Causes {
+		out = append(out, leaves(cause, path...)...)
 	}
-	leaves(invalid)
-	return problems, nil
+	if len(e.Causes) == 0 {
+		field := strings.Join(append(slices.Clone(path), e.InstanceLocation...), ".")
+		out = append(out, Problem{Field: field, Got: e.ErrorKind.LocalizedString(message.NewPrinter(language.English))})
+	}
+	return out
 }
 
 // SettingsSchema returns the release's own schema of platform.settings, JSON; nil for a

@@ -13,12 +13,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // IndexFile is the name of the index in a bundle's directory.
@@ -36,6 +36,11 @@ const (
 	ToolchainArchive = "images/toolchain.tar"
 	NodeArchive      = "images/node.tar"
 	WorkloadArchive  = "images/workloads.tar"
+
+	// AddedDir has the archives of what `slipway bundle add` put in, one an image. What
+	// the index does not list there is what an interrupted one left; nothing reads it,
+	// and the next one removes it.
+	AddedDir = "images/added"
 )
 
 // The codes of this package's faults.
@@ -91,18 +96,54 @@ type File struct {
 
 // Image is one image of a bundle's archives.
 type Image struct {
-	Name   string `json:"name"`   // short name: "gitea"
+	Name   string `json:"name"`   // short name: "gitea"; of one that was added: its reference
 	Ref    string `json:"ref"`    // its name in the archive: "slipway.local/gitea:1.26.0"
 	Digest string `json:"digest"` // "sha256:…" of its manifest
+	// Archive is the path of the archive that holds an image that was added; empty for
+	// the others.
+	Archive string `json:"archive,omitempty"`
+	// Index is the digest of the index of several platforms by which the world knows an
+	// added image. Its archive holds it, and of its images that of the bundle's platform.
+	Index string `json:"index,omitempty"`
+	// StandsFor are the references by which manifests and charts name the image, as
+	// imageref.Normal writes them.
+	StandsFor []string `json:"standsFor,omitempty"`
 }
+
+// Added reports whether `slipway bundle add` put the image in.
+func (i Image) Added() bool { return i.Archive != "" }
 
 // Pinned is the reference by digest: "slipway.local/gitea@sha256:…".
 func (i Image) Pinned() string {
-	repository := i.Ref
+	repository, _, _ := strings.Cut(i.Ref, "@")
 	if at := strings.LastIndexByte(repository, ':'); at > strings.LastIndexByte(repository, '/') {
 		repository = repository[:at]
 	}
 	return repository + "@" + i.Digest
+}
+
+// Names are the references that the image answers to: those that it stands for, and of
+// each of their repositories those by its own digest and by that of its index.
+func (i Image) Names() []string { return Names(i.StandsFor, i.Digest, i.Index) }
+
+// Names are the references of an image that stands for these ones, sorted: themselves,
+// and by each of the digests that is not empty.
+func Names(standsFor []string, digests ...string) []string {
+	var out []string
+	for _, s := range standsFor {
+		out = append(out, s)
+		r, err := imageref.Parse(s)
+		if err != nil {
+			continue // an index with one is refused
+		}
+		for _, d := range digests {
+			if d != "" {
+				out = append(out, r.At(d))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Bundle is a bundle whose index was read. Its files are unchecked until Verify.
@@ -155,6 +196,9 @@ func Parse(data []byte) (*Bundle, error) {
 func (x Index) Marshal() ([]byte, error) {
 	x.Files = slices.SortedFunc(slices.Values(x.Files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	x.Images = slices.SortedFunc(slices.Values(x.Images), func(a, b Image) int { return strings.Compare(a.Name, b.Name) })
+	for i := range x.Images {
+		x.Images[i].StandsFor = slices.Sorted(slices.Values(x.Images[i].StandsFor))
+	}
 	if err := x.validate(); err != nil {
 		return nil, fmt.Errorf("write %s: %w", IndexFile, err)
 	}
@@ -172,12 +216,26 @@ func (x Index) Digest() (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// Images gives every image by its short name as a reference by digest:
+// Images gives every image that has a short name as a reference by digest:
 // "gitea" → "slipway.local/gitea@sha256:…".
 func (b *Bundle) Images() map[string]string {
 	refs := make(map[string]string, len(b.Index.Images))
 	for _, image := range b.Index.Images {
-		refs[image.Name] = image.Pinned()
+		if !image.Added() {
+			refs[image.Name] = image.Pinned()
+		}
+	}
+	return refs
+}
+
+// StandsFor maps every reference that an image of the bundle answers to (see
+// Image.Names) to that image's own reference by digest.
+func (b *Bundle) StandsFor() map[string]string {
+	refs := map[string]string{}
+	for _, image := range b.Index.Images {
+		for _, name := range image.Names() {
+			refs[name] = image.Pinned()
+		}
 	}
 	return refs
 }
@@ -210,58 +268,4 @@ func (b *Bundle) Check(platform string) error {
 		Fix: "build the bundle on a " + platform + " machine: make bundle",
 		Err: fmt.Errorf("it is for %s, the engine runs on %s", b.Platform, platform),
 	}
-}
-
-// validate reports every problem of the index at once.
-func (x Index) validate() error {
-	if x.Version != Format {
-		return fmt.Errorf("its version is %d, this Slipway reads version %d", x.Version, Format)
-	}
-	var problems []error
-	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if x.Platform != "linux/amd64" && x.Platform != "linux/arm64" {
-		report("platform: %q is neither linux/amd64 nor linux/arm64", x.Platform)
-	}
-	if len(x.Files) == 0 {
-		report("files: the list is empty")
-	}
-	paths := map[string]bool{}
-	for i, f := range x.Files {
-		switch {
-		case f.Path == "" || path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") || f.Path == IndexFile:
-			report("files[%d]: %q is not a path inside the bundle", i, f.Path)
-		case paths[f.Path]:
-			report("files[%d]: %s is listed twice", i, f.Path)
-		case !IsSHA256(f.SHA256):
-			report("files[%d]: %s has no sha256", i, f.Path)
-		case f.Size < 0:
-			report("files[%d]: %s has a negative size", i, f.Path)
-		}
-		paths[f.Path] = true
-	}
-	names := map[string]bool{}
-	for i, image := range x.Images {
-		switch {
-		case image.Name == "" || image.Ref == "":
-			report("images[%d]: name and ref are required", i)
-		case names[image.Name]:
-			report("images[%d]: %s is listed twice", i, image.Name)
-		case !IsDigest(image.Digest):
-			report("images[%d]: %s has no digest", i, image.Name)
-		}
-		names[image.Name] = true
-	}
-	return errors.Join(problems...)
-}
-
-// IsDigest reports whether s is "sha256:" and a sha256.
-func IsDigest(s string) bool {
-	sha, found := strings.CutPrefix(s, "sha256:")
-	return found && IsSHA256(sha)
-}
-
-// IsSHA256 reports whether s is a sha256 in hex.
-func IsSHA256(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && len(s) == 2*sha256.Size
 }

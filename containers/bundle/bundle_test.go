@@ -136,3 +136,50 @@ func TestTheSameContentHasTheSameIndex(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(a), string(b))
 }
+
+func TestWhatImagesStandFor(t *testing.T) {
+	dir := write(t, map[string]string{"images/added/one.tar": "a", "images/workloads.tar": "b"})
+	b, err := Read(dir)
+	require.NoError(t, err)
+	require.Empty(t, b.StandsFor(), "an index without the field is read")
+	index, other := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
+	b.Index.Images[1].StandsFor = []string{"public.ecr.aws/docker/library/redis:8.2.3-alpine"}
+	b.Index.Images = append(b.Index.Images, Image{
+		Name: "docker.io/library/nginx:1", Ref: "docker.io/library/nginx:1", Digest: other, Archive: "images/added/one.tar", Index: index,
+		StandsFor: []string{"registry.k8s.io/nginx@" + index, "docker.io/library/nginx:1"},
+	})
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	b, err = Parse(text)
+	require.NoError(t, err)
+	ours, added := "slipway.local/redis@"+digest, "docker.io/library/nginx@"+other
+	require.Equal(t, map[string]string{
+		"public.ecr.aws/docker/library/redis:8.2.3-alpine": ours,
+		"public.ecr.aws/docker/library/redis@" + digest:    ours,
+		"docker.io/library/nginx:1":                        added,
+		"docker.io/library/nginx@" + index:                 added,
+		"docker.io/library/nginx@" + other:                 added,
+		"registry.k8s.io/nginx@" + index:                   added,
+		"registry.k8s.io/nginx@" + other:                   added,
+	}, b.StandsFor())
+	require.Len(t, b.Images(), 2, "what was added has no short name")
+
+	b.Index.Images[1].StandsFor = []string{"nginx", "docker.io/library/nginx:1", "Not a reference"}
+	b.Index.Images[1].Index = "sha256:1"
+	b.Index.Images[2].Archive = "images/workloads.tar"
+	_, err = b.Marshal()
+	for _, says := range []string{
+		"stands for nginx, which is written docker.io/library/nginx:latest", "docker.io/library/nginx:1, as docker.io/library/nginx:1 does",
+		`"Not a reference" is no reference`, "has no digest", "is no file of the bundle in images/added",
+	} {
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func TestVerifyLeavesAloneWhatAnInterruptedAddLeft(t *testing.T) {
+	dir := write(t, map[string]string{"bin/a": "a", "images/added/one.tar": "content"})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, AddedDir, ".tmp-1"), []byte("half of it"), 0o600))
+	require.NoError(t, Verify(t.Context(), dir))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, AddedDir, "one.tar"), []byte("tnetnoc"), 0o600))
+	require.ErrorContains(t, Verify(t.Context(), dir), "images/added/one.tar has sha256", "and what was added is compared")
+}

@@ -88,7 +88,7 @@ func compare(ctx context.Context, name string, want File) string {
 	return ""
 }
 
-// unlisted names the files that the index does not list.
+// unlisted names the files that the index does not list, except in AddedDir.
 func (b *Bundle) unlisted() ([]string, error) {
 	listed := map[string]bool{IndexFile: true}
 	for _, f := range b.Files {
@@ -103,7 +103,7 @@ func (b *Bundle) unlisted() ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if slashed := filepath.ToSlash(relative); !listed[slashed] {
+		if slashed := filepath.ToSlash(relative); !listed[slashed] && !strings.HasPrefix(slashed, AddedDir+"/") {
 			extra = append(extra, slashed+" is not in the index")
 		}
 		return nil

@@ -52,12 +52,17 @@ func (l *Lock) Marshal() ([]byte, error) {
 }
 
 // At is a copy of the lock in which the images and manifests at platform are
-// those that were pushed below location: images by short name, and all files of
-// manifests/ in the image called manifests. It fails when one is missing.
-func (l *Lock) At(location, platform string, images map[string]Registry, manifests Registry) (*Lock, error) {
+// those that were pushed below location: images by short name, all files of
+// manifests/ in the image called manifests, and what was added to the bundle. It
+// fails when one is missing, and has no image on demand that was not pushed.
+func (l *Lock) At(location, platform string, images map[string]Registry, manifests Registry, added []Added) (*Lock, error) {
 	out := *l
 	out.Location = location
-	out.Images, out.Manifests = slices.Clone(l.Images), slices.Clone(l.Manifests)
+	out.Images, out.Manifests, out.Added = slices.Clone(l.Images), slices.Clone(l.Manifests), added
+	out.Images = slices.DeleteFunc(out.Images, func(i Image) bool {
+		_, ok := images[i.Name]
+		return i.OnDemand && !ok
+	})
 	var missing []error
 	for n, i := range out.Images {
 		pushed, ok := images[i.Name]
@@ -65,6 +70,10 @@ func (l *Lock) At(location, platform string, images map[string]Registry, manifes
 			missing = append(missing, fmt.Errorf("image %s was not pushed", i.Name))
 		}
 		out.Images[n].Registry = map[string]Registry{platform: pushed}
+		// An image may have been added in place of one of the lock's.
+		out.Images[n].StandsFor = slices.DeleteFunc(slices.Clone(i.StandsFor), func(s string) bool {
+			return slices.ContainsFunc(added, func(a Added) bool { return slices.Contains(a.StandsFor, s) })
+		})
 	}
 	for n := range out.Manifests {
 		out.Manifests[n].Registry = map[string]Registry{platform: manifests}

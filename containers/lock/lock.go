@@ -38,6 +38,8 @@ type Lock struct {
 	Tools     []Tool     `json:"tools"`
 	Images    []Image    `json:"images"`
 	Manifests []Manifest `json:"manifests"`
+	// Added are the images that `slipway bundle add` put into the bundle that was pushed.
+	Added []Added `json:"added,omitempty"`
 	// Location is the host[:port]/path below which `slipway bundle push` put the
 	// images; empty in the lock of this repository.
 	Location string `json:"location,omitempty"`
@@ -56,10 +58,14 @@ type Image struct {
 	Name     string              `json:"name"` // short name
 	Version  string              `json:"version"`
 	Workload bool                `json:"workload,omitempty"` // runs in the cluster
+	OnDemand bool                `json:"onDemand,omitempty"` // only in the bundle of a platform that names it
 	Modules  []Module            `json:"modules,omitempty"`
 	Debian   []string            `json:"debian,omitempty"`   // packages beyond Debian's minimum
 	Source   string              `json:"source,omitempty"`   // folder of this repository
 	Registry map[string]Registry `json:"registry,omitempty"` // by platform
+	// StandsFor are references of the world that the image is used in place of, as
+	// imageref.Normal writes them.
+	StandsFor []string `json:"standsFor,omitempty"`
 }
 
 // Manifest is a file of Kubernetes objects out of a module.
@@ -113,6 +119,10 @@ type Registry struct {
 	// Pushed is the digest of the bundle that the image was pushed from. Who pushes
 	// knows the content, so that no public source is needed.
 	Pushed string `json:"pushed,omitempty"`
+	// Index is the digest of the index of several platforms by which the world knows an
+	// added image: a blob beside it, for a registry takes an index only with all of its
+	// images. Empty: there is none.
+	Index string `json:"index,omitempty"`
 }
 
 // Load reads the lock that this program was built with. It fails with CodeLock.
@@ -162,6 +172,7 @@ func (l *Lock) Image(name string) (Image, bool) {
 
 var (
 	name    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	path    = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
 	version = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(-[a-z0-9.]+)?$`)
 )
 
@@ -175,7 +186,7 @@ func (l *Lock) Validate() error {
 	if l.Suite == "" {
 		p.add("suite", "is required")
 	}
-	seen := map[string]bool{}
+	seen, standIns := map[string]bool{}, map[string]bool{}
 	for _, t := range l.Tools {
 		at := "tool " + t.Name
 		p.header(at, t.Name, t.Version, seen)
@@ -198,10 +209,25 @@ func (l *Lock) Validate() error {
 		if len(i.Modules) == 0 && len(i.Debian) == 0 && i.Source == "" {
 			p.add(at, "has no origin: modules, debian or source")
 		}
+		if i.OnDemand && !i.Workload {
+			p.add(at, "only workloads can be on demand")
+		}
 		if !slices.IsSorted(i.Debian) {
 			p.add(at, "its Debian packages are not sorted")
 		}
 		p.registry(at, i.Registry)
+		p.standsFor(at, i.StandsFor, standIns)
+	}
+	for _, a := range l.Added {
+		at := "added image " + a.Name
+		if !path.MatchString(a.Path) {
+			p.add(at, "%q is no path in a registry", a.Path)
+		}
+		if len(a.StandsFor) == 0 {
+			p.add(at, "it stands for nothing")
+		}
+		p.registry(at, a.Registry)
+		p.standsFor(at, a.StandsFor, standIns)
 	}
 	for _, m := range l.Manifests {
 		at := "manifest " + m.Name
@@ -250,7 +276,7 @@ func (p *problems) modules(at string, modules []Module, required bool) {
 func (p *problems) registry(at string, by map[string]Registry) {
 	for platform, r := range by {
 		p.platform(at, platform)
-		if r.Ref == "" || !bundle.IsDigest(r.Digest) {
+		if r.Ref == "" || !bundle.IsDigest(r.Digest) || (r.Index != "" && !bundle.IsDigest(r.Index)) {
 			p.add(at, "registry %s: ref and digest are required", platform)
 		}
 		switch {

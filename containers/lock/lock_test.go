@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,8 +21,14 @@ func TestTheLockIsValid(t *testing.T) {
 		"toolchain", "node", "pause", "coredns", "local-path-provisioner", "busybox", "argocd", "redis", "gitea",
 		"postgresql", "guestbook",
 	} {
-		_, ok := l.Image(name)
+		i, ok := l.Image(name)
 		require.True(t, ok, name)
+		require.False(t, i.OnDemand, "%s is in every bundle", name)
+	}
+	for _, name := range []string{"dex", "console"} {
+		i, ok := l.Image(name)
+		require.True(t, ok, name)
+		require.True(t, i.OnDemand, name)
 	}
 	argocd, _ := l.Image("argocd")
 	require.Len(t, l.Manifests, 1)
@@ -42,6 +49,7 @@ images:
   - {name: a, version: "1"}
   - {name: a, version: "1", debian: [z, b]}
   - {name: b, version: "1", source: x, registry: {linux/amd64: {ref: r, digest: d, sources: [one, two]}}}
+  - {name: c, version: "1", source: x, onDemand: true}
 manifests:
   - {name: m, version: "1", modules: []}
 `))
@@ -51,6 +59,7 @@ manifests:
 		`"linux/riscv64" is none of the platforms`, "the URL does not begin with https://", `"zz" is no sha256`,
 		"two public sources that agree are required", "image a: has no origin", "image a: is listed twice",
 		"its Debian packages are not sorted", "image b: registry linux/amd64: ref and digest are required",
+		"image c: only workloads can be on demand",
 		"manifest m: has no module", "manifest m: file and sha256 are required",
 	} {
 		require.ErrorContains(t, err, want)
@@ -107,6 +116,40 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 	}
 }
 
+// TestAnImageOnDemandMayBeMissing: from a bundle, and from what was pushed of one; but one
+// that is there is the lock's.
+func TestAnImageOnDemandMayBeMissing(t *testing.T) {
+	l, err := Load()
+	require.NoError(t, err)
+	b := made(l)
+	at := slices.IndexFunc(b.Index.Images, func(i bundle.Image) bool { return i.Name == "dex" })
+	b.Index.Images[at].Ref = "slipway.local/dex:0.1"
+	require.ErrorContains(t, l.Verify(b), "image dex: the bundle has slipway.local/dex:0.1")
+	b.Index.Images = slices.Delete(b.Index.Images, at, at+1)
+	require.NoError(t, l.Verify(b))
+
+	pushed := map[string]Registry{}
+	for _, i := range b.Index.Images {
+		pushed[i.Name] = Registry{Ref: "registry.example.com/" + i.Name, Digest: i.Digest, Pushed: i.Digest}
+	}
+	out, err := l.At("registry.example.com", "linux/amd64", pushed, pushed["console"], nil)
+	require.NoError(t, err)
+	_, ok := out.Image("dex")
+	require.False(t, ok)
+	_, ok = out.Image("console")
+	require.True(t, ok, "it was pushed")
+	_, ok = l.Image("dex")
+	require.True(t, ok, "the lock itself is as it was")
+	text, err := out.Marshal()
+	require.NoError(t, err)
+	_, err = Parse(text)
+	require.NoError(t, err)
+
+	delete(pushed, "gitea")
+	_, err = l.At("registry.example.com", "linux/amd64", pushed, pushed["console"], nil)
+	require.EqualError(t, err, "image gitea was not pushed")
+}
+
 func TestModulesAreListedOnce(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
@@ -115,7 +158,7 @@ func TestModulesAreListedOnce(t *testing.T) {
 		require.False(t, seen[m.Path+m.Version], m.Path)
 		seen[m.Path+m.Version] = true
 	}
-	require.Len(t, seen, 7)
+	require.Len(t, seen, 8)
 }
 
 func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
@@ -124,4 +167,57 @@ func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
 	require.Equal(t, fault.Bug, fault.ClassOf(err))
 	require.ErrorContains(t, err, "read lock.yaml: ")
 	require.ErrorContains(t, err, "colour")
+}
+
+func TestWhatTheLocksImagesStandFor(t *testing.T) {
+	l, err := Load()
+	require.NoError(t, err)
+	require.Empty(t, l.StandIns("linux/amd64"), "none is in a registry")
+	entry := Registry{Ref: "r", Digest: "sha256:" + strings.Repeat("a", 64), Pushed: "sha256:" + strings.Repeat("b", 64)}
+	all := map[string]Registry{}
+	for _, i := range l.Images {
+		all[i.Name] = entry
+	}
+	multi := entry
+	multi.Index = "sha256:" + strings.Repeat("c", 64)
+	path, err := AddedPath("Registry.example.com:5000/team/web:1")
+	require.NoError(t, err)
+	require.Equal(t, "registry.example.com-5000-team-web", path)
+	added := []Added{{
+		Name: "registry.example.com:5000/team/web:1", Path: path, Registry: map[string]Registry{"linux/amd64": multi},
+		StandsFor: []string{"registry.example.com:5000/team/web:1", "public.ecr.aws/docker/library/redis:8.2.3-alpine"},
+	}}
+	pushed, err := l.At("registry.example.com/slipway", "linux/amd64", all, entry, added)
+	require.NoError(t, err)
+	text, err := pushed.Marshal()
+	require.NoError(t, err, "what was added takes over what an image of the lock stood for")
+	pushed, err = Parse(text)
+	require.NoError(t, err)
+	found := map[string]StandIn{}
+	for _, s := range pushed.StandIns("linux/amd64") {
+		for _, name := range s.Names() {
+			found[name] = s
+		}
+	}
+	require.Equal(t, "argocd", found["quay.io/argoproj/argocd:v3.5.3"].Path)
+	require.Equal(t, path, found["public.ecr.aws/docker/library/redis:8.2.3-alpine"].Path)
+	require.Equal(t, path, found["registry.example.com:5000/team/web@"+multi.Index].Path)
+	require.Equal(t, entry.Digest, found["registry.example.com:5000/team/web:1"].Digest)
+	require.Empty(t, pushed.StandIns("linux/arm64"))
+	own, err := Load()
+	require.NoError(t, err)
+	require.Equal(t, own, l, "the lock itself is as it was")
+
+	added[0].Path, added[0].StandsFor = "../x", []string{"nginx", "Not one", "quay.io/argoproj/argocd:v3.5.3"}
+	pushed.Added, pushed.Images = added, l.Images
+	_, err = pushed.Marshal()
+	for _, says := range []string{
+		`"../x" is no path`, "it stands for nginx, which is written docker.io/library/nginx:latest", `"Not one" is no reference`,
+		"it stands for quay.io/argoproj/argocd:v3.5.3, as another image does",
+	} {
+		require.ErrorContains(t, err, says)
+	}
+	added[0].StandsFor = nil
+	_, err = pushed.Marshal()
+	require.ErrorContains(t, err, "it stands for nothing")
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Verify compares a bundle's index with the lock: every tool, image and manifest
-// of the lock is in the bundle, with its version, its origin and, where the lock
-// has one, its sha256. It fails with bundle.CodeLock and names every difference.
+// of the lock is in the bundle, unless it is an image on demand, with its version,
+// its origin and, where the lock has one, its sha256. It fails with bundle.CodeLock and names every difference.
 // The files themselves are bundle.Verify's.
 func (l *Lock) Verify(b *bundle.Bundle) error {
 	var p problems
@@ -25,7 +25,9 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 	for _, i := range l.Images {
 		at := slices.IndexFunc(b.Index.Images, func(have bundle.Image) bool { return have.Name == i.Name })
 		if at < 0 {
-			p.add("image "+i.Name, "is not in the bundle")
+			if !i.OnDemand {
+				p.add("image "+i.Name, "is not in the bundle")
+			}
 			continue
 		}
 		want := bundle.Host + "/" + i.Name + ":" + i.Version

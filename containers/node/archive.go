@@ -21,15 +21,18 @@ import (
 // reference of the image.
 const imageName = "io.containerd.image.name"
 
-// archive is an OCI layout in a plain tar. Blobs are read where they are.
+// archive is one or several OCI layouts in plain tars. Blobs are read where they are.
 type archive struct {
-	file   *os.File
+	files  []*os.File
 	blobs  map[digest.Digest]section
 	index  ocispec.Index
 	digest string // of index.json, and so of all that the archive holds
 }
 
-type section struct{ offset, size int64 }
+type section struct {
+	file         *os.File
+	offset, size int64
+}
 
 // archiveImage is one image of an archive for this machine's architecture.
 type archiveImage struct {
@@ -41,27 +44,43 @@ type archiveImage struct {
 	descriptor ocispec.Descriptor   // of the manifest
 }
 
-// openArchive reads the archive's table of contents. A missing file is an error
-// that matches fs.ErrNotExist.
-func openArchive(file string) (*archive, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("open the image archive: %w", err)
+// openArchive reads the tables of contents of archives, and takes them as one. A missing
+// file is an error that matches fs.ErrNotExist.
+func openArchive(files ...string) (*archive, error) {
+	a := &archive{blobs: map[digest.Digest]section{}}
+	var digests []string
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			release(a)
+			return nil, fmt.Errorf("open the image archive: %w", err)
+		}
+		a.files = append(a.files, f)
+		if err := a.scan(f); err != nil {
+			release(a)
+			return nil, fmt.Errorf("read the image archive %s: %w", file, err)
+		}
+		digests = append(digests, a.digest)
 	}
-	a := &archive{file: f, blobs: map[digest.Digest]section{}}
-	if err := a.scan(); err != nil {
-		release(f)
-		return nil, fmt.Errorf("read the image archive %s: %w", file, err)
+	if len(digests) > 1 {
+		a.digest = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(digests, " "))))
 	}
 	return a, nil
 }
 
-// Close closes the file.
-func (a *archive) Close() error { return a.file.Close() }
+// Close closes the files.
+func (a *archive) Close() error {
+	var all []error
+	for _, f := range a.files {
+		all = append(all, f.Close())
+	}
+	return errors.Join(all...)
+}
 
-func (a *archive) scan() error {
+// scan adds the content of one file.
+func (a *archive) scan(file *os.File) error {
 	var index []byte
-	r := tar.NewReader(a.file)
+	r := tar.NewReader(file)
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -86,23 +105,26 @@ func (a *archive) scan() error {
 		}
 		// The reader takes exactly the header from the file, so that the file
 		// stands at the content.
-		offset, err := a.file.Seek(0, io.SeekCurrent)
+		offset, err := file.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return err
 		}
-		a.blobs[digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)] = section{offset, h.Size}
+		a.blobs[digest.NewDigestFromEncoded(digest.Algorithm(algorithm), hex)] = section{file, offset, h.Size}
 	}
 	if index == nil {
 		return errors.New("there is no index.json: it is not an OCI archive")
 	}
 	a.digest = fmt.Sprintf("sha256:%x", sha256.Sum256(index))
-	return json.Unmarshal(index, &a.index)
+	var more ocispec.Index
+	err := json.Unmarshal(index, &more)
+	a.index.Manifests = append(a.index.Manifests, more.Manifests...)
+	return err
 }
 
 // blob is a reader of one blob; nothing has verified its content yet.
 func (a *archive) blob(d digest.Digest) (*io.SectionReader, bool) {
 	s, ok := a.blobs[d]
-	return io.NewSectionReader(a.file, s.offset, s.size), ok
+	return io.NewSectionReader(s.file, s.offset, s.size), ok
 }
 
 // read is a small blob whose digest has been verified.
@@ -184,6 +206,19 @@ func (i archiveImage) byDigest() string {
 	return repository(i.name) + "@" + i.target.Digest.String()
 }
 
+// references are those of the image, and what each resolves to: its name, and in the same
+// repository that by the digest of its manifest and, if it has one, of its index.
+func (i archiveImage) references() map[string]ocispec.Descriptor {
+	out := map[string]ocispec.Descriptor{
+		i.byDigest(): i.target,
+		repository(i.name) + "@" + i.descriptor.Digest.String(): i.descriptor,
+	}
+	if !strings.Contains(i.name, "@") {
+		out[i.name] = i.target
+	}
+	return out
+}
+
 // repository is a reference without tag and digest.
 func repository(ref string) string {
 	ref, _, _ = strings.Cut(ref, "@")
@@ -193,12 +228,17 @@ func repository(ref string) string {
 	return ref
 }
 
-// pauseImage is the reference of the archive's image called pause, or "".
+// pauseImage is the reference of the archive's image called pause, or "": Slipway's own, if
+// there are several.
 func pauseImage(images []archiveImage) string {
+	found := ""
 	for _, i := range images {
-		if path.Base(repository(i.name)) == "pause" {
-			return i.name
+		if path.Base(repository(i.name)) != "pause" {
+			continue
+		}
+		if found == "" || strings.HasPrefix(i.name, registryHost+"/") {
+			found = i.name
 		}
 	}
-	return ""
+	return found
 }

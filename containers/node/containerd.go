@@ -114,6 +114,33 @@ func hostsTOML(mirror string) string {
 	return b.String()
 }
 
+// defaultHosts is for every registry without a file of its own: containerd asks the node
+// first, and the registry itself for what the node does not have.
+const defaultHosts = "[host.\"http://" + ownRegistry + "\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
+
+// writeRegistries writes where containerd asks for images: of slipway.local, and of all
+// others.
+func writeRegistries(s settings, dir string) error {
+	texts := map[string]string{registryHost: "", "_default": ""}
+	if s.RegistryMirror != "" {
+		texts[registryHost] = hostsTOML(s.RegistryMirror)
+	}
+	if s.OwnRegistry {
+		texts["_default"] = defaultHosts
+	}
+	for host, text := range texts {
+		file := filepath.Join(dir, host, "hosts.toml")
+		err := os.RemoveAll(filepath.Dir(file))
+		if err == nil && text != "" {
+			err = writeFile(file, []byte(text), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("configure the registry mirror of %s: %w", host, err)
+		}
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
 // writeContainerdConfig writes what containerd and its plugins read and removes
 // what a kill left half done.
 func writeContainerdConfig(s settings, mtu int) (string, error) {
@@ -140,12 +167,5 @@ func writeContainerdConfig(s settings, mtu int) (string, error) {
 	if err := writeFile(filepath.Join(cniConfigDir, "10-slipway.conflist"), network, 0o644); err != nil {
 		return "", err
 	}
-	hosts := filepath.Join(registryDir, registryHost, "hosts.toml")
-	if s.RegistryMirror == "" {
-		if err := os.RemoveAll(hosts); err != nil {
-			return "", fmt.Errorf("remove the registry mirror: %w", err)
-		}
-		return kind, os.MkdirAll(registryDir, 0o755)
-	}
-	return kind, writeFile(hosts, []byte(hostsTOML(s.RegistryMirror)), 0o644)
+	return kind, writeRegistries(s, registryDir)
 }

@@ -45,11 +45,11 @@ func awaitContainerd(ctx context.Context, c *grpc.ClientConn) error {
 }
 
 // awaitImages waits until the CRI, which hears of images by events, answers for
-// every image by name and by digest.
+// every reference of every image.
 func awaitImages(ctx context.Context, c *grpc.ClientConn, images []archiveImage) error {
 	service := cri.NewImageServiceClient(c)
 	for _, i := range images {
-		for _, ref := range []string{i.name, i.byDigest()} {
+		for ref := range i.references() {
 			var last error
 			err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) bool {
 				r, err := service.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: ref}})

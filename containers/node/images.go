@@ -45,11 +45,15 @@ type importer struct {
 	layers      sync.Map // chain id → func() error that unpacks it once
 }
 
+// labelImported is on the names that the node gave.
+const labelImported = "slipway.sh/imported"
+
 // importArchive makes every image of a resolvable by name and by digest and
-// unpacks it. The record file holds the digest of the archive that is imported:
-// with the same one there is nothing to do.
+// unpacks it. The record file holds the digest of what is imported: with the same one
+// there is nothing to do.
 func importArchive(ctx context.Context, c *grpc.ClientConn, a *archive, images []archiveImage, snapshotter, record string) (imported bool, err error) {
-	if old, err := os.ReadFile(record); err == nil && strings.TrimSpace(string(old)) == a.digest {
+	content := importDigest(a, images)
+	if old, err := os.ReadFile(record); err == nil && strings.TrimSpace(string(old)) == content {
 		return false, nil
 	}
 	i := &importer{connection: c, snapshotter: snapshotter}
@@ -64,8 +68,8 @@ func importArchive(ctx context.Context, c *grpc.ClientConn, a *archive, images [
 		return false, err
 	}
 	for _, image := range images {
-		for _, name := range []string{image.name, image.byDigest()} {
-			if err := i.name(ctx, name, image.target); err != nil {
+		for name, target := range image.references() {
+			if err := i.name(ctx, name, target); err != nil {
 				return false, err
 			}
 		}
@@ -86,7 +90,25 @@ func importArchive(ctx context.Context, c *grpc.ClientConn, a *archive, images [
 	if err := awaitImages(ctx, c, images); err != nil {
 		return false, err
 	}
-	return true, writeFile(record, []byte(a.digest+"\n"), 0o644)
+	return true, writeFile(record, []byte(content+"\n"), 0o644)
+}
+
+// importDigest is that of an archive and of the names that its images get.
+func importDigest(a *archive, images []archiveImage) string {
+	named := map[string]bool{}
+	for _, m := range a.index.Manifests {
+		named[m.Annotations[imageName]] = true
+	}
+	var more []string
+	for _, image := range images {
+		if !named[image.name] {
+			more = append(more, image.name+" "+image.target.Digest.String())
+		}
+	}
+	if len(more) == 0 {
+		return a.digest
+	}
+	return digest.FromString(a.digest + "\n" + strings.Join(more, "\n")).String()
 }
 
 // inKubernetes makes calls with ctx concern what containerd keeps for Kubernetes.
@@ -222,6 +244,7 @@ func (i *importer) name(ctx context.Context, ref string, target ocispec.Descript
 	images := imagesapi.NewImagesClient(i.connection)
 	image := &imagesapi.Image{
 		Name:   ref,
+		Labels: map[string]string{labelImported: "true"},
 		Target: &types.Descriptor{MediaType: target.MediaType, Digest: target.Digest.String(), Size: target.Size},
 	}
 	_, err := images.Create(ctx, &imagesapi.CreateImageRequest{Image: image})

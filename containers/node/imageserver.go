@@ -3,15 +3,19 @@ package main
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 )
 
-// ownRegistry is where containerd asks for slipway.local when no other registry
-// is named. Pods that say imagePullPolicy: Always then start without a network.
+// ownRegistry is where containerd asks for the archive's images, whatever registry they
+// are named after. Pods that say imagePullPolicy: Always then start without a network.
 const ownRegistry = "127.0.0.1:6445"
+
+// maxManifest is the most that a manifest may have, in bytes.
+const maxManifest = 8 << 20
 
 // imageServer answers pulls of the archive's images. It is read-only.
 type imageServer struct {
@@ -19,43 +23,59 @@ type imageServer struct {
 	images  []archiveImage
 }
 
-// ServeHTTP answers GET and HEAD of /v2/, /v2/<name>/manifests/<tag or digest>
-// and /v2/<name>/blobs/<digest>.
-func (g *imageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
-		return
-	}
-	rest, ok := strings.CutPrefix(r.URL.Path, "/v2/")
-	if !ok {
+// pullHandler answers GET and HEAD of /v2/, /v2/<name>/manifests/<tag or digest> and
+// /v2/<name>/blobs/<digest>. The query's ns is the registry that the name is of, as
+// containerd puts it when it asks a mirror; without it that is slipway.local.
+func pullHandler(manifest, blob func(w http.ResponseWriter, r *http.Request, repository, ref string)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
+			return
+		}
+		rest, ok := strings.CutPrefix(r.URL.Path, "/v2/")
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if rest == "" {
+			return
+		}
+		host := r.URL.Query().Get("ns")
+		if host == "" {
+			host = registryHost
+		}
+		if name, ref, ok := strings.Cut(rest, "/manifests/"); ok {
+			manifest(w, r, host+"/"+name, ref)
+		} else if name, d, ok := strings.Cut(rest, "/blobs/"); ok {
+			blob(w, r, host+"/"+name, d)
+		} else {
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// handler is the registry of the archive's images.
+func (g *imageServer) handler() http.Handler { return pullHandler(g.manifest, g.blob) }
+
+func (g *imageServer) blob(w http.ResponseWriter, r *http.Request, of, d string) {
+	known := slices.ContainsFunc(g.images, func(i archiveImage) bool { return repository(i.name) == of })
+	blob, ok := g.archive.blob(digest.Digest(d))
+	if !known || !ok {
 		http.NotFound(w, r)
 		return
 	}
-	if rest == "" {
-		return
-	}
-	if name, ref, ok := strings.Cut(rest, "/manifests/"); ok {
-		g.manifest(w, r, name, ref)
-		return
-	}
-	if _, d, ok := strings.Cut(rest, "/blobs/"); ok {
-		if blob, ok := g.archive.blob(digest.Digest(d)); ok {
-			w.Header().Set("Content-Type", "application/octet-stream")
-			http.ServeContent(w, r, "", time.Time{}, blob)
-			return
-		}
-	}
-	http.NotFound(w, r)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", time.Time{}, blob)
 }
 
-func (g *imageServer) manifest(w http.ResponseWriter, r *http.Request, name, ref string) {
+func (g *imageServer) manifest(w http.ResponseWriter, r *http.Request, of, ref string) {
 	for _, i := range g.images {
-		if repository(i.name) != registryHost+"/"+name {
+		if repository(i.name) != of {
 			continue
 		}
 		// The manifest of an index is asked for by digest only.
 		for _, d := range append(i.ancestors, i.descriptor) {
-			top := d.Digest == i.target.Digest && i.name == registryHost+"/"+name+":"+ref
+			top := d.Digest == i.target.Digest && i.name == of+":"+ref
 			if !top && d.Digest.String() != ref {
 				continue
 			}
@@ -64,11 +84,15 @@ func (g *imageServer) manifest(w http.ResponseWriter, r *http.Request, name, ref
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}
-			w.Header().Set("Content-Type", d.MediaType)
-			w.Header().Set("Docker-Content-Digest", d.Digest.String())
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
+			serveManifest(w, r, d.MediaType, d.Digest, b)
 			return
 		}
 	}
 	http.NotFound(w, r)
+}
+
+func serveManifest(w http.ResponseWriter, r *http.Request, mediaType string, d digest.Digest, b []byte) {
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Docker-Content-Digest", d.String())
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 }

@@ -20,7 +20,7 @@ import (
 func TestRegistryIsReadyOnceItServes(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	n := &node{health: newHealth(time.Now()), logLine: func(string) {}}
+	n := &node{health: newHealth(time.Now()), logLine: func(string) {}, pulls: http.NotFoundHandler()}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { n.serveImages(ctx, taken.Addr().String()) })
@@ -50,7 +50,7 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	defer release(a)
 	images, err := a.images()
 	require.NoError(t, err)
-	server := httptest.NewServer(&imageServer{archive: a, images: images})
+	server := httptest.NewServer((&imageServer{archive: a, images: images}).handler())
 	defer server.Close()
 
 	get := func(path string) (*http.Response, []byte) {
@@ -73,13 +73,13 @@ func TestRegistryServesTheArchive(t *testing.T) {
 		require.Equal(t, l.blobs[d.Digest], b)
 		require.Equal(t, d.MediaType, r.Header.Get("Content-Type"))
 	}
-	for _, path := range []string{"/", "/v2/plain/manifests/2", "/v2/absent/manifests/1", "/v2/plain/manifests/" + multi.Digest.String(), "/v2/plain/blobs/nonsense"} {
+	for _, path := range []string{"/", "/v2/plain/manifests/2", "/v2/absent/manifests/1", "/v2/plain/manifests/" + multi.Digest.String(), "/v2/plain/blobs/nonsense", "/v2/absent/blobs/" + digest.FromString("plain").String(), "/v2/plain"} {
 		r, _ := get(path)
 		require.Equal(t, http.StatusNotFound, r.StatusCode, path)
 	}
 	r, _ := get("/v2/")
 	require.Equal(t, http.StatusOK, r.StatusCode)
 	w := httptest.NewRecorder()
-	(&imageServer{archive: a, images: images}).ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v2/plain/manifests/1", nil))
+	(&imageServer{archive: a, images: images}).handler().ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v2/plain/manifests/1", nil))
 	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
 }

@@ -15,11 +15,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// removeOldImages removes the names of slipway.local images that the archive does
-// not hold, and the CRI's names of the same content; containerd then collects the
-// content. Images that a pod still asks for stay until a start at which none does,
-// so that what runs comes back before it is upgraded; images of other registries
-// stay. It returns how many names it removed.
+// removeOldImages removes the names that the node gave to images of earlier archives, and
+// the CRI's names of the same content; containerd then collects the content. Images that
+// a pod still asks for stay until a start at which none does, so that what runs comes
+// back before it is upgraded; what was pulled stays. It returns how many names it removed.
 func removeOldImages(ctx context.Context, c *grpc.ClientConn, client kubernetes.Interface, keep []archiveImage, pause string) (int, error) {
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -53,17 +52,22 @@ func imagesOf(pods []corev1.Pod) map[string]bool {
 	return used
 }
 
-// obsolete are the names among have that belong to slipway.local images which are
-// neither in keep nor used.
+// obsolete are the names among have that the node gave, to images which are neither in
+// keep nor used.
 func obsolete(have []*imagesapi.Image, keep []archiveImage, used map[string]bool) []string {
 	names, targets, ours := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, k := range keep {
-		names[k.name], names[k.byDigest()] = true, true
+		for name := range k.references() {
+			names[name] = true
+		}
+	}
+	old := func(h *imagesapi.Image) bool {
+		given := strings.HasPrefix(h.Name, registryHost+"/") || h.Labels[labelImported] != ""
+		return given && !names[h.Name] && !used[h.Name]
 	}
 	for _, h := range have {
-		local := strings.HasPrefix(h.Name, registryHost+"/")
 		switch {
-		case local && !names[h.Name] && !used[h.Name]:
+		case old(h):
 			ours[h.Target.Digest] = true
 		case !strings.HasPrefix(h.Name, "sha256:"):
 			targets[h.Target.Digest] = true // a name that stays
@@ -72,7 +76,7 @@ func obsolete(have []*imagesapi.Image, keep []archiveImage, used map[string]bool
 	var gone []string
 	for _, h := range have {
 		switch {
-		case strings.HasPrefix(h.Name, registryHost+"/") && !names[h.Name] && !used[h.Name]:
+		case old(h):
 			gone = append(gone, h.Name)
 		case strings.HasPrefix(h.Name, "sha256:") && ours[h.Target.Digest] && !targets[h.Target.Digest]:
 			gone = append(gone, h.Name)

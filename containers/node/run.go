@@ -7,8 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +36,8 @@ type node struct {
 	runtime *grpc.ClientConn // containerd
 	archive *archive         // nil without one
 	images  []archiveImage
-	kind    string // snapshotter
+	pulls   http.Handler // the registry of the archive's images, or of what the mirror's stand for; nil for none
+	kind    string       // snapshotter
 
 	mu        sync.Mutex
 	processes map[string]*process
@@ -142,9 +146,13 @@ func logLibraries(log *logFile) {
 // openImages reads what the archive holds and settles the pause image and the
 // registry.
 func (n *node) openImages() error {
-	a, err := openArchive(n.Images)
-	if errors.Is(err, fs.ErrNotExist) {
-		n.logLine("no image archive at " + n.Images + ": images must come from a registry")
+	standIns, err := readStandIns(n.StandIns)
+	if err != nil {
+		return err
+	}
+	a, err := openArchive(n.Images...)
+	if errors.Is(err, fs.ErrNotExist) && slices.Equal(n.Images, []string{defaultArchive}) {
+		n.logLine("no image archive at " + defaultArchive + ": images must come from a registry")
 	} else if err != nil {
 		return err
 	} else {
@@ -152,15 +160,24 @@ func (n *node) openImages() error {
 		if n.images, err = a.images(); err != nil {
 			return err
 		}
+		if n.images, err = withStandIns(n.images, standIns); err != nil {
+			return err
+		}
 	}
 	if n.PauseImage == "" {
 		n.PauseImage = pauseImage(n.images)
 	}
-	if n.archive != nil && n.RegistryMirror == "" {
-		n.RegistryMirror = "http://" + ownRegistry
+	if n.archive != nil {
+		n.pulls = (&imageServer{archive: n.archive, images: n.images}).handler()
+		if n.RegistryMirror == "" {
+			n.RegistryMirror = "http://" + ownRegistry
+		}
+	} else if len(standIns) > 0 && n.RegistryMirror != "" {
+		n.pulls = newForwarder(n.RegistryMirror, standIns).handler()
 	}
+	n.OwnRegistry = n.pulls != nil
 	if n.PauseImage == "" {
-		return fmt.Errorf("choose the pause image: there is none called pause in %s: name one with --pause-image", n.Images)
+		return fmt.Errorf("choose the pause image: there is none called pause in %s: name one with --pause-image", strings.Join(n.Images, ", "))
 	}
 	return nil
 }
@@ -173,7 +190,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	n.supervise(ctx, apiServerCommand(n.settings, n.self))
 	n.supervise(ctx, containerdCommand())
 
-	if n.RegistryMirror == "http://"+ownRegistry {
+	if n.pulls != nil {
 		n.health.set(partRegistry, "waiting", "")
 		group.Go(func() error { n.serveImages(ctx, ownRegistry); return nil })
 	}
@@ -229,11 +246,10 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	})
 }
 
-// serveImages is the registry of the archive's images, until ctx ends.
+// serveImages is the node's own registry, until ctx ends.
 func (n *node) serveImages(ctx context.Context, address string) {
 	n.retry(ctx, partRegistry, func() error {
-		return serve(ctx, address, "the registry of the archive's images", &imageServer{archive: n.archive, images: n.images},
-			func() { n.health.set(partRegistry, "ready", "") })
+		return serve(ctx, address, "the node's registry", n.pulls, func() { n.health.set(partRegistry, "ready", "") })
 	})
 }
 

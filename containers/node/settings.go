@@ -28,6 +28,8 @@ const (
 	etcdURL       = "https://127.0.0.1:2379"
 	localAPI      = "https://127.0.0.1:6443"
 	registryHost  = "slipway.local"
+
+	defaultArchive = "/slipway/images/workloads.tar"
 )
 
 var errUsage = errors.New("wrong command line")
@@ -36,10 +38,12 @@ var errUsage = errors.New("wrong command line")
 type settings struct {
 	Data           string        // directory on a persistent volume
 	AccessFile     string        // where the admin kubeconfig is written
-	Images         string        // OCI archive to import; a missing file means none
+	Images         []string      // OCI archives to import; the default one may be missing
+	StandIns       string        // file with the images that stand for others; empty for none
 	PauseImage     string        // reference; empty means the archive's image called pause
 	ClusterName    string        // in the kubeconfig
 	RegistryMirror string        // URL of a registry for slipway.local, with the images' common path; empty means the archive
+	OwnRegistry    bool          // containerd asks the node first, whatever registry an image is named after
 	LogDir         string        // of the components' logs
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
@@ -48,7 +52,8 @@ func parseSettings(args []string) (settings, error) {
 	s := settings{AccessFile: "/slipway/state/secrets/kubeconfig", LockWait: 30 * time.Second}
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
 	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
-	f.StringVar(&s.Images, "images", "/slipway/images/workloads.tar", "OCI archive of images to import; none if there is no such file")
+	f.StringArrayVar(&s.Images, "images", []string{defaultArchive}, "OCI archive of images to import, once for each; none if there is no such file")
+	f.StringVar(&s.StandIns, "stand-ins", "", "JSON file that says which references of the world the images stand for")
 	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
 	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")

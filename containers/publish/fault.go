@@ -6,20 +6,17 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The codes of this package's faults, besides lock.CodeRefused and
-// lock.CodeUnreachable.
+// The codes of this package's faults, besides lock.CodeRefused,
+// lock.CodeUnreachable and plainhttp.Code.
 const (
-	// CodePlain: the registry speaks HTTP without TLS, on another machine than
-	// this one.
-	CodePlain fault.Code = "REG-003"
 	// CodePush: the registry does not take an image.
 	CodePush fault.Code = "REG-004"
 	// CodePlace: `--to` is no place in a registry.
@@ -39,27 +36,12 @@ func (p *pusher) fault(image string, err error) error {
 	switch {
 	case errors.Is(err, errPlace):
 		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
-	case p.guard.refused.Load() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
-		f.Code, f.Class, f.Fix = CodePlain, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
+	case p.guard.Refused() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
+		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
 		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may push to it: docker login "+host
 	case !answered && network:
 		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
 	}
 	return f
-}
-
-// guard lets requests without TLS pass to this machine only, unless plain.
-type guard struct {
-	next    http.RoundTripper
-	plain   bool
-	refused atomic.Bool
-}
-
-func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "http" && !g.plain && !lock.IsLoopback(r.URL.Hostname()) {
-		g.refused.Store(true)
-		return nil, fmt.Errorf("%w with %s", errPlain, r.URL.Host)
-	}
-	return g.next.RoundTrip(r)
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
 // Names of images that are made here rather than taken as they are.
@@ -25,33 +27,45 @@ const (
 // part is one image to push.
 type part struct {
 	name, version string
+	title         string // for people, where that is not name
+	added         string // name of an image that was added to the bundle
 	image         v1.Image
 	digest        v1.Hash
 	size          int64 // bytes of its layers
 }
 
-// parts is everything of a bundle as images, sorted by name. Layers that are made
+// parts is everything of a bundle as images, sorted by name: first what has a short one. Layers that are made
 // here are kept in the directory scratch. Archives that it opens are in archives, by
 // path, for the caller to close.
-func parts(b *bundle.Bundle, scratch string, archives map[string]*archive) ([]part, error) {
+func parts(b *bundle.Bundle, scratch string, archives map[string]*ociarchive.Archive) ([]part, error) {
 	var all []part
 	for _, i := range b.Index.Images {
 		from := bundle.WorkloadArchive
-		switch i.Name {
-		case toolchain:
+		switch {
+		case i.Added():
+			from = i.Archive
+		case i.Name == toolchain:
 			from = bundle.ToolchainArchive
-		case "node":
+		case i.Name == "node":
 			from = bundle.NodeArchive
 		}
 		a := archives[from]
 		if a == nil {
 			var err error
-			if a, err = openArchive(b.Path(from)); err != nil {
+			if a, err = ociarchive.Open(b.Path(from)); err != nil {
 				return nil, err
 			}
 			archives[from] = a
 		}
-		image, err := a.image(i.Ref, i.Digest)
+		if i.Added() {
+			more, err := added(i, a, b)
+			if err != nil {
+				return nil, fmt.Errorf("read the image %s of the bundle: %w", i.Name, err)
+			}
+			all = append(all, more...)
+			continue
+		}
+		image, err := a.Image(i.Ref, i.Digest)
 		if err == nil && i.Name == toolchain {
 			image, err = withTools(image, b, scratch)
 		}
@@ -69,8 +83,11 @@ func parts(b *bundle.Bundle, scratch string, archives map[string]*archive) ([]pa
 		if err := all[n].measure(); err != nil {
 			return nil, fmt.Errorf("read the image %s: %w", all[n].name, err)
 		}
+		all[n].title = cmp.Or(all[n].title, all[n].name)
 	}
-	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(all, func(a, b part) int {
+		return cmp.Or(strings.Compare(a.added, b.added), strings.Compare(a.name, b.name))
+	})
 	return all, nil
 }
 

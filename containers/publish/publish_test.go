@@ -28,6 +28,8 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
+	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -106,8 +108,8 @@ func ociArchive(t *testing.T, images map[string]v1.Image) []byte {
 		require.NoError(t, err)
 		name, err := image.ConfigName()
 		require.NoError(t, err)
-		add(blobPath(digest), manifest)
-		add(blobPath(name), config)
+		add(ociarchive.BlobPath(digest), manifest)
+		add(ociarchive.BlobPath(name), config)
 		layers, err := image.Layers()
 		require.NoError(t, err)
 		for _, l := range layers {
@@ -117,10 +119,10 @@ func ociArchive(t *testing.T, images map[string]v1.Image) []byte {
 			require.NoError(t, err)
 			content, err := io.ReadAll(r)
 			require.NoError(t, err)
-			add(blobPath(h), content)
+			add(ociarchive.BlobPath(h), content)
 		}
 		index.Manifests = append(index.Manifests, v1.Descriptor{
-			MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)), Annotations: map[string]string{annotationName: ref},
+			MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)), Annotations: map[string]string{ociarchive.AnnotationName: ref},
 		})
 	}
 	text, err := json.Marshal(index)
@@ -339,7 +341,7 @@ func TestPlainHTTPMustBeAllowed(t *testing.T) {
 		_, err := Push(t.Context(), o)
 		failed, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, CodePlain, failed.Code, "%v", err)
+		require.Equal(t, plainhttp.Code, failed.Code, "%v", err)
 		o.PlainHTTP = true
 		_, err = Push(t.Context(), o)
 		require.NoError(t, err, "%s with --plain-http", far)

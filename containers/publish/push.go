@@ -22,6 +22,8 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
+	"github.com/slipway-sh/slipway/containers/plainhttp"
 )
 
 // Options say what to push and where. Dir, To and Lock are required.
@@ -43,7 +45,7 @@ type Options struct {
 
 // Progress is how far the push of an image has come.
 type Progress struct {
-	Image       string // short name
+	Image       string // short name; of one that was added to the bundle: its reference
 	N, Of       int    // the image's number, from 1
 	Done, Total int64  // bytes of the image that the registry has
 	Finished    bool
@@ -80,7 +82,7 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		return nil, fmt.Errorf("make a directory for layers: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	archives := map[string]*archive{}
+	archives := map[string]*ociarchive.Archive{}
 	defer func() {
 		for _, a := range archives {
 			_ = a.Close() // only read
@@ -91,21 +93,37 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		return nil, err
 	}
 
-	images := map[string]lock.Registry{}
+	images, more := map[string]lock.Registry{}, map[string]lock.Registry{}
 	for n := range all {
 		if err := p.push(ctx, &all[n], n+1, len(all)); err != nil {
 			return nil, err
 		}
-		images[all[n].name] = lock.Registry{
-			Ref: o.To + "/" + all[n].name + ":" + all[n].tag(), Digest: all[n].digest.String(), Pushed: source,
+		entry := lock.Registry{Ref: o.To + "/" + all[n].name + ":" + all[n].tag(), Digest: all[n].digest.String(), Pushed: source}
+		if name := all[n].added; name != "" {
+			more[name] = entry
+		} else {
+			images[all[n].name] = entry
 		}
 	}
-	return o.Lock.At(o.To, b.Platform, images, images[manifests])
+	var added []lock.Added
+	for _, i := range b.Index.Images {
+		if !i.Added() {
+			continue
+		}
+		path, err := lock.AddedPath(i.Name)
+		if err != nil {
+			return nil, err
+		}
+		entry := more[i.Name]
+		entry.Index = i.Index
+		added = append(added, lock.Added{Name: i.Name, Path: path, StandsFor: i.StandsFor, Registry: map[string]lock.Registry{b.Platform: entry}})
+	}
+	return o.Lock.At(o.To, b.Platform, images, images[manifests], added)
 }
 
 type pusher struct {
 	Options
-	guard   *guard
+	guard   *plainhttp.Guard
 	options []name.Option
 }
 
@@ -123,7 +141,7 @@ func newPusher(o Options) (*pusher, error) {
 	if o.PlainHTTP {
 		p.options = append(p.options, name.Insecure)
 	}
-	p.guard = &guard{next: p.Transport, plain: o.PlainHTTP}
+	p.guard = &plainhttp.Guard{Next: p.Transport, Allow: o.PlainHTTP}
 	host, _, _ := strings.Cut(o.To, "/")
 	if !config.IsRegistry(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
 		return nil, p.fault("", fmt.Errorf("%w: %q", errPlace, o.To))
@@ -152,10 +170,10 @@ func (p *pusher) reach(ctx context.Context) error {
 // push pushes one image unless the registry has it under its tag already.
 func (p *pusher) push(ctx context.Context, it *part, n, of int) error {
 	start := time.Now()
-	say := Progress{Image: it.name, N: n, Of: of, Total: it.size}
+	say := Progress{Image: it.title, N: n, Of: of, Total: it.size}
 	ref, err := name.NewTag(p.To+"/"+it.name+":"+it.tag(), p.options...)
 	if err != nil {
-		return p.fault(it.name, fmt.Errorf("%w: %w", errPlace, err))
+		return p.fault(it.title, fmt.Errorf("%w: %w", errPlace, err))
 	}
 	// A registry that has a manifest has its blobs: it took them before.
 	if head, err := remote.Head(ref, p.remote(ctx)...); err == nil && head.Digest == it.digest {
@@ -176,7 +194,7 @@ func (p *pusher) push(ctx context.Context, it *part, n, of int) error {
 	err = remote.Write(ref, it.image, append(p.remote(ctx), remote.WithProgress(updates))...)
 	<-drained // Write closes the channel
 	if err != nil {
-		return p.faultIn(ctx, it.name, err)
+		return p.faultIn(ctx, it.title, err)
 	}
 	say.Done, say.Finished, say.Took = say.Total, true, time.Since(start)
 	p.Observe(say)
@@ -200,7 +218,4 @@ func (w withContext) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r.WithContext(w.ctx))
 }
 
-var (
-	errPlace = errors.New("not a place in a registry")
-	errPlain = errors.New("plain HTTP is not allowed")
-)
+var errPlace = errors.New("not a place in a registry")

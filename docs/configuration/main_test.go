@@ -151,12 +151,15 @@ func TestAWrongValueIsNamed(t *testing.T) {
 	}
 }
 
-// beside are the fields without which others of their section may not be there.
+// beside are the fields without which others of their section, or one field of it, may
+// not be there.
 var beside = map[string]map[string]any{
 	"tls":           {"mode": "given"},
 	"state":         {"url": "s3://bucket"},
 	"smtp":          {"host": "mail.example.com", "username": "me"},
 	"observability": {"endpoint": "https://metrics.example.com", "username": "me"},
+	"git":           {"url": "https://git.example.com/team/platform.git", "username": "me"},
+	"git.sshKey":    {"url": "git@git.example.com:team/platform.git"},
 }
 
 // An example is what it says: the loader has nothing against it, whatever else the
@@ -169,7 +172,11 @@ func TestExamplesAreAccepted(t *testing.T) {
 			}
 			file := f.nested(example)
 			if section, ok := file[f.path[0]].(map[string]any); ok {
-				for key, value := range beside[f.path[0]] {
+				more := beside[f.name()]
+				if more == nil {
+					more = beside[f.path[0]]
+				}
+				for key, value := range more {
 					if _, set := section[key]; !set {
 						section[key] = value
 					}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -75,7 +75,7 @@ func TestApplications(t *testing.T) {
 				}
 				require.Equal(t, c.Namespace, at("spec", "destination", "namespace"))
 				require.Equal(t, "https://kubernetes.default.svc", at("spec", "destination", "server"))
-				require.Equal(t, c.Path, release.GitOps+"/"+at("spec", "source", "path"))
+				require.Equal(t, c.Path, release.GitOps.Tree+"/"+at("spec", "source", "path"))
 				require.Equal(t, "0123456789abcdef0123456789abcdef01234567", at("spec", "source", "targetRevision"))
 				for _, field := range []string{"prune", "selfHeal"} {
 					on, _, err := unstructured.NestedBool(app.Object, "spec", "syncPolicy", "automated", field)
@@ -97,66 +97,115 @@ func TestApplications(t *testing.T) {
 	require.Len(t, waves, 3)
 }
 
-// TestProject holds what the apps render against what their AppProject allows.
+// TestProject holds what the apps render against what their AppProject, which Slipway
+// makes, will allow: their own namespaces, and what the release names outside of them.
 func TestProject(t *testing.T) {
-	dir, _ := open(t)
-	data, err := fs.ReadFile(dir, "argocd/project.yaml")
-	require.NoError(t, err)
-	var project struct {
-		Metadata struct{ Name string }
-		Spec     struct {
-			SourceRepos  []string
-			Destinations []struct{ Server, Namespace string }
-			Cluster      []struct{ Group, Kind string } `json:"clusterResourceWhitelist"`
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(data, &project))
-	var namespaces, kinds []string
-	for _, d := range project.Spec.Destinations {
-		namespaces = append(namespaces, d.Namespace)
-	}
-	for _, k := range project.Spec.Cluster {
-		kinds = append(kinds, k.Group+" "+k.Kind)
-	}
+	dir, release := open(t)
 	parts := renderAll(t, dir, "50", map[string]bool{"toolbox": true})
+	used := map[string]bool{}
 	for name, p := range parts {
 		for _, o := range p.objects {
 			if name == "root-app" {
-				used, _, err := unstructured.NestedString(o.Object, "spec", "project")
+				project, _, err := unstructured.NestedString(o.Object, "spec", "project")
 				require.NoError(t, err)
-				require.Equal(t, project.Metadata.Name, used)
+				require.Equal(t, release.GitOps.Project.Name, project)
 				continue
 			}
 			require.Empty(t, o.GetNamespace(), "%s %s: the release's namespace, not one of its own", o.GetKind(), o.GetName())
 			if o.GetKind() == "PriorityClass" {
-				require.Contains(t, kinds, "scheduling.k8s.io PriorityClass")
+				used["scheduling.k8s.io/PriorityClass"] = true
 			}
 		}
 		if p.component.Kind == platform.App {
-			require.Contains(t, namespaces, p.component.Namespace)
+			require.NotEqual(t, release.Engine().Namespace, p.component.Namespace, "no app reaches Argo CD")
+		}
+	}
+	require.Equal(t, release.GitOps.Project.ClusterKinds, slices.Sorted(maps.Keys(used)), "no more than they need")
+	for _, p := range parts {
+		for _, o := range p.objects {
+			decode(t, o) // it knows every kind: the others have namespaces
 		}
 	}
 }
 
 // TestArgoCDChanges checks that the documents are objects, each once.
 func TestArgoCDChanges(t *testing.T) {
-	dir, _ := open(t)
-	files, err := fs.Glob(dir, "argocd/*.yaml")
+	dir, release := open(t)
+	files, err := fs.Glob(dir, release.Engine().Path+"/*.yaml")
 	require.NoError(t, err)
-	var names []string
+	var names, gone []string
 	for _, file := range files {
 		data, err := fs.ReadFile(dir, file)
 		require.NoError(t, err)
 		for _, o := range objects(t, string(data)) {
-			names = append(names, o.GetKind()+" "+o.GetName())
+			name := o.GetKind() + " " + o.GetName()
+			if o.Object["$patch"] == "delete" {
+				gone = append(gone, name)
+				continue
+			}
+			names = append(names, name)
 		}
 		require.NotRegexp(t, regexp.MustCompile(`(?m)^\s*image:`), string(data), "images are Slipway's")
 	}
 	slices.Sort(names)
 	require.Equal(t, []string{
-		"AppProject platform", "ConfigMap argocd-cm", "ConfigMap argocd-cmd-params-cm", "Deployment argocd-applicationset-controller",
+		"ConfigMap argocd-cm", "ConfigMap argocd-cmd-params-cm", "Deployment argocd-applicationset-controller",
 		"Deployment argocd-redis", "Deployment argocd-repo-server", "StatefulSet argocd-application-controller",
 	}, names)
+	require.Equal(t, []string{"ConfigMap argocd-tls-certs-cm", "ConfigMap argocd-ssh-known-hosts-cm"}, gone, "Slipway makes them")
+}
+
+// TestGitServer holds what the steps are told of the git server against its chart.
+func TestGitServer(t *testing.T) {
+	dir, release := open(t)
+	server := release.GitServer()
+	component, ok := release.Component(server.Component)
+	require.True(t, ok)
+	namespace, name, port, err := platform.ParseService(server.Service)
+	require.NoError(t, err)
+	require.Equal(t, component.Namespace, namespace)
+	gitea := renderAll(t, dir, "50", nil)[component.Name]
+	found := false
+	for _, o := range gitea.objects {
+		if o.GetKind() == "Service" && o.GetName() == name {
+			ports, _, err := unstructured.NestedSlice(o.Object, "spec", "ports")
+			require.NoError(t, err)
+			found = slices.ContainsFunc(ports, func(p any) bool { return fmt.Sprint(p.(map[string]any)["port"]) == strconv.Itoa(port) })
+		}
+	}
+	require.True(t, found, "the Service and its port")
+
+	users := map[string]string{} // by Secret
+	for _, s := range release.Secrets {
+		keys := map[string]platform.SecretKey{}
+		for _, k := range s.Keys {
+			keys[k.Key] = k
+		}
+		if keys["password"].Generate == platform.Password {
+			users[s.Namespace+"/"+s.Name] = keys["username"].Value
+		}
+	}
+	owner, _, _ := strings.Cut(server.Repository, "/")
+	require.Equal(t, owner, users[server.Accounts.Writer], "a repository is its owner's")
+	require.NotEmpty(t, users[server.Accounts.Administrator])
+	require.NotEmpty(t, users[server.Accounts.Reader])
+	require.NotEqual(t, server.Accounts.Writer, server.Accounts.Reader, "Argo CD cannot write")
+	prepare, err := fs.ReadFile(dir, component.Path+"/files/prepare.sh")
+	require.NoError(t, err)
+	for _, account := range []string{server.Accounts.Administrator, server.Accounts.Writer, server.Accounts.Reader} {
+		_, secret, _ := strings.Cut(account, "/")
+		at := regexp.MustCompile(`secret:\n\s+name: ` + secret + `\n\s+items:\n\s+- \{key: username, path: (\w+)/username\}`).FindStringSubmatch(gitea.manifest)
+		require.NotNil(t, at, "%s is mounted", secret)
+		require.Contains(t, string(prepare), "\naccount /etc/gitea/accounts/"+at[1], "and made an account of")
+	}
+	require.Len(t, release.Certificates, 1)
+	for _, host := range server.Hosts {
+		domain, isPublic := strings.CutPrefix(host, "gitea.")
+		require.True(t, slices.Contains(release.Certificates[0].Hosts, host) || isPublic && slices.Contains(release.Certificates[0].Hosts, "*."+domain), host)
+	}
+	values, err := platform.FillValues(component.Values, known("50", ""))
+	require.NoError(t, err)
+	require.Equal(t, release.Certificates[0].Secret, component.Namespace+"/"+values["tls"].(map[string]any)["secretName"].(string))
 }
 
 // TestJobNameFollowsItsContent: a Job cannot be changed, so one that does
@@ -183,9 +232,7 @@ func TestJobNameFollowsItsContent(t *testing.T) {
 
 func TestStorageClass(t *testing.T) {
 	dir, _ := open(t)
-	values := giteaValues("50")
-	values["storageClass"] = "fast"
-	text, err := manifest(load(t, dir, "charts/gitea"), "gitea", "gitea", values)
+	text, err := manifest(load(t, dir, "charts/gitea"), "gitea", "gitea", giteaValues(t, "50", "fast"))
 	require.NoError(t, err)
 	require.Contains(t, text, "storageClassName: fast")
 

@@ -120,9 +120,24 @@ func rootValues(scale string, enabled map[string]bool) map[string]any {
 	}
 }
 
-// giteaValues returns the values that Slipway passes to the chart of the git server.
-func giteaValues(scale string) map[string]any {
-	return map[string]any{"images": images("gitea"), "host": "gitea.slipway.test", "scale": scale}
+// known is what names in the release's texts stand for.
+func known(scale, storageClass string) map[string]any {
+	out := map[string]any{platform.FillDomain: "slipway.test", platform.FillScale: scale, platform.FillStorageClass: storageClass}
+	for name, ref := range everyImage() {
+		out["images."+name] = ref
+	}
+	return out
+}
+
+// giteaValues returns the values that Slipway passes to the chart of the git server: those
+// of the release.
+func giteaValues(t *testing.T, scale, storageClass string) map[string]any {
+	t.Helper()
+	_, release := open(t)
+	c, _ := release.Component(release.GitServer().Component)
+	values, err := platform.FillValues(c.Values, known(scale, storageClass))
+	require.NoError(t, err)
+	return values
 }
 
 // renderAll renders the git server, the root app and, with exactly the values
@@ -141,8 +156,8 @@ func renderAll(t *testing.T, dir fs.FS, scale string, enabled map[string]bool) m
 	for _, c := range release.Components {
 		byName[c.Name] = c
 	}
-	add(byName["gitea"], "gitea", "gitea", byName["gitea"].Path, giteaValues(scale))
-	add(platform.Component{}, "root-app", "argocd", path.Join(release.GitOps, "root-app"), rootValues(scale, enabled))
+	add(byName["gitea"], "gitea", "gitea", byName["gitea"].Path, giteaValues(t, scale, ""))
+	add(platform.Component{}, "root-app", "argocd", path.Join(release.GitOps.Tree, "root-app"), rootValues(scale, enabled))
 	for _, app := range parts["root-app"].objects {
 		values, _, err := unstructured.NestedMap(app.Object, "spec", "source", "helm", "valuesObject")
 		require.NoError(t, err)
@@ -150,7 +165,7 @@ func renderAll(t *testing.T, dir fs.FS, scale string, enabled map[string]bool) m
 		require.NoError(t, err)
 		namespace, _, err := unstructured.NestedString(app.Object, "spec", "destination", "namespace")
 		require.NoError(t, err)
-		add(byName[app.GetName()], app.GetName(), namespace, path.Join(release.GitOps, folder), values)
+		add(byName[app.GetName()], app.GetName(), namespace, path.Join(release.GitOps.Tree, folder), values)
 	}
 	return parts
 }

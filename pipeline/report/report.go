@@ -67,6 +67,7 @@ type Run struct {
 	Apps      []App             `json:"apps"`                // as last seen
 	Links     []Link            `json:"links,omitempty"`     // addresses of the platform
 	Commands  []string          `json:"commands,omitempty"`  // what to do next
+	Guidance  string            `json:"guidance,omitempty"`  // what the platform release tells people, plain text
 }
 
 // Platform is the platform release of a run.

@@ -84,6 +84,12 @@ func (r *Run) tail(b *bytes.Buffer) {
 		}
 		table(b, []string{"APP", "ADDRESS"}, rows)
 	}
+	if r.Guidance != "" {
+		b.WriteByte('\n')
+		for line := range strings.Lines(r.Guidance) {
+			b.WriteString(strings.TrimRight(Clean(line), " \n") + "\n")
+		}
+	}
 	if len(r.Commands) > 0 {
 		b.WriteString("\nNext:\n")
 		for _, c := range r.Commands {

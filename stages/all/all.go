@@ -7,6 +7,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/component"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
@@ -20,6 +21,7 @@ func All(stores map[string]store.Opener) *step.Registry {
 	reg := step.Registry{Stores: stores}
 	infrastructure.Register(&reg)
 	preorchestrator.Register(&reg)
+	component.Register(&reg)
 	orchestrator.Register(&reg)
 	postorchestrator.Register(&reg)
 	diagnosis.Register(&reg)

@@ -108,6 +108,7 @@ func New(opts Options) (*Conductor, error) {
 	if err != nil {
 		return nil, err
 	}
+	refs, rewrite := opts.Images.In(site.Node != nil)
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, opts.State.access(site, opts.Origin))
 	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider}
@@ -118,7 +119,7 @@ func New(opts Options) (*Conductor, error) {
 	return &Conductor{
 		Cluster: cluster, Records: records, opts: opts,
 		inputs: Inputs{
-			Config: cfg, Release: opts.Release, Site: site, Images: opts.Images.Refs, Tools: opts.Tools,
+			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
 			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)),
 		},
 		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},

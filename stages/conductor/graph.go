@@ -31,6 +31,7 @@ type Inputs struct {
 	Release     *platform.Release
 	Site        contract.Site
 	Images      map[string]string // reference by digest, by name
+	Rewrite     map[string]string // see contract.ComponentInput
 	Tools       map[string]string // version, by name, without a leading v
 	UserSecrets []string          // names of the secrets that the configuration gives
 }

@@ -1,7 +1,10 @@
 package conductor
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -36,12 +39,28 @@ func (o *Options) UsePlatformDir(ctx context.Context, release *dagger.Directory)
 	})
 }
 
+// loadRelease loads the release, which others read while the run lasts, and longer than
+// files are there.
 func (o *Options) loadRelease(files fs.FS) (err error) {
-	if o.Release, err = platform.Load(files); err != nil {
+	if o.ReleaseDigest, err = platform.Digest(files); err != nil {
 		return err
 	}
-	o.ReleaseDigest, err = platform.Digest(files)
+	held, err := inMemory(files)
+	if err != nil {
+		return fmt.Errorf("read the platform release: %w", err)
+	}
+	o.Release, err = platform.Load(held)
 	return err
+}
+
+// inMemory is a copy of files.
+func inMemory(files fs.FS) (fs.FS, error) {
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	if err := errors.Join(w.AddFS(files), w.Close()); err != nil {
+		return nil, err
+	}
+	return zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
 }
 
 // inTemporary calls do with a directory that is removed afterwards.

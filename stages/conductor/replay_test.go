@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	releases "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers"
@@ -30,15 +31,16 @@ func TestASelectionWithoutAStepLeavesNoRecord(t *testing.T) {
 // The conductor makes to each step the request that was verified: otherwise no result
 // would be taken from there.
 func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
-	cfg, release := config.Default(), &platform.Release{Version: "1.0.0", Components: []platform.Component{
-		{Name: "web", Kind: platform.App, Enabled: true}, {Name: "database", Kind: platform.App, Enabled: true},
-	}}
+	files, err := releases.Release("1.0.0")
+	require.NoError(t, err)
+	release, err := platform.Load(files)
+	require.NoError(t, err)
+	cfg := config.Default()
 	cfg.Provider = local.Name
 	refs := map[string]string{"gitea": "x"}
 	plan := contract.Plan{
 		Workflow: config.Install, Run: "r2", Refs: refs, Images: "sha256:1", Release: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
 	}
-	var err error
 	plan.Site, err = conductor.SiteOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	text, err := json.Marshal(plan)
@@ -60,7 +62,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 		o.Images.Refs, o.Images.Digest, o.Tools = refs, "sha256:1", plan.Tools
 		o.UserSecrets = map[string]*dagger.Secret{"smtp": nil}
 	}, found)
-	require.Len(t, results, 16)
+	require.Len(t, results, 18)
 	for _, r := range results {
 		if r.Key != contract.CheckEarlierSpec().Key {
 			require.Equal(t, contract.Reused, r.Status, r.Key)

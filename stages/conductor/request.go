@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -35,8 +36,12 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 			return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
 		}
 	}
+	code := ""
+	if s.Code != (pipeline.Key{}) {
+		code = s.Code.String()
+	}
 	return contract.Request{
-		Run: r.run, Stage: s.Stage, Step: s.Name, Timeout: contract.Duration(cmp.Or(s.Timeout, r.timeout)),
+		Run: r.run, Stage: s.Stage, Step: s.Name, Code: code, Timeout: contract.Duration(cmp.Or(s.Timeout, r.timeout)),
 		Deployment: r.deployment, Digests: r.digests(s, lasting), Input: input,
 		Count: s.Count, Cluster: !s.Offline,
 	}, nil

@@ -47,20 +47,29 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 }
 
 func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
-	for _, of := range []func(contract.GitServer) contract.Volatile{
-		func(g contract.GitServer) contract.Volatile { return contract.GiteaPushInput{Gitea: g} },
-		func(g contract.GitServer) contract.Volatile {
-			return contract.PublishInput{Gitea: contract.Gitea{GitServer: g}}
-		},
-	} {
-		lasting := func(address string) string {
-			b, err := json.Marshal(of(contract.GitServer{URL: "https://gitea.example.org", Address: address}).Lasting())
-			require.NoError(t, err)
-			return string(b)
-		}
-		require.Equal(t, lasting("10.0.0.1:443"), lasting("10.0.0.2:443"))
-		require.Contains(t, lasting("10.0.0.1:443"), "gitea.example.org")
+	lasting := func(address string) string {
+		in := contract.PublishInput{Git: contract.Git{GitServer: contract.GitServer{URL: "https://gitea.example.org", Address: address}}}
+		b, err := json.Marshal(in.Lasting())
+		require.NoError(t, err)
+		return string(b)
 	}
+	require.Equal(t, lasting("10.0.0.1:443"), lasting("10.0.0.2:443"))
+	require.Contains(t, lasting("10.0.0.1:443"), "gitea.example.org")
+}
+
+// TestTheStepsOfComponentsShareTheirCode: a request names it, and only theirs do.
+func TestTheStepsOfComponentsShareTheirCode(t *testing.T) {
+	var r requests
+	web, err := r.of(contract.ComponentStep(contract.StageOrchestrator, "web").Spec, contract.ComponentInput{Component: "web"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"orchestrator/web", "orchestrator/component"}, []string{web.ID(), web.Code})
+	db, err := r.of(contract.ComponentStep(contract.StagePreOrchestrator, "db").Spec, contract.ComponentInput{Component: "web"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"preorchestrator/db", "orchestrator/component"}, []string{db.ID(), db.Code})
+	require.NotEqual(t, web.Digests, db.Digests, "a result is that of one step")
+	git, err := r.of(contract.GitStep().Spec, contract.GitInput{})
+	require.NoError(t, err)
+	require.Empty(t, git.Code)
 }
 
 func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {

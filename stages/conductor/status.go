@@ -17,6 +17,7 @@ type DeploymentStatus struct {
 	Run        string         `json:"run"`      // id of the last run
 	Workflow   string         `json:"workflow"` // of the last run
 	Outcome    report.Outcome `json:"outcome"`  // of the last run
+	State      string         `json:"state"`    // InProgress, Success or Failed, as in the cluster's ConfigMap slipway-system/slipway-status
 	Steps      []report.Step  `json:"steps"`    // of the last run
 	Apps       []report.App   `json:"apps"`     // as the last run saw them, or as they are now
 	Links      []report.Link  `json:"links,omitempty"`
@@ -81,6 +82,18 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	return &DeploymentStatus{
 		Deployment: r.name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
 		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
-		Apps: apps, Links: s.Record.Links,
+		State: stateOf(s.Record.Outcome),
+		Apps:  apps, Links: s.Record.Links,
 	}, nil
+}
+
+// stateOf is the outcome of a run in the words of those who look at the cluster.
+func stateOf(o report.Outcome) string {
+	switch o {
+	case report.Running:
+		return "InProgress"
+	case report.Succeeded:
+		return "Success"
+	}
+	return "Failed"
 }

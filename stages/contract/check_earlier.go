@@ -21,7 +21,8 @@ type Plan struct {
 	Run         string            `json:"run"`
 	Config      json.RawMessage   `json:"config"` // canonical
 	Site        Site              `json:"site"`
-	Refs        map[string]string `json:"refs"`   // of the images
+	Refs        map[string]string `json:"refs"` // of the images
+	Rewrite     map[string]string `json:"rewrite,omitempty"`
 	Images      string            `json:"images"` // their digest
 	Release     string            `json:"release"`
 	Tools       map[string]string `json:"tools"`

@@ -38,51 +38,86 @@ type TLSInput struct {
 	CA          string   `json:"ca,omitempty"`          // what clients must trust for it, PEM
 }
 
-// GiteaInput is what preorchestrator/gitea works on. The platform release is in
+// TLS is where the platform's certificate comes from.
+type TLS struct {
+	Issuer   string `json:"issuer"`   // "given" or "self-signed"
+	NotAfter string `json:"notAfter"` // RFC 3339, of the one that ends first
+	// GitHost is the host under which Argo CD reaches the platform's git server: the
+	// first of its hosts that the certificate is for. Empty without such a server.
+	GitHost string `json:"gitHost,omitempty"`
+}
+
+// ConfigMapsInput is what preorchestrator/configmaps works on. The platform release is in
 // PlatformDir.
-type GiteaInput struct {
-	Domain       string            `json:"domain"`
-	Scale        string            `json:"scale"` // name of the scale profile
-	StorageClass string            `json:"storageClass"`
-	Images       map[string]string `json:"images"`      // reference by digest, by name
-	GitHost      string            `json:"gitHost"`     // see TLS
-	Certificate  string            `json:"certificate"` // fingerprint of the serving certificate, hex
-	// Values replace those of the chart.
+type ConfigMapsInput struct {
+	Fill map[string]any `json:"fill,omitempty"` // what the texts name: see platform.Fill
+}
+
+// ConfigMaps is what preorchestrator/configmaps made sure of.
+type ConfigMaps struct {
+	Names   []string `json:"names"`   // namespace/name
+	Changed int      `json:"changed"` // of them made or changed now
+}
+
+// Requirements are the objects of somebody else's that preorchestrator/requires saw.
+type Requirements struct {
+	Names []string `json:"names"` // "secret namespace/name"
+}
+
+// ComponentInput is what the step of a component works on. The platform release is in
+// PlatformDir, the manifests in BundleDir/manifests.
+type ComponentInput struct {
+	Component string            `json:"component"`        // its name
+	Fill      map[string]any    `json:"fill,omitempty"`   // what the component's texts name: see platform.Fill
+	Images    map[string]string `json:"images,omitempty"` // reference by digest, by name: those that the component names
+	// Rewrite maps references of the world to the references by digest that objects get in
+	// their place, where the cluster's nodes do not map them.
+	Rewrite map[string]string `json:"rewrite,omitempty"`
+	Hosts   map[string]string `json:"hosts,omitempty"` // that its pods resolve, each to a Service "namespace/name"
+	// Values replace those of the chart and of the release.
 	Values json.RawMessage `json:"values,omitempty"`
 }
 
-// ArgoCDInput is what preorchestrator/argocd works on. The platform release is in
-// PlatformDir, the manifests in BundleDir/manifests.
-type ArgoCDInput struct {
-	Images  map[string]string `json:"images"`  // reference by digest, by name
-	GitHost string            `json:"gitHost"` // see TLS
-	Proxy   Proxy             `json:"proxy,omitzero"`
+// Component is what the step of a component saw.
+type Component struct {
+	Objects   int      `json:"objects"`             // that it is made of
+	Changed   int      `json:"changed"`             // of them made, changed or deleted now
+	Workloads []string `json:"workloads,omitempty"` // "Deployment/web": rolled out
+	Gates     []string `json:"gates,omitempty"`     // that were open
 }
 
-// ArgoCD is what preorchestrator/argocd applied.
-type ArgoCD struct {
-	Objects   int      `json:"objects"`   // in the manifests
-	Changed   int      `json:"changed"`   // of them created or changed
-	Workloads []string `json:"workloads"` // "Deployment/argocd-repo-server": rolled out
+// GitInput is what preorchestrator/git works on. The platform release is in PlatformDir.
+type GitInput struct {
+	Domain  string `json:"domain"`
+	GitHost string `json:"gitHost"` // see TLS
 }
 
-// GiteaPushInput is what preorchestrator/gitea-push works on.
-type GiteaPushInput struct {
-	Domain string    `json:"domain"` // of the author's address
-	Gitea  GitServer `json:"gitea"`
+// The secrets of a repository of the user's among UserSecrets.
+const (
+	GitPassword = "git.password"
+	GitKey      = "git.sshKey"
+)
+
+// RepositoryInput is what preorchestrator/repository registers with Argo CD. Its password
+// or key is a file in UserSecretsDir.
+type RepositoryInput struct {
+	Namespace string `json:"namespace"` // of Argo CD
+	URL       string `json:"url"`
+	Host      string `json:"host"`
+	Username  string `json:"username,omitempty"`
+	CA        string `json:"ca,omitempty"` // PEM
+	Password  bool   `json:"password,omitempty"`
+	Key       bool   `json:"key,omitempty"`
 }
 
-// Lasting leaves out the address, which a restarted cluster changes.
-func (in GiteaPushInput) Lasting() any { in.Gitea.Address = ""; return in }
-
-// GiteaPush is the commit that a user pushed over HTTPS.
-type GiteaPush struct {
-	Repository string `json:"repository"` // "slipway/probe"
-	Revision   string `json:"revision"`   // commit SHA of its branch main
+// Repository is a repository of the user's that Argo CD may read.
+type Repository struct {
+	URL string `json:"url"`
 }
 
-// ReconcileInput is what preorchestrator/argocd-reconcile works on.
+// ReconcileInput is what preorchestrator/reconcile works on.
 type ReconcileInput struct {
+	Namespace  string `json:"namespace"`  // of Argo CD
 	Repository string `json:"repository"` // URL of what was pushed, as Argo CD reaches it
 	Revision   string `json:"revision"`   // commit that was pushed
 }
@@ -97,13 +132,18 @@ type Reconcile struct {
 // PublishInput is what orchestrator/publish works on. The platform release is in
 // PlatformDir.
 type PublishInput struct {
+	Git    Git        `json:"git"`
+	Values TreeValues `json:"values"`
+}
+
+// TreeValues are what the chart of the root gets, besides what the release says.
+type TreeValues struct {
 	Domain       string            `json:"domain"`
 	Scale        string            `json:"scale"`    // name of the scale profile
 	Disabled     []string          `json:"disabled"` // components that are switched off
 	Images       map[string]string `json:"images"`   // reference by digest, by name
 	StorageClass string            `json:"storageClass"`
 	Backing      Backing           `json:"backing"`
-	Gitea        Gitea             `json:"gitea"`
 	// Values replace those of the apps' charts, by component.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 	// Settings are the release's own.
@@ -129,12 +169,14 @@ type Observability struct {
 }
 
 // Lasting leaves out the address, which a restarted cluster changes.
-func (in PublishInput) Lasting() any { in.Gitea.Address = ""; return in }
+func (in PublishInput) Lasting() any { in.Git.Address = ""; return in }
 
 // AccessInput is what postorchestrator/access works on. The platform release is
 // in PlatformDir.
 type AccessInput struct {
 	Domain       string       `json:"domain"`
+	AdminEmail   string       `json:"adminEmail"`
+	Scale        string       `json:"scale"`    // name of the scale profile
 	Disabled     []string     `json:"disabled"` // components that are switched off
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
 }

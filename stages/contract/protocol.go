@@ -35,10 +35,11 @@ const (
 
 // Request is what the conductor hands to `slipway step`.
 type Request struct {
-	Run     string          `json:"run"`     // id of the run
-	Stage   string          `json:"stage"`   // "infrastructure"
-	Step    string          `json:"step"`    // "terraform"
-	Timeout Duration        `json:"timeout"` // of the whole step
+	Run     string          `json:"run"`            // id of the run
+	Stage   string          `json:"stage"`          // "infrastructure"
+	Step    string          `json:"step"`           // "terraform"
+	Code    string          `json:"code,omitempty"` // the step whose code it runs, "stage/step"; empty: its own
+	Timeout Duration        `json:"timeout"`        // of the whole step
 	Input   json.RawMessage `json:"input"`
 
 	Deployment string          `json:"deployment"`

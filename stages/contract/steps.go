@@ -21,6 +21,9 @@ const (
 type Spec struct {
 	pipeline.Key
 
+	// Code names the step whose code this one runs; zero: its own.
+	Code pipeline.Key
+
 	Offline     bool // not connected to the cluster
 	Terraform   bool // gets the provider's Terraform root, in TerraformDir
 	Platform    bool // gets the platform release, in PlatformDir
@@ -118,29 +121,52 @@ func TLSStep() Step[TLSInput, TLS] {
 	return Step[TLSInput, TLS]{Spec{Key: key(StagePreOrchestrator, "tls"), Platform: true, TLSKey: true}}
 }
 
-// GiteaStep brings the git server up.
-func GiteaStep() Step[GiteaInput, Gitea] {
-	return Step[GiteaInput, Gitea]{Spec{Key: key(StagePreOrchestrator, "gitea"), Platform: true}}
+// ConfigMapsStep makes the platform's ConfigMaps.
+func ConfigMapsStep() Step[ConfigMapsInput, ConfigMaps] {
+	return Step[ConfigMapsInput, ConfigMaps]{Spec{Key: key(StagePreOrchestrator, "configmaps"), Platform: true}}
 }
 
-// ArgoCDStep brings Argo CD up.
-func ArgoCDStep() Step[ArgoCDInput, ArgoCD] {
-	return Step[ArgoCDInput, ArgoCD]{Spec{Key: key(StagePreOrchestrator, "argocd"), Platform: true, Manifests: true}}
+// RequiresStep waits for what somebody else puts into the cluster.
+func RequiresStep() Step[Nothing, Requirements] {
+	return Step[Nothing, Requirements]{Spec{Key: key(StagePreOrchestrator, "requires"), Platform: true}}
 }
 
-// GiteaPushStep verifies the git server by use.
-func GiteaPushStep() Step[GiteaPushInput, GiteaPush] {
-	return Step[GiteaPushInput, GiteaPush]{Spec{Key: key(StagePreOrchestrator, "gitea-push")}}
+// ComponentCode is the code that the steps of all components share.
+func ComponentCode() Step[ComponentInput, Component] {
+	return Step[ComponentInput, Component]{Spec{Key: key(StageOrchestrator, "component"), Platform: true, Manifests: true}}
+}
+
+// ComponentStep installs a component of the platform and waits for its gates. Stage is
+// StagePreOrchestrator for what apps rest on.
+func ComponentStep(stage, name string) Step[ComponentInput, Component] {
+	s := ComponentCode()
+	s.Code, s.Key = s.Key, key(stage, name)
+	return s
+}
+
+// GitStep verifies the git server by use.
+func GitStep() Step[GitInput, Git] {
+	return Step[GitInput, Git]{Spec{Key: key(StagePreOrchestrator, "git"), Platform: true}}
+}
+
+// RepositoryStep registers a repository of the user's with Argo CD.
+func RepositoryStep() Step[RepositoryInput, Repository] {
+	return Step[RepositoryInput, Repository]{Spec{Key: key(StagePreOrchestrator, "repository"), UserSecrets: true}}
 }
 
 // ReconcileStep verifies Argo CD by use.
 func ReconcileStep() Step[ReconcileInput, Reconcile] {
-	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "argocd-reconcile")}}
+	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "reconcile")}}
 }
 
 // PublishStep pushes the GitOps tree.
 func PublishStep() Step[PublishInput, Publication] {
 	return Step[PublishInput, Publication]{Spec{Key: key(StageOrchestrator, "publish"), Platform: true}}
+}
+
+// ProjectsStep bounds what the tree of the apps may bring about.
+func ProjectsStep() Step[ProjectsInput, Projects] {
+	return Step[ProjectsInput, Projects]{Spec{Key: key(StageOrchestrator, "projects"), Platform: true}}
 }
 
 // SyncStep waits until Argo CD has brought the apps to the tree's revision.

@@ -7,13 +7,6 @@ package contract
 
 import "github.com/slipway-sh/slipway/pipeline/report"
 
-// Proxy holds the deployment's outgoing proxies.
-type Proxy struct {
-	HTTP    string `json:"http,omitempty"`
-	HTTPS   string `json:"https,omitempty"`
-	NoProxy string `json:"noProxy,omitempty"`
-}
-
 // Infrastructure is what every provider's Terraform root outputs: the same six
 // for all providers.
 type Infrastructure struct {
@@ -57,16 +50,6 @@ type Cluster struct {
 	Nodes   []string `json:"nodes"`   // names of the Ready nodes
 }
 
-// TLS is where the platform's certificate comes from.
-type TLS struct {
-	Issuer   string `json:"issuer"`   // "given" or "self-signed"
-	NotAfter string `json:"notAfter"` // RFC 3339
-	SHA256   string `json:"sha256"`   // fingerprint of the serving certificate, hex
-	// GitHost is the host under which Argo CD reaches the git server: a name in
-	// the cluster if the certificate is for it, else gitea.<domain>.
-	GitHost string `json:"gitHost"`
-}
-
 // GitServer is how a step reaches the git server.
 type GitServer struct {
 	URL string `json:"url"` // as a user sees it: https://gitea.<domain>
@@ -74,15 +57,19 @@ type GitServer struct {
 	Address string `json:"address"`
 }
 
-// Gitea is the git server with the GitOps tree.
-type Gitea struct {
+// Git is the git server with the GitOps tree, as preorchestrator/git saw it.
+type Git struct {
 	GitServer
 	ClusterURL string `json:"clusterURL"` // as Argo CD sees it
 	Repository string `json:"repository"` // of the GitOps tree: "slipway/platform"
+	Writer     string `json:"writer"`     // Secret of the account that pushes: "namespace/name"
+	// Probe is the repository of which Revision was pushed as a trial.
+	Probe    string `json:"probe"`
+	Revision string `json:"revision"` // commit SHA of its branch main
 }
 
 // CloneURL is the address of a repository as Argo CD reaches it.
-func (g Gitea) CloneURL(repository string) string { return g.ClusterURL + "/" + repository + ".git" }
+func (g Git) CloneURL(repository string) string { return g.ClusterURL + "/" + repository + ".git" }
 
 // Publication is the GitOps tree as it was pushed.
 type Publication struct {
@@ -90,12 +77,40 @@ type Publication struct {
 	Changed  bool   `json:"changed"`  // false: the branch held this tree already
 }
 
+// Branch is the branch of the tree on a git server of the platform's own.
+const Branch = "main"
+
+// Tree says how Argo CD reads the tree of the apps.
+type Tree struct {
+	Namespace  string `json:"namespace"`      // of Argo CD
+	Repository string `json:"repository"`     // URL as Argo CD reaches it
+	Target     string `json:"target"`         // branch, tag or commit that is followed
+	Path       string `json:"path,omitempty"` // folder of the repository; empty: its top
+	// Revision is the commit that Slipway pushed; empty in a repository of the user's:
+	// it is the one that Argo CD finds.
+	Revision string `json:"revision,omitempty"`
+}
+
+// ProjectsInput is what orchestrator/projects works on. The platform release is in
+// PlatformDir.
+type ProjectsInput struct {
+	Tree
+	Fill map[string]any `json:"fill,omitempty"` // what the texts of the release's gitops.cluster name
+}
+
+// Projects is what orchestrator/projects made sure of.
+type Projects struct {
+	Names []string `json:"names"` // "AppProject namespace/name"
+}
+
 // AppsInput is what orchestrator/sync waits for.
 type AppsInput struct {
-	Repository string   `json:"repository"` // URL of the GitOps tree as Argo CD reaches it
-	Revision   string   `json:"revision"`
-	Apps       []string `json:"apps"`     // the expected set of Applications, without the root
-	Deadline   int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
+	Tree
+	Apps     []string `json:"apps"`     // the expected set of Applications, without the root
+	Deadline int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
+	// Values are what the chart of the root does not find in a repository of the user's;
+	// nil: they were pushed.
+	Values *TreeValues `json:"values,omitempty"`
 }
 
 // App is one Argo CD Application as it was last seen.
@@ -111,7 +126,8 @@ type App struct {
 
 // Apps is the state of all Applications.
 type Apps struct {
-	Apps []App `json:"apps"`
+	Apps     []App  `json:"apps"`
+	Revision string `json:"revision,omitempty"` // of the tree, where all were brought to it
 }
 
 // Record is what a run's record says of them.
@@ -127,6 +143,8 @@ func (a Apps) Record() []report.App {
 type Access struct {
 	URLs     []Link   `json:"urls"`
 	Commands []string `json:"commands"` // how to log in and look around
+	// Guidance is what the platform release tells people at the end, plain text.
+	Guidance string `json:"guidance,omitempty"`
 }
 
 // Link is one address of the platform.

@@ -21,7 +21,7 @@ func newWaiter(objs ...runtime.Object) *waiter {
 	return &waiter{
 		client:  &kube.Client{Kubernetes: fake.NewClientset(append(objs, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})...)},
 		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{}, io.Discard, io.Discard),
-		tracker: &argo.Tracker{Root: RootApp, Revision: "aaaaaaaaaaaa", Expected: []string{"web"}, Deadline: time.Minute},
+		tracker: &argo.Tracker{Namespace: "argocd", Root: RootApp, Revision: "aaaaaaaaaaaa", Expected: []string{"web"}, Deadline: time.Minute},
 	}
 }
 

@@ -25,17 +25,14 @@ const (
 	CodeFailed fault.Code = "ORC-005"
 	// CodeStale: Argo CD does not look at an Application.
 	CodeStale fault.Code = "ORC-006"
+	// CodeRepository: Argo CD cannot read the repository of the user's.
+	CodeRepository fault.Code = "ORC-007"
 )
 
 const (
 	// RootApp is the name of the Application that brings all others, in Argo CD's
 	// namespace.
-	RootApp = "root"
-	// Project is the AppProject of the root and of its apps; the platform release
-	// declares it.
-	Project = "platform"
-
-	branch     = "main"
+	RootApp    = "root"
 	rootChart  = "root-app"     // folder of the GitOps tree
 	valuesFile = "slipway.yaml" // in rootChart: what Slipway fills in
 )
@@ -43,6 +40,7 @@ const (
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
 	step.RegisterRepeatable(r, contract.PublishStep(), runPublish)
+	step.RegisterRepeatable(r, contract.ProjectsStep(), runProjects)
 	step.RegisterRepeatable(r, contract.SyncStep(), runSync)
 	step.Register(r, contract.StatusStep(), runStatus)
 }

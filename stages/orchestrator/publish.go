@@ -26,7 +26,7 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps))), r, env.Deployment, in)
+	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps.Tree))), r, env.Deployment, in)
 	if err != nil {
 		return contract.Publication{}, err
 	}
@@ -34,7 +34,7 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	user, err := gitserver.Account(ctx, c, in.Gitea.GitServer, gitserver.User, env.Redact)
+	user, err := gitserver.Account(ctx, c, in.Git.GitServer, in.Git.Writer, env.Redact)
 	if err != nil {
 		return contract.Publication{}, err
 	}
@@ -43,21 +43,21 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 
 // publish pushes tree unless the branch holds it already.
 func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in contract.PublishInput) (contract.Publication, error) {
-	revision, changed, err := user.Push(ctx, in.Gitea.Repository, branch, tree, gitserver.Commit{
-		Author: "Slipway", Email: "slipway@" + in.Domain, When: time.Now(),
+	revision, changed, err := user.Push(ctx, in.Git.Repository, contract.Branch, tree, gitserver.Commit{
+		Author: "Slipway", Email: "slipway@" + in.Values.Domain, When: time.Now(),
 		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, env.Deployment),
 	})
 	if err != nil {
 		return contract.Publication{}, &fault.Fault{
 			Code: CodePublish, Class: step.ClassOf(err), Op: "push the GitOps tree", Err: err,
-			Fix: "look at the git server: kubectl logs -n " + gitserver.Namespace + " deploy/" + gitserver.Service,
+			Fix: "look at the git server, " + in.Git.URL + ", then run again: slipway install",
 		}
 	}
 	verb := "is already at"
 	if changed {
 		verb = "is now at"
 	}
-	env.Progress("%s %s %s, %d files", in.Gitea.Repository, verb, argo.Short(revision), len(tree))
+	env.Progress("%s %s %s, %d files", in.Git.Repository, verb, argo.Short(revision), len(tree))
 	return contract.Publication{Revision: revision, Changed: changed}, nil
 }
 
@@ -78,14 +78,17 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 	if err != nil {
 		return nil, badTree(err)
 	}
+	if !slices.ContainsFunc(r.Components, func(c platform.Component) bool { return c.Kind == platform.App }) {
+		return tree, nil
+	}
 	if _, ok := tree[rootChart+"/Chart.yaml"]; !ok {
-		return nil, badTree(fmt.Errorf("folder %s holds no chart %s", r.GitOps, rootChart))
+		return nil, badTree(fmt.Errorf("folder %s holds no chart %s", r.GitOps.Tree, rootChart))
 	}
 	generated := rootChart + "/" + valuesFile
 	if _, taken := tree[generated]; taken {
 		return nil, badTree(fmt.Errorf("%s is Slipway's to write", generated))
 	}
-	values, err := rootValues(r, deployment, in)
+	values, err := rootValues(r, deployment, in.Values, repository{Revision: contract.Branch, URL: in.Git.CloneURL(in.Git.Repository)})
 	if err != nil {
 		return nil, err
 	}
@@ -138,20 +141,21 @@ type component struct {
 }
 
 type repository struct {
+	Path     string `json:"path,omitempty"` // of the tree in it; empty: its top
 	Revision string `json:"revision"`
 	URL      string `json:"url"`
 }
 
 // rootValues says which apps there are and what they get. Images are those of
 // the apps that are on: a new digest elsewhere makes no new commit.
-func rootValues(r *platform.Release, deployment string, in contract.PublishInput) (*values, error) {
+func rootValues(r *platform.Release, deployment string, in contract.TreeValues, from repository) (*values, error) {
 	v := &values{
-		Applications: applications{Namespace: argo.Namespace, Project: Project},
+		Applications: applications{Namespace: r.Engine().Namespace, Project: r.GitOps.Project.Name},
 		Components:   map[string]component{},
 		Deployment:   deployment, Domain: in.Domain, Platform: r.Version, Scale: in.Scale,
 		Images:         map[string]string{},
 		StorageClass:   in.StorageClass,
-		Repository:     repository{Revision: branch, URL: in.Gitea.CloneURL(in.Gitea.Repository)},
+		Repository:     from,
 		Infrastructure: in.Backing,
 		Settings:       in.Settings, SMTP: in.SMTP, Observability: in.Observability,
 	}
@@ -160,7 +164,7 @@ func rootValues(r *platform.Release, deployment string, in contract.PublishInput
 			continue
 		}
 		on := !slices.Contains(in.Disabled, comp.Name)
-		images := comp.Images
+		images := comp.ImageNames()
 		if images == nil {
 			images = []string{}
 		}

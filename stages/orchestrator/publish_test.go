@@ -8,28 +8,35 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 func input() contract.PublishInput {
 	return contract.PublishInput{
-		Domain: "example.org", Scale: "small", Disabled: []string{"toolbox"},
-		Images:       map[string]string{"postgresql": "r/postgresql@sha256:aa", "busybox": "r/busybox@sha256:bb", "argocd": "r/argocd@sha256:cc"},
-		StorageClass: "standard", Backing: contract.Backing{ClusterName: "demo"},
-		Gitea: contract.Gitea{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
+		Git: contract.Git{ClusterURL: "https://gitea.gitea.svc", Repository: "slipway/platform"},
+		Values: contract.TreeValues{
+			Domain: "example.org", Scale: "small", Disabled: []string{"toolbox"},
+			Images:       map[string]string{"postgresql": "r/postgresql@sha256:aa", "busybox": "r/busybox@sha256:bb", "argocd": "r/argocd@sha256:cc"},
+			StorageClass: "standard", Backing: contract.Backing{ClusterName: "demo"},
+		},
 	}
 }
 
 func testRelease() *platform.Release {
 	return &platform.Release{
-		Name: "reference", Version: "1.0.0", GitOps: "gitops",
+		Name: "reference", Version: "1.0.0",
+		GitOps: &platform.GitOps{Engine: "argocd", Tree: "gitops", Project: platform.Project{
+			Name: "apps", ClusterKinds: []string{"scheduling.k8s.io/PriorityClass", "Namespace"},
+		}},
 		Components: []platform.Component{
-			{Name: "argocd", Kind: platform.Bootstrap, Images: []string{"argocd"}},
+			{Name: "argocd", Kind: platform.Manifests, Namespace: "cd", Images: []string{"argocd"}},
 			{Name: "database", Kind: platform.App, Namespace: "database", Wave: 20, Images: []string{"postgresql"}},
 			{Name: "base", Kind: platform.App, Namespace: "platform", Wave: 10},
 			{Name: "toolbox", Kind: platform.App, Namespace: "platform", Wave: 30, Images: []string{"busybox"}},
@@ -65,12 +72,13 @@ func TestTreeIsTheFolderAndWhatSlipwayFillsIn(t *testing.T) {
 	require.Equal(t, map[string]any{"url": "https://gitea.gitea.svc/slipway/platform.git", "revision": "main"}, got["repository"])
 	require.Equal(t, "standard", got["storageClass"])
 	require.Equal(t, "1.0.0", got["platform"])
+	require.Equal(t, map[string]any{"namespace": "cd", "project": "apps"}, got["applications"])
 }
 
 func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
 	built := func(change func(*contract.PublishInput)) gitserver.Tree {
 		in := input()
-		in.Images = maps.Clone(in.Images)
+		in.Values.Images = maps.Clone(in.Values.Images)
 		change(&in)
 		tree, err := buildTree(folder(), testRelease(), "demo", in)
 		require.NoError(t, err)
@@ -78,20 +86,20 @@ func TestTheTreeChangesOnlyWithWhatAppsGet(t *testing.T) {
 	}
 	same := built(func(*contract.PublishInput) {})
 	require.Equal(t, same, built(func(in *contract.PublishInput) {
-		in.Images["argocd"], in.Gitea.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
+		in.Values.Images["argocd"], in.Git.Address = "r/argocd@sha256:dd", "10.0.0.9:443"
 	}))
-	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Images["postgresql"] = "r/postgresql@sha256:ee" }))
-	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Disabled = nil }))
-	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Scale = "large" }))
-	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.SMTP = &contract.SMTP{Host: "mail"} }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Values.Images["postgresql"] = "r/postgresql@sha256:ee" }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Values.Disabled = nil }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Values.Scale = "large" }))
+	require.NotEqual(t, same, built(func(in *contract.PublishInput) { in.Values.SMTP = &contract.SMTP{Host: "mail"} }))
 }
 
 func TestTheUsersValuesReachTheRootApp(t *testing.T) {
 	in := input()
-	in.Values = map[string]json.RawMessage{"base": json.RawMessage(`{"replicas":3}`)}
-	in.Settings = json.RawMessage(`{"theme":"dark"}`)
-	in.SMTP = &contract.SMTP{Host: "mail", Port: 25, From: "a@b.example", TLS: "none"}
-	in.Observability = &contract.Observability{Endpoint: "https://metrics"}
+	in.Values.Values = map[string]json.RawMessage{"base": json.RawMessage(`{"replicas":3}`)}
+	in.Values.Settings = json.RawMessage(`{"theme":"dark"}`)
+	in.Values.SMTP = &contract.SMTP{Host: "mail", Port: 25, From: "a@b.example", TLS: "none"}
+	in.Values.Observability = &contract.Observability{Endpoint: "https://metrics"}
 	tree, err := buildTree(folder(), testRelease(), "demo", in)
 	require.NoError(t, err)
 	var got map[string]any
@@ -104,7 +112,7 @@ func TestTheUsersValuesReachTheRootApp(t *testing.T) {
 
 func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
 	in := input()
-	delete(in.Images, "postgresql")
+	delete(in.Values.Images, "postgresql")
 	_, err := buildTree(folder(), testRelease(), "demo", in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
@@ -119,12 +127,25 @@ func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "slipway.yaml is Slipway's to write")
 }
 
+// TestATreeWithoutApps has no chart of a root: ApplicationSets read it.
+func TestATreeWithoutApps(t *testing.T) {
+	r := testRelease()
+	r.Components = r.Components[:1]
+	tree, err := buildTree(fstest.MapFS{"addons/web/Chart.yaml": {Data: []byte("name: web\n")}}, r, "demo", input())
+	require.NoError(t, err)
+	require.Equal(t, []string{"addons/web/Chart.yaml"}, slices.Sorted(maps.Keys(tree)))
+}
+
 func TestTheRootFollowsTheBranchAndItsAppsItsCommit(t *testing.T) {
-	root := rootApplication("demo", contract.AppsInput{Repository: "https://gitea.gitea.svc/slipway/platform.git"})
+	in := contract.AppsInput{Tree: contract.Tree{Namespace: "cd", Repository: "https://gitea.gitea.svc/slipway/platform.git", Target: contract.Branch}}
+	root, err := rootApplication("demo", testRelease(), in)
+	require.NoError(t, err)
+	require.Equal(t, "cd", root.GetNamespace())
+	require.Equal(t, kube.Labels("demo"), root.GetLabels())
 	b, err := yaml.Marshal(root.Object["spec"])
 	require.NoError(t, err)
 	require.YAMLEq(t, `
-project: platform
+project: slipway-root
 source:
   repoURL: https://gitea.gitea.svc/slipway/platform.git
   targetRevision: main
@@ -133,10 +154,36 @@ source:
     releaseName: root
     valueFiles: [slipway.yaml]
     parameters: [{name: repository.revision, value: $ARGOCD_APP_REVISION, forceString: true}]
-destination: {server: https://kubernetes.default.svc, namespace: argocd}
+destination: {server: https://kubernetes.default.svc, namespace: cd}
 revisionHistoryLimit: 5
 syncPolicy:
   automated: {prune: true, selfHeal: true}
   retry: {limit: -1, refresh: true, backoff: {duration: 2s, factor: 2, maxDuration: 30s}}
 `, string(b))
+}
+
+// TestTheRootOfARepositoryOfTheUsers: nothing is pushed there, so that its values are in the
+// Application.
+func TestTheRootOfARepositoryOfTheUsers(t *testing.T) {
+	values := input().Values
+	in := contract.AppsInput{
+		Tree:   contract.Tree{Namespace: "cd", Repository: "git@git.example.org:team/platform.git", Target: "v1.2.0", Path: "deploy/site"},
+		Values: &values,
+	}
+	root, err := rootApplication("demo", testRelease(), in)
+	require.NoError(t, err)
+	source, _, err := unstructured.NestedMap(root.Object, "spec", "source")
+	require.NoError(t, err)
+	require.Equal(t, []any{in.Repository, "v1.2.0", "deploy/site/root-app"}, []any{source["repoURL"], source["targetRevision"], source["path"]})
+	helm := source["helm"].(map[string]any)
+	require.NotContains(t, helm, "valueFiles")
+	given := helm["valuesObject"].(map[string]any)
+	require.Equal(t, map[string]any{"url": in.Repository, "revision": "v1.2.0", "path": "deploy/site"}, given["repository"])
+	require.Equal(t, map[string]any{"postgresql": "r/postgresql@sha256:aa"}, given["images"])
+	require.Equal(t, map[string]any{"enabled": true, "namespace": "database", "wave": int64(20), "images": []any{"postgresql"}}, given["components"].(map[string]any)["database"])
+	require.NotPanics(t, func() { root.DeepCopy() })
+
+	values.Images = nil
+	_, err = rootApplication("demo", testRelease(), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
 }

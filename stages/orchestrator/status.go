@@ -41,5 +41,5 @@ func runStatus(ctx context.Context, env *step.Env, _ contract.Nothing) (contract
 }
 
 func isRoot(a argo.Application) bool {
-	return a.Name == RootApp && a.Namespace == argo.Namespace
+	return a.Name == RootApp && kube.DeploymentOf(a.Labels) != ""
 }

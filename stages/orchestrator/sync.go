@@ -6,13 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -35,7 +39,15 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	applied, err := c.Apply(ctx, []*unstructured.Unstructured{rootApplication(env.Deployment, in)}, kube.ApplyOptions{Force: true})
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return contract.Apps{}, err
+	}
+	root, err := rootApplication(env.Deployment, r, in)
+	if err != nil {
+		return contract.Apps{}, err
+	}
+	applied, err := c.Apply(ctx, []*unstructured.Unstructured{root}, kube.ApplyOptions{Force: true})
 	if err != nil {
 		return contract.Apps{}, err
 	}
@@ -44,20 +56,44 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if deadline <= 0 {
 		deadline = defaultDeadline
 	}
+	if in.Revision == "" {
+		if in.Revision, err = resolve(ctx, c, in, deadline); err != nil {
+			return contract.Apps{}, err
+		}
+		env.Progress("%s is at %s", in.Target, argo.Short(in.Revision))
+	}
 	w := &waiter{
 		client: c, env: env, pause: kube.Poll,
-		tracker: &argo.Tracker{Root: RootApp, Revision: in.Revision, Expected: in.Apps, Deadline: deadline},
+		tracker: &argo.Tracker{Namespace: in.Namespace, Root: RootApp, Revision: in.Revision, Expected: in.Apps, Deadline: deadline},
 	}
-	return w.wait(ctx)
+	out, err := w.wait(ctx)
+	out.Revision = in.Revision
+	return out, err
 }
 
 // rootApplication is the app of apps at the branch. $ARGOCD_APP_REVISION is
 // replaced by the commit that it is at, so that its apps never run ahead of it.
-func rootApplication(deployment string, in contract.AppsInput) *unstructured.Unstructured {
+func rootApplication(deployment string, r *platform.Release, in contract.AppsInput) (*unstructured.Unstructured, error) {
+	helm := map[string]any{
+		"releaseName": RootApp,
+		"parameters":  []any{map[string]any{"name": "repository.revision", "value": "$ARGOCD_APP_REVISION", "forceString": true}},
+	}
+	if in.Values == nil {
+		helm["valueFiles"] = []any{valuesFile}
+	} else {
+		values, err := rootValues(r, deployment, *in.Values, repository{Revision: in.Target, URL: in.Repository, Path: in.Path})
+		if err != nil {
+			return nil, err
+		}
+		if helm["valuesObject"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(values); err != nil {
+			return nil, badTree(fmt.Errorf("encode the values of %s: %w", rootChart, err))
+		}
+	}
+	source := map[string]any{"repoURL": in.Repository, "targetRevision": in.Target, "path": path.Join(in.Path, rootChart), "helm": helm}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{
-			"name": RootApp, "namespace": argo.Namespace,
+			"name": RootApp, "namespace": in.Namespace,
 			"labels": map[string]any{
 				kube.ManagedBy:       kube.FieldManager,
 				kube.DeploymentLabel: deployment,
@@ -65,16 +101,9 @@ func rootApplication(deployment string, in contract.AppsInput) *unstructured.Uns
 			"finalizers": []any{argo.CascadeFinalizer},
 		},
 		"spec": map[string]any{
-			"project": Project,
-			"source": map[string]any{
-				"repoURL": in.Repository, "targetRevision": branch, "path": rootChart,
-				"helm": map[string]any{
-					"releaseName": RootApp,
-					"valueFiles":  []any{valuesFile},
-					"parameters":  []any{map[string]any{"name": "repository.revision", "value": "$ARGOCD_APP_REVISION", "forceString": true}},
-				},
-			},
-			"destination":          map[string]any{"server": "https://kubernetes.default.svc", "namespace": argo.Namespace},
+			"project":              rootProject,
+			"source":               source,
+			"destination":          map[string]any{"server": inCluster, "namespace": in.Namespace},
 			"revisionHistoryLimit": int64(5),
 			"syncPolicy": map[string]any{
 				"automated": map[string]any{"prune": true, "selfHeal": true},
@@ -84,7 +113,7 @@ func rootApplication(deployment string, in contract.AppsInput) *unstructured.Uns
 				},
 			},
 		},
-	}}
+	}}, nil
 }
 
 // waiter polls the Applications until all are done, the set is wrong, or one has passed
@@ -221,11 +250,11 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	a := *v.Late
 	defer w.keep()
 	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
-	inspect := "kubectl get application -n " + argo.Namespace + " " + a.Name + " -o yaml"
+	inspect := "kubectl get application -n " + w.tracker.Namespace + " " + a.Name + " -o yaml"
 	if v.Stale {
 		return &fault.Fault{
 			Code: CodeStale, Class: fault.Timeout, Op: op,
-			Fix: "look at Argo CD's log: kubectl logs -n " + argo.Namespace + " sts/argocd-application-controller",
+			Fix: "look at Argo CD's log: kubectl logs -n " + w.tracker.Namespace + " sts/argocd-application-controller",
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
 	}
@@ -237,7 +266,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	cause = cmp.Or(cause, v.Why)
 	if v.Replaced != "" {
 		cause = fmt.Sprintf("branch %s is at %s now: another run or somebody's push has replaced %s, which this run waited for",
-			branch, argo.Short(v.Replaced), argo.Short(w.tracker.Revision))
+			contract.Branch, argo.Short(v.Replaced), argo.Short(w.tracker.Revision))
 		known = false
 	}
 	f := &fault.Fault{
@@ -260,7 +289,7 @@ func (w *waiter) controller(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()
 	for _, name := range []string{"argocd-application-controller", "argocd-repo-server", "argocd-redis"} {
-		if why := w.client.PodCause(ctx, argo.Namespace, "app.kubernetes.io/name="+name); why != "" {
+		if why := w.client.PodCause(ctx, w.tracker.Namespace, "app.kubernetes.io/name="+name); why != "" {
 			return ": " + why
 		}
 	}
@@ -271,7 +300,7 @@ func (w *waiter) controller(ctx context.Context) string {
 func report(all []argo.Application, t *argo.Tracker) contract.Apps {
 	var out contract.Apps
 	for _, a := range all {
-		if slices.Contains(t.Expected, a.Name) && a.Namespace == argo.Namespace {
+		if slices.Contains(t.Expected, a.Name) && a.Namespace == t.Namespace {
 			out.Apps = append(out.Apps, appOf(a))
 		}
 	}

@@ -33,7 +33,7 @@ const revision = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd"
 func application(name, health string, second int, children ...any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-		"metadata": map[string]any{"name": name, "namespace": argo.Namespace},
+		"metadata": map[string]any{"name": name, "namespace": "argocd"},
 		"status": map[string]any{
 			"sync":         map[string]any{"status": "Synced", "revision": revision},
 			"health":       map[string]any{"status": health},
@@ -73,7 +73,7 @@ func cluster(t *testing.T, deadline time.Duration, screen io.Writer, answer bool
 	return &waiter{
 		client:  &kube.Client{Kubernetes: kubefake.NewClientset(), Dynamic: client},
 		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{State: t.TempDir()}, io.Discard, screen),
-		tracker: &argo.Tracker{Root: RootApp, Revision: revision, Expected: []string{"db", "web"}, Deadline: deadline},
+		tracker: &argo.Tracker{Namespace: "argocd", Root: RootApp, Revision: revision, Expected: []string{"db", "web"}, Deadline: deadline},
 		pause:   time.Millisecond,
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/trust"
@@ -64,7 +64,19 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 		return contract.Access{}, err
 	}
 	env.Progress("%d addresses of the platform answer", len(targets))
-	return describe(targets, env.Deployment, in), nil
+	out := describe(targets, env.Deployment, r, in)
+	if out.Guidance, err = guidance(r, env.Deployment, in, out.URLs); err != nil {
+		return out, err
+	}
+	state, err := c.Told(ctx)
+	if err == nil && state != kube.Success { // an earlier step of this run has said that it goes on
+		err = dryrun.Check(ctx, "say that the platform is installed")
+	}
+	if err != nil {
+		return out, err
+	}
+	c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.Success, r.Name+" "+r.Version+" is installed")
+	return out, nil
 }
 
 func unanswered(err error) error {
@@ -191,9 +203,25 @@ func (t target) request(ctx context.Context, roots *x509.CertPool) error {
 	return nil
 }
 
+// guidance is what the release tells people about what was installed.
+func guidance(r *platform.Release, deployment string, in contract.AccessInput, links []contract.Link) (string, error) {
+	data := platform.GuidanceData{
+		Platform: r.Name, Version: r.Version, Deployment: deployment, Domain: in.Domain, Scale: in.Scale, AdminEmail: in.AdminEmail,
+	}
+	for _, l := range links {
+		data.Links = append(data.Links, platform.GuidanceLink(l))
+	}
+	for _, c := range r.Components {
+		if !slices.Contains(in.Disabled, c.Name) {
+			data.Components = append(data.Components, c.Name)
+		}
+	}
+	return r.Guide(data)
+}
+
 // describe returns the links and the commands to show to users. Passwords are not part
 // of it: the commands read them from the cluster.
-func describe(targets []target, deployment string, in contract.AccessInput) contract.Access {
+func describe(targets []target, deployment string, r *platform.Release, in contract.AccessInput) contract.Access {
 	// A node that Slipway runs exists while something uses it, and is reached
 	// through the ports that it publishes on this machine.
 	node := in.LoadBalancer.Kind == nodeBalancer
@@ -219,15 +247,21 @@ func describe(targets []target, deployment string, in contract.AccessInput) cont
 			"slipway cluster --name "+deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; run the other commands in another terminal")
 		kubeconfig += " --server https://127.0.0.1:6443"
 	}
-	password := "kubectl get secret -n " + gitserver.Namespace + " " + gitserver.Admin
-	out.Commands = append(out.Commands,
-		kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig",
-		"kubectl get applications -n "+argo.Namespace,
-		password+" -o jsonpath='{.data.username}' | base64 -d   # the user name for Gitea",
-		password+" -o jsonpath='{.data.password}' | base64 -d   # the password",
-		"kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
-			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`,
-	)
+	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")
+	if engine := r.Engine(); engine != nil {
+		out.Commands = append(out.Commands, "kubectl get applications -n "+engine.Namespace)
+	}
+	if server := r.GitServer(); server != nil && !slices.Contains(in.Disabled, server.Component) {
+		namespace, name, _ := strings.Cut(server.Accounts.Administrator, "/")
+		password := "kubectl get secret -n " + namespace + " " + name
+		out.Commands = append(out.Commands,
+			password+" -o jsonpath='{.data.username}' | base64 -d   # the user name for the git server",
+			password+" -o jsonpath='{.data.password}' | base64 -d   # the password")
+	}
+	if len(r.Certificates) > 0 {
+		out.Commands = append(out.Commands, "kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
+			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`)
+	}
 	why := "when " + in.Domain + " is not in your DNS"
 	if node {
 		why = "works for the ports that the configuration publishes"

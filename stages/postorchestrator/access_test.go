@@ -15,6 +15,9 @@ import (
 
 func release() *platform.Release {
 	return &platform.Release{
+		Components:   []platform.Component{{Name: "argocd", Kind: platform.Manifests, Namespace: "cd"}},
+		GitOps:       &platform.GitOps{Engine: "argocd", Server: &platform.GitServer{Accounts: platform.Accounts{Administrator: "gitea/gitea-admin"}}},
+		Certificates: []platform.Certificate{{Secret: "gitea/gitea-tls"}},
 		Links: []platform.Link{
 			{Name: "Gitea", URLTemplate: "https://gitea.{domain}", Service: "gitea/gitea:443", Component: "gitea"},
 			{Name: "Off", URLTemplate: "http://off.{domain}", Service: "off/off:80", Component: "off"},
@@ -86,12 +89,21 @@ func TestGuidanceHoldsNoPassword(t *testing.T) {
 	for i := range targets {
 		targets[i].address = "192.0.2.7:443"
 	}
-	got := describe(targets, "demo", accessInput())
+	got := describe(targets, "demo", release(), accessInput())
 	require.Equal(t, []contract.Link{{Name: "Gitea", URL: "https://gitea.example.org"}}, got.URLs)
 	text := strings.Join(got.Commands, "\n")
 	require.Contains(t, text, "kubectl get secret -n gitea gitea-admin -o jsonpath='{.data.password}' | base64 -d")
 	require.Contains(t, text, "echo '192.0.2.7 gitea.example.org' >> /etc/hosts")
-	require.Contains(t, text, "kubectl get applications -n argocd")
+	require.Contains(t, text, "kubectl get applications -n cd")
+	require.Contains(t, text, "kubectl get configmap -n slipway-system slipway-ca")
+}
+
+// TestNoGuidanceForWhatAPlatformLacks: without apps there is no Argo CD and no git server,
+// without certificates no CA.
+func TestNoGuidanceForWhatAPlatformLacks(t *testing.T) {
+	text := strings.Join(describe(nil, "demo", &platform.Release{}, accessInput()).Commands, "\n")
+	require.Contains(t, text, "slipway kubeconfig --name demo")
+	require.NotContains(t, text, "kubectl get")
 }
 
 // The address of a node that Slipway runs is nothing to people: the next start
@@ -104,7 +116,7 @@ func TestTheNodeIsReachedThroughItsPorts(t *testing.T) {
 	}
 	in := accessInput()
 	in.LoadBalancer.Kind = "node"
-	text := strings.Join(describe(targets, "demo", in).Commands, "\n")
+	text := strings.Join(describe(targets, "demo", release(), in).Commands, "\n")
 	require.Contains(t, text, "slipway cluster --name demo")
 	require.Contains(t, text, "slipway kubeconfig --name demo --output kubeconfig --server https://127.0.0.1:6443 && export")
 	require.Contains(t, text, "echo '127.0.0.1 gitea.example.org' >> /etc/hosts")

@@ -31,6 +31,7 @@ func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (cont
 	}
 	out, err := ensureNamespaces(ctx, c, env.Deployment, r.Namespaces)
 	if err == nil {
+		c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.InProgress, "installing "+r.Name+" "+r.Version)
 		env.Progress("%d namespaces, %d of them new", len(out.Names), len(out.Created))
 	}
 	return out, err

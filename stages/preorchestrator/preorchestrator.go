@@ -1,11 +1,11 @@
-// Package preorchestrator holds the steps that come before the apps: namespaces,
-// secrets, the certificate, the git server and Argo CD, each verified by use.
+// Package preorchestrator holds the steps that prepare a cluster for a platform:
+// namespaces, secrets, certificates and ConfigMaps; and those that verify by use what
+// apps rest on, the git server and Argo CD.
 //
 // Every step observes, converges and verifies; a second run changes nothing.
 package preorchestrator
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -24,48 +24,38 @@ const (
 	CodeReserved fault.Code = "PRE-002"
 	// CodeSecret: a generated secret cannot be made.
 	CodeSecret fault.Code = "PRE-003"
-	// CodeImage: no reference is known for an image.
-	CodeImage fault.Code = "PRE-005"
-	// CodeChart: the git server's chart cannot be read or rendered.
-	CodeChart fault.Code = "PRE-006"
-	// CodeRelease: Helm could not install or upgrade.
-	CodeRelease fault.Code = "PRE-007"
 	// CodeGitServer: the git server does not do what it must.
 	CodeGitServer fault.Code = "PRE-008"
 	// CodeSignUp: a stranger can make an account on the git server.
 	CodeSignUp fault.Code = "PRE-009"
-	// CodeManifests: Argo CD's manifests are missing or not as expected.
-	CodeManifests fault.Code = "PRE-010"
 	// CodePush: a push to the git server over HTTPS failed.
 	CodePush fault.Code = "PRE-011"
 	// CodeReconcile: Argo CD does not reconcile an Application outside its
 	// namespace.
 	CodeReconcile fault.Code = "PRE-012"
+	// CodeRequires: what somebody else puts into the cluster did not come in time.
+	CodeRequires fault.Code = "PRE-013"
 )
 
 // Names of what the steps make in the cluster.
 const (
-	giteaTLS        = "gitea-tls"            // Secret
-	argoRedis       = "argocd-redis"         // Secret: auth
 	argoTLSCerts    = "argocd-tls-certs-cm"  // ConfigMap: host → what Argo CD trusts
 	argoRepository  = "repository-platform"  // Secret: the GitOps tree's address and account
 	argoCredentials = "repositories-slipway" // Secret: the account for the user's other repositories
 )
 
-// The user's repositories on the git server.
-const (
-	gitops = "platform" // the GitOps tree
-	probe  = "probe"    // what the checks push to
-)
+// probe is the repository that the checks push to.
+const probe = "probe"
 
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
 	step.RegisterRepeatable(r, contract.NamespacesStep(), runNamespaces)
 	step.RegisterRepeatable(r, contract.SecretsStep(), runSecrets)
 	step.RegisterRepeatable(r, contract.TLSStep(), runTLS)
-	step.RegisterRepeatable(r, contract.GiteaStep(), runGitea)
-	step.RegisterRepeatable(r, contract.ArgoCDStep(), runArgoCD)
-	step.RegisterVerified(r, contract.GiteaPushStep(), runPush, verifyPush)
+	step.RegisterRepeatable(r, contract.ConfigMapsStep(), runConfigMaps)
+	step.RegisterRepeatable(r, contract.RequiresStep(), runRequires)
+	step.RegisterRepeatable(r, contract.GitStep(), runGit)
+	step.RegisterRepeatable(r, contract.RepositoryStep(), runRepository)
 	step.RegisterVerified(r, contract.ReconcileStep(), runReconcile, verifyReconcile)
 }
 
@@ -77,16 +67,4 @@ func open(env *step.Env) (*platform.Release, *kube.Client, error) {
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	return r, c, err
-}
-
-// image is the reference by digest of a short name.
-func image(images map[string]string, name string) (string, error) {
-	if ref := images[name]; ref != "" {
-		return ref, nil
-	}
-	return "", &fault.Fault{
-		Code: CodeImage, Class: fault.Step, Op: "find the image " + name,
-		Fix: "build a bundle that holds it: make bundle",
-		Err: fmt.Errorf("neither the bundle nor the registry has an image named %s", name),
-	}
 }

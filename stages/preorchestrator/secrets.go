@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -33,15 +32,11 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	if err != nil {
 		return contract.Secrets{}, err
 	}
-	want := r.Secrets
-	if ships(r, argo.Namespace) {
-		// What Argo CD's own manifests would make with a Job-like container.
-		want = append(slices.Clone(want), platform.Secret{
-			Name: argoRedis, Namespace: argo.Namespace, Type: string(corev1.SecretTypeOpaque),
-			Keys: []platform.SecretKey{{Key: "auth", Generate: platform.Password, Length: platform.DefaultLength}},
-		})
-	}
-	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}}
+	want := append(slices.Clone(r.Secrets), platform.Secret{
+		Name: kube.SaltSecret, Namespace: kube.SystemNamespace,
+		Keys: []platform.SecretKey{{Key: kube.SaltKey, Generate: platform.Token, Length: platform.DefaultLength}},
+	})
+	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}, declared: r.Secrets}
 	for _, name := range in.UserSecrets {
 		if s.given[name], err = os.ReadFile(filepath.Join(env.UserSecretsDir, name)); err != nil {
 			return contract.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
@@ -54,13 +49,6 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	return out, err
 }
 
-// ships tells whether a release has a bootstrap component in namespace.
-func ships(r *platform.Release, namespace string) bool {
-	return slices.ContainsFunc(r.Components, func(c platform.Component) bool {
-		return c.Kind == platform.Bootstrap && c.Namespace == namespace
-	})
-}
-
 // secrets makes the Secrets of a release. What is there is never overwritten, but
 // for what the configuration gives: that is the user's to change.
 type secrets struct {
@@ -70,6 +58,7 @@ type secrets struct {
 	redact     func(string) // told every value that is made or read
 	have       map[string]*corev1.Secret
 	given      map[string][]byte // secrets of the configuration, by name
+	declared   []platform.Secret // by the release
 }
 
 // wanted are the Secrets without the keys that the configuration does not give, and
@@ -135,8 +124,9 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 		name := w.Namespace + "/" + w.Name
 		plan[name] = map[string][]byte{}
 		for _, k := range w.Keys {
+			given, isGiven := s.givenFor(k)
 			if o := s.have[name]; o != nil {
-				if v, ok := o.Data[k.Key]; ok && (k.Generate != platform.Given || bytes.Equal(v, s.given[k.From])) {
+				if v, ok := o.Data[k.Key]; ok && (!isGiven || bytes.Equal(v, given)) {
 					s.hide(k, v)
 					continue
 				}
@@ -145,7 +135,10 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 				copies = append(copies, hole{name, k.Key, k.From})
 				continue
 			}
-			v, err := s.value(k)
+			v, err := given, error(nil)
+			if !isGiven {
+				v, err = s.value(k)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
 			}
@@ -174,6 +167,25 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 	return plan, nil
 }
 
+// givenFor is the value that the configuration gives for a key.
+func (s *secrets) givenFor(k platform.SecretKey) (v []byte, ok bool) {
+	switch k.Generate {
+	case platform.Given:
+		v, ok = s.given[k.From]
+	case platform.CopyOf: // it follows what it is a copy of
+		for _, w := range s.declared {
+			for _, source := range w.Keys {
+				if k.From == w.Namespace+"/"+w.Name+"/"+source.Key && source.Generate != platform.CopyOf {
+					return s.givenFor(source)
+				}
+			}
+		}
+	default:
+		v, ok = s.given[k.Give]
+	}
+	return v, ok
+}
+
 // hide keeps what is secret out of the logs: what is generated. Copies are known
 // by what they are copies of.
 func (s *secrets) hide(k platform.SecretKey, v []byte) {
@@ -189,8 +201,6 @@ func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
 		return password(n)
 	case platform.Token:
 		return token(n)
-	case platform.Given:
-		return s.given[k.From], nil
 	case platform.Literal:
 		return []byte(platform.Fill(k.Value, map[string]string{
 			"domain": s.in.Domain, "deployment": s.deployment, "adminEmail": s.in.AdminEmail,
@@ -220,15 +230,18 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 		// whether a key is missing.
 	}
 	return s.client.Retry(ctx, what, func(ctx context.Context) error {
-		return addKeys(ctx, s.client, w, values)
+		return s.addKeys(ctx, w, values)
 	})
 }
 
 // addKeys adds the keys that a Secret does not have, and replaces given ones.
-func addKeys(ctx context.Context, c *kube.Client, w platform.Secret, values map[string][]byte) error {
-	api := c.Kubernetes.CoreV1().Secrets(w.Namespace)
+func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[string][]byte) error {
+	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
 	given := func(key string) bool {
-		return slices.ContainsFunc(w.Keys, func(k platform.SecretKey) bool { return k.Key == key && k.Generate == platform.Given })
+		return slices.ContainsFunc(w.Keys, func(k platform.SecretKey) bool {
+			_, given := s.givenFor(k)
+			return k.Key == key && given
+		})
 	}
 	for {
 		o, err := api.Get(ctx, w.Name, metav1.GetOptions{})

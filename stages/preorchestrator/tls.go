@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,51 +18,54 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-// The names of the git server in the cluster.
-const (
-	giteaHost     = gitserver.Service + "." + gitserver.Namespace + ".svc"
-	giteaFullHost = giteaHost + ".cluster.local"
-)
-
-// PublicHost is the git server's host as users see it.
-func PublicHost(domain string) string { return "gitea." + domain }
 
 func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.TLS, error) {
 	r, c, err := open(env)
 	if err != nil {
 		return contract.TLS{}, err
 	}
-	t := &tlsStep{client: c, deployment: env.Deployment, domain: in.Domain, redact: env.Redact, now: time.Now()}
-	var serving certificate.Pair
-	var roots []byte
-	switch in.Mode {
-	case config.UserCertificate:
-		serving, roots, err = t.given(env.TLSKeyFile, in, r.Hosts(in.Domain, env.Deployment, in.Disabled))
-	case "self-signed":
-		serving, roots, err = t.selfSigned(ctx)
-	default:
-		err = certificate.Invalid(fmt.Errorf("there is no mode %q", in.Mode))
-	}
-	if err != nil {
-		return contract.TLS{}, err
-	}
-	out, err := t.publish(ctx, in.Mode, serving, roots)
+	t := &tlsStep{client: c, release: r, off: in.Disabled, deployment: env.Deployment, domain: in.Domain, redact: env.Redact, now: time.Now()}
+	out, err := t.ensure(ctx, in, env.TLSKeyFile)
 	if err == nil {
-		env.Progress("certificate %.12s… until %s", out.SHA256, out.NotAfter)
+		env.Progress("%d certificates, until %s", len(r.Certificates), out.NotAfter)
 	}
 	return out, err
 }
 
+// ensure makes sure of the release's certificates, and of what clients need to trust them.
+func (t *tlsStep) ensure(ctx context.Context, in contract.TLSInput, keyFile string) (contract.TLS, error) {
+	var pairs []certificate.Pair
+	var roots []byte
+	var err error
+	switch in.Mode {
+	case config.UserCertificate:
+		var given certificate.Pair
+		if given, roots, err = t.given(keyFile, in, t.release.Hosts(in.Domain, t.deployment, in.Disabled)); err != nil {
+			return contract.TLS{}, err
+		}
+		for range t.release.Certificates {
+			pairs = append(pairs, given)
+		}
+	case config.SelfSigned:
+		if pairs, roots, err = t.selfSigned(ctx); err != nil {
+			return contract.TLS{}, err
+		}
+	default:
+		return contract.TLS{}, certificate.Invalid(fmt.Errorf("there is no mode %q", in.Mode))
+	}
+	return t.publish(ctx, in.Mode, pairs, roots)
+}
+
 type tlsStep struct {
 	client     *kube.Client
+	release    *platform.Release
+	off        []string // components that are switched off
 	deployment string
 	domain     string
 	redact     func(string)
@@ -85,60 +90,88 @@ func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (p
 	return pair, roots, err
 }
 
-// selfSigned returns a serving certificate of the deployment's own CA, making
-// either when it is not there or cannot stay.
-func (t *tlsStep) selfSigned(ctx context.Context) (leaf certificate.Pair, roots []byte, err error) {
+// selfSigned returns the certificates of the release, signed by the deployment's own CA,
+// and makes each, and the CA, when it is not there or cannot stay.
+func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, roots []byte, err error) {
 	ca, err := t.read(ctx, kube.SystemNamespace, trust.CA)
 	if err != nil {
-		return leaf, nil, err
+		return nil, nil, err
 	}
 	if why := certificate.CAProblem(ca, t.now); why != "" {
 		if ca, err = certificate.NewCA(t.deployment, t.now); err != nil {
-			return leaf, nil, err
+			return nil, nil, err
 		}
 		t.redact(string(ca.Key))
 		if err := t.write(ctx, kube.SystemNamespace, trust.CA, ca, nil); err != nil {
-			return leaf, nil, err
+			return nil, nil, err
 		}
 	}
-	names := certificate.Names(t.domain, giteaHost, giteaFullHost)
-	if leaf, err = t.read(ctx, gitserver.Namespace, giteaTLS); err != nil {
-		return leaf, nil, err
-	}
-	if why := certificate.LeafProblem(leaf, ca, names, t.now); why != "" {
-		if leaf, err = certificate.NewLeaf(ca, names, t.now); err != nil {
-			return leaf, nil, err
+	for _, c := range t.release.Certificates {
+		namespace, name, _ := strings.Cut(c.Secret, "/")
+		leaf, err := t.read(ctx, namespace, name)
+		if err != nil {
+			return nil, nil, err
 		}
-		t.redact(string(leaf.Key))
+		names := t.hosts(c.Hosts)
+		if why := certificate.LeafProblem(leaf, ca, names, t.now); why != "" {
+			if leaf, err = certificate.NewLeaf(ca, names, t.now); err != nil {
+				return nil, nil, err
+			}
+			t.redact(string(leaf.Key))
+		}
+		leaves = append(leaves, leaf)
 	}
-	return leaf, ca.Certificate, nil
+	return leaves, ca.Certificate, nil
 }
 
-// publish writes the serving certificate and what clients need to trust it.
-func (t *tlsStep) publish(ctx context.Context, mode string, serving certificate.Pair, roots []byte) (contract.TLS, error) {
-	leaf, err := certificate.Leaf(serving.Certificate)
-	if err != nil {
-		return contract.TLS{}, certificate.Invalid(err)
+// hosts are those of the release, filled in.
+func (t *tlsStep) hosts(hosts []string) []string {
+	out := make([]string, len(hosts))
+	for i, h := range hosts {
+		out[i] = platform.Fill(h, map[string]string{platform.FillDomain: t.domain})
 	}
-	out := contract.TLS{
-		Issuer: mode, NotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),
-		SHA256: certificate.Fingerprint(leaf), GitHost: giteaHost,
+	return out
+}
+
+// publish writes the certificates and what clients need to trust them.
+func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.Pair, roots []byte) (contract.TLS, error) {
+	out := contract.TLS{Issuer: mode}
+	var first time.Time
+	for i, c := range t.release.Certificates {
+		leaf, err := certificate.Leaf(pairs[i].Certificate)
+		if err != nil {
+			return contract.TLS{}, certificate.Invalid(err)
+		}
+		if first.IsZero() || leaf.NotAfter.Before(first) {
+			first = leaf.NotAfter
+		}
+		namespace, name, _ := strings.Cut(c.Secret, "/")
+		if err := t.write(ctx, namespace, name, pairs[i], roots); err != nil {
+			return contract.TLS{}, err
+		}
+		if server := t.release.GitServer(); server != nil && out.GitHost == "" && !slices.Contains(t.off, server.Component) {
+			hosts := t.hosts(server.Hosts)
+			if at := slices.IndexFunc(hosts, func(h string) bool { return leaf.VerifyHostname(h) == nil }); at >= 0 {
+				out.GitHost = hosts[at]
+			}
+		}
 	}
-	if leaf.VerifyHostname(giteaHost) != nil {
-		out.GitHost = PublicHost(t.domain)
+	out.NotAfter = first.UTC().Format(time.RFC3339)
+	namespaces := []string{kube.SystemNamespace}
+	for _, n := range t.release.Namespaces {
+		namespaces = append(namespaces, n.Name)
 	}
-	if err := t.write(ctx, gitserver.Namespace, giteaTLS, serving, roots); err != nil {
-		return contract.TLS{}, err
+	for _, n := range namespaces {
+		if err := t.configMap(ctx, n, trust.CA, nil, map[string]string{trust.CAKey: string(roots)}); err != nil {
+			return contract.TLS{}, err
+		}
 	}
-	if err := t.configMap(ctx, kube.SystemNamespace, trust.CA, nil, map[string]string{trust.CAKey: string(roots)}); err != nil {
-		return contract.TLS{}, err
+	engine := t.release.Engine()
+	if engine == nil || out.GitHost == "" {
+		return out, nil
 	}
-	certs := map[string]string{out.GitHost: string(roots)}
 	partOf := map[string]string{"app.kubernetes.io/part-of": "argocd"}
-	if err := t.configMap(ctx, argo.Namespace, argoTLSCerts, partOf, certs); err != nil {
-		return contract.TLS{}, err
-	}
-	return out, nil
+	return out, t.configMap(ctx, engine.Namespace, argoTLSCerts, partOf, map[string]string{out.GitHost: string(roots)})
 }
 
 // read takes a pair out of a TLS Secret; it is empty when there is none.
@@ -174,31 +207,39 @@ func writeSecret(ctx context.Context, c *kube.Client, namespace, name string, ki
 			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
 			return err
 		}
-		if err != nil || maps.EqualFunc(o.Data, data, bytes.Equal) {
+		if err != nil || maps.EqualFunc(o.Data, data, bytes.Equal) && holds(o.Labels, all) {
 			return err
 		}
-		o.Data = data
+		o.Data, o.Labels = data, labels.Merge(o.Labels, all)
 		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 		return err
 	})
 }
 
-// configMap makes a ConfigMap hold exactly data; it writes only what differs.
 func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, data map[string]string) error {
-	api := t.client.Kubernetes.CoreV1().ConfigMaps(namespace)
-	return t.client.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
+	_, err := writeConfigMap(ctx, t.client, namespace, name, labels.Merge(kube.Labels(t.deployment), extra), data)
+	return err
+}
+
+// writeConfigMap makes a ConfigMap hold exactly data; it writes only what differs.
+func writeConfigMap(ctx context.Context, c *kube.Client, namespace, name string, all, data map[string]string) (changed bool, err error) {
+	api := c.Kubernetes.CoreV1().ConfigMaps(namespace)
+	err = c.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
+			changed = true
 			_, err = api.Create(ctx, &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels.Merge(kube.Labels(t.deployment), extra)}, Data: data,
+				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Data: data,
 			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
 			return err
 		}
-		if err != nil || maps.Equal(o.Data, data) {
+		if err != nil || maps.Equal(o.Data, data) && holds(o.Labels, all) {
 			return err
 		}
-		o.Data = data
+		changed = true
+		o.Data, o.Labels = data, labels.Merge(o.Labels, all)
 		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 		return err
 	})
+	return changed, err
 }

@@ -3,6 +3,7 @@ package preorchestrator
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,47 +15,105 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
+// served is a release with a git server and two certificates, of which the second one is
+// for it.
+func served() *platform.Release {
+	return &platform.Release{
+		Namespaces: []platform.Namespace{{Name: "code"}, {Name: "cd"}, {Name: "shop"}},
+		Certificates: []platform.Certificate{
+			{Secret: "shop/shop-tls", Hosts: []string{"shop.{domain}"}},
+			{Secret: "code/git-tls", Hosts: []string{"*.{domain}", "{domain}", "git.code.svc"}},
+		},
+		Components: []platform.Component{{Name: "argocd", Kind: platform.Manifests, Namespace: "cd"}},
+		GitOps:     &platform.GitOps{Engine: "argocd", Server: &platform.GitServer{Hosts: []string{"git.code.svc", "git.{domain}"}}},
+	}
+}
+
+func tlsOf(c *kube.Client, r *platform.Release, domain string, now time.Time) *tlsStep {
+	return &tlsStep{client: c, release: r, deployment: "demo", domain: domain, redact: func(string) {}, now: now}
+}
+
 func selfSigned(t *testing.T, c *kube.Client, domain string, now time.Time) contract.TLS {
 	t.Helper()
-	s := &tlsStep{client: c, deployment: "demo", domain: domain, redact: func(string) {}, now: now}
-	leaf, roots, err := s.selfSigned(t.Context())
-	require.NoError(t, err)
-	out, err := s.publish(t.Context(), "self-signed", leaf, roots)
+	out, err := tlsOf(c, served(), domain, now).ensure(t.Context(), contract.TLSInput{Domain: domain, Mode: "self-signed"}, "")
 	require.NoError(t, err)
 	return out
+}
+
+// serial is that of the certificate in a Secret.
+func serial(t *testing.T, c *kube.Client, namespace, name string) string {
+	t.Helper()
+	leaf, err := certificate.Leaf(data(t, c, namespace, name)["tls.crt"])
+	require.NoError(t, err)
+	return leaf.SerialNumber.String()
 }
 
 func TestSelfSignedIsMadeOnceAndRenewedInTime(t *testing.T) {
 	c := fakeKube()
 	first := selfSigned(t, c, "example.org", at())
-	require.Equal(t, "gitea.gitea.svc", first.GitHost)
-	require.Equal(t, "2027-03-01T12:00:00Z", first.NotAfter)
-	ca := data(t, c, kube.SystemNamespace, trust.CA)
+	require.Equal(t, contract.TLS{Issuer: "self-signed", GitHost: "git.code.svc", NotAfter: "2027-03-01T12:00:00Z"}, first)
+	ca, made := data(t, c, kube.SystemNamespace, trust.CA), serial(t, c, "code", "git-tls")
 
 	require.Equal(t, first, selfSigned(t, c, "example.org", at().Add(300*24*time.Hour)), "nothing changes while it is good")
-	renewed := selfSigned(t, c, "example.org", at().Add(340*24*time.Hour))
-	require.NotEqual(t, first.SHA256, renewed.SHA256)
-	moved := selfSigned(t, c, "example.net", at().Add(340*24*time.Hour))
-	require.NotEqual(t, renewed.SHA256, moved.SHA256)
+	require.Equal(t, made, serial(t, c, "code", "git-tls"))
+	selfSigned(t, c, "example.org", at().Add(340*24*time.Hour))
+	renewed := serial(t, c, "code", "git-tls")
+	require.NotEqual(t, made, renewed)
+	selfSigned(t, c, "example.net", at().Add(340*24*time.Hour))
+	require.NotEqual(t, renewed, serial(t, c, "code", "git-tls"))
 	require.Equal(t, ca, data(t, c, kube.SystemNamespace, trust.CA), "the CA stays")
 
-	secret, err := c.Kubernetes.CoreV1().Secrets(gitserver.Namespace).Get(t.Context(), giteaTLS, metav1.GetOptions{})
+	for _, of := range []struct {
+		namespace, name string
+		is, isNot       []string
+	}{
+		{"code", "git-tls", []string{"git.code.svc", "any.example.net", "example.net"}, []string{"git.example.org"}},
+		{"shop", "shop-tls", []string{"shop.example.net"}, []string{"any.example.net", "git.code.svc"}},
+	} {
+		secret, err := c.Kubernetes.CoreV1().Secrets(of.namespace).Get(t.Context(), of.name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, corev1.SecretTypeTLS, secret.Type)
+		require.Equal(t, kube.Labels("demo"), secret.Labels)
+		require.Equal(t, string(ca["tls.crt"]), string(secret.Data["ca.crt"]))
+		leaf, err := certificate.Leaf(secret.Data["tls.crt"])
+		require.NoError(t, err)
+		for _, host := range of.is {
+			require.NoError(t, leaf.VerifyHostname(host), of.name)
+		}
+		for _, host := range of.isNot {
+			require.Error(t, leaf.VerifyHostname(host), of.name)
+		}
+	}
+	trusted, err := c.Kubernetes.CoreV1().ConfigMaps("cd").Get(t.Context(), argoTLSCerts, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, corev1.SecretTypeTLS, secret.Type)
-	require.Equal(t, string(ca["tls.crt"]), string(secret.Data["ca.crt"]))
-	trusted, err := c.Kubernetes.CoreV1().ConfigMaps(argo.Namespace).Get(t.Context(), argoTLSCerts, metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"gitea.gitea.svc": string(ca["tls.crt"])}, trusted.Data)
+	require.Equal(t, map[string]string{"git.code.svc": string(ca["tls.crt"])}, trusted.Data)
+	require.Equal(t, "argocd", trusted.Labels["app.kubernetes.io/part-of"], "without it Argo CD does not read it")
+	for _, namespace := range []string{kube.SystemNamespace, "code", "cd", "shop"} {
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), trust.CA, metav1.GetOptions{})
+		require.NoError(t, err, namespace)
+		require.Equal(t, map[string]string{trust.CAKey: string(ca["tls.crt"])}, o.Data)
+	}
 	_, err = trust.Roots(t.Context(), c)
 	require.NoError(t, err)
+}
+
+// TestCertificatesWithoutAGitServer: Argo CD is told of none.
+func TestCertificatesWithoutAGitServer(t *testing.T) {
+	c, r := fakeKube(), served()
+	r.GitOps = nil
+	out, err := tlsOf(c, r, "example.org", at()).ensure(t.Context(), contract.TLSInput{Mode: "self-signed"}, "")
+	require.NoError(t, err)
+	require.Empty(t, out.GitHost)
+	list, err := c.Kubernetes.CoreV1().ConfigMaps("cd").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Equal(t, trust.CA, list.Items[0].Name)
 }
 
 func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
@@ -67,14 +126,24 @@ func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
 
 	c := fakeKube()
 	var hidden string
-	s := &tlsStep{client: c, deployment: "demo", domain: "example.org", redact: func(v string) { hidden = v }, now: at()}
-	in := contract.TLSInput{Certificate: string(leaf.Certificate), CA: string(ca.Certificate)}
-	pair, roots, err := s.given(keyFile, in, []string{"gitea.example.org"})
+	s := tlsOf(c, served(), "example.org", at())
+	s.redact = func(v string) { hidden = v }
+	in := contract.TLSInput{Domain: "example.org", Mode: "given", Certificate: string(leaf.Certificate), CA: string(ca.Certificate)}
+	out, err := s.ensure(t.Context(), in, keyFile)
 	require.NoError(t, err)
 	require.Equal(t, string(leaf.Key), hidden)
-	out, err := s.publish(t.Context(), "given", pair, roots)
-	require.NoError(t, err)
-	require.Equal(t, "gitea.example.org", out.GitHost, "the certificate is for no name in the cluster")
+	require.Equal(t, "git.example.org", out.GitHost, "the certificate is for no name in the cluster")
+	require.Equal(t, "given", out.Issuer)
+	for _, name := range []string{"code/git-tls", "shop/shop-tls"} {
+		namespace, name, _ := strings.Cut(name, "/")
+		require.Equal(t, map[string][]byte{"tls.crt": leaf.Certificate, "tls.key": leaf.Key, "ca.crt": ca.Certificate}, data(t, c, namespace, name))
+	}
+	in.Disabled, s.release.Links = nil, []platform.Link{{Name: "away", URLTemplate: "https://away.example.net"}}
+	_, err = s.ensure(t.Context(), in, keyFile)
+	require.ErrorIs(t, err, &fault.Fault{Code: certificate.CodeInvalid})
+	require.ErrorContains(t, err, "not for away.example.net")
+	_, err = s.ensure(t.Context(), contract.TLSInput{Mode: "guess"}, keyFile)
+	require.ErrorContains(t, err, `there is no mode "guess"`)
 
 	_, _, err = s.given(keyFile+"x", contract.TLSInput{Certificate: in.Certificate}, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: certificate.CodeInvalid})
@@ -85,13 +154,15 @@ func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {
 	require.ErrorContains(t, err, "not for gitea.example.net")
 }
 
-func TestHostsAreThoseOfTheHTTPSLinks(t *testing.T) {
-	r := &platform.Release{Links: []platform.Link{
+func TestHostsAreThoseOfTheGitServerTheCertificatesAndTheHTTPSLinks(t *testing.T) {
+	r := served()
+	r.Links = []platform.Link{
 		{Name: "a", URLTemplate: "https://a.{domain}:8443/x"},
 		{Name: "b", URLTemplate: "http://b.{domain}"},
 		{Name: "c", URLTemplate: "https://c.{domain}", Component: "off"},
-		{Name: "g", URLTemplate: "https://gitea.{domain}"},
-	}}
-	in := contract.TLSInput{Domain: "example.org", Disabled: []string{"off"}}
-	require.Equal(t, []string{"gitea.example.org", "a.example.org"}, r.Hosts(in.Domain, "demo", in.Disabled))
+		{Name: "g", URLTemplate: "https://git.{domain}"},
+		{Name: "s", URLTemplate: "https://shop.{domain}"},
+	}
+	want := []string{"git.example.org", "shop.example.org", "a.example.org"}
+	require.Equal(t, want, r.Hosts("example.org", "demo", []string{"off"}), "none of the cluster's own, and no wildcard")
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -171,10 +172,13 @@ func readRequest(id, file string) (contract.Request, error) {
 
 // find checks a request and returns the code of its step.
 func find(reg *Registry, req contract.Request) (untypedStep, error) {
-	code, ok := reg.steps[req.Stage+"/"+req.Step]
+	id := cmp.Or(req.Code, req.ID())
+	code, ok := reg.steps[id]
 	switch {
 	case !ok:
-		return code, fmt.Errorf("step %q does not exist; there are %s", req.Stage+"/"+req.Step, strings.Join(reg.Names(), ", "))
+		return code, fmt.Errorf("step %q does not exist; there are %s", id, strings.Join(reg.Names(), ", "))
+	case !journal.Name(req.Stage) || !journal.Name(req.Step):
+		return code, fmt.Errorf("step %q has no name for a file", req.ID())
 	case req.Run == "" || req.Run != filepath.Base(req.Run) || strings.HasPrefix(req.Run, "."):
 		return code, fmt.Errorf("run id %q is not a file name", req.Run)
 	case req.Timeout < 0:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // part is a file of the bundle and how it comes to be.
@@ -54,7 +57,7 @@ func (b *builder) content(ctx context.Context, without []string) ([]part, []bund
 		if err != nil {
 			return nil, nil, fmt.Errorf("image %s: %w", i.Name, err)
 		}
-		images = append(images, bundle.Image{Name: i.Name, Ref: named.Ref, Digest: digest.String()})
+		images = append(images, bundle.Image{Name: i.Name, Ref: named.Ref, Digest: digest.String(), StandsFor: i.StandsFor})
 		archive := archives["workloads"]
 		if !i.Workload {
 			archive = archives[i.Name]
@@ -70,12 +73,34 @@ func (b *builder) content(ctx context.Context, without []string) ([]part, []bund
 		if err != nil {
 			return nil, nil, err
 		}
+		text, err := os.ReadFile(filepath.Join(dir, m.File))
+		if err == nil {
+			err = b.stoodFor(text)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("manifest %s: %w", m.Name, err)
+		}
 		parts = append(parts, part{source: filepath.Join(dir, m.File), mode: 0o644, File: bundle.File{
 			Path: "manifests/" + m.Name + "/" + filepath.Base(m.File), Name: m.Name, Kind: bundle.Manifest,
 			Version: m.Version, Origin: m.Modules[0].Origin() + "#" + m.File, SHA256: m.SHA256,
 		}})
 	}
 	return parts, images, nil
+}
+
+var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: *"?([^\s"]+)`)
+
+// stoodFor fails if a manifest names an image that none of the lock stands for.
+func (b *builder) stoodFor(manifest []byte) error {
+	var problems []error
+	for _, m := range imageLine.FindAllSubmatch(manifest, -1) {
+		ref, err := imageref.Normal(string(m[1]))
+		if err == nil && !slices.ContainsFunc(b.lock.Images, func(i lock.Image) bool { return slices.Contains(i.StandsFor, ref) }) {
+			err = fmt.Errorf("it names %s, which is in standsFor of no image of lock.yaml", ref)
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
 }
 
 // indexKey is the digest of all that the index depends on: programs and layers
@@ -90,7 +115,7 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) store.Key {
 		in.Strings("file", []string{p.Path, p.Version, p.Origin, p.SHA256, source})
 	}
 	for _, i := range images {
-		in.Strings("image", []string{i.Name, i.Ref, i.Digest})
+		in.Strings("image", append([]string{i.Name, i.Ref, i.Digest}, i.StandsFor...))
 	}
 	return in.Key()
 }

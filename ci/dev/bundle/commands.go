@@ -27,6 +27,8 @@ const (
 	gitea       = "gitea"
 	localPath   = "local-path-provisioner"
 	guestbook   = "guestbook"
+	dex         = "dex"
+	console     = "console"
 	pause       = "pause"
 )
 
@@ -91,6 +93,11 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 			LDFlags: set("main.VERSION=v" + version[localPath]),
 		},
 		{Name: guestbook, Module: filepath.Join(source, "examples/platform/apps/guestbook"), Package: ".", LDFlags: strip},
+		{ // its SQLite, without which it does not compile, is C
+			Name: dex, Module: filepath.Join(tools, dex), Package: "github.com/dexidp/dex/cmd/dex", CGO: true,
+			LDFlags: set("main.version=v" + version[dex]),
+		},
+		{Name: console, Module: filepath.Join(source, "examples/platform/manifests/apps/console"), Package: ".", LDFlags: strip},
 		{
 			Name: pause, Module: node, Package: "./pause", LDFlags: strip,
 			Sources: func(path string) bool { return strings.HasPrefix(path, "pause/") },

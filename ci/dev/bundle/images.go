@@ -162,6 +162,17 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			config: oci.Config{Entrypoint: []string{"/coredns"}, Ports: []string{"53/udp", "53/tcp"}},
 			files:  []oci.File{b.program(coredns, "coredns"), certificates, nobody, tmp},
 		},
+		"console": {
+			config: oci.Config{Entrypoint: []string{"/console"}, User: "65534:65534"},
+			files:  []oci.File{b.program(console, "console"), certificates, nobody, tmp},
+		},
+		"dex": {
+			debian: "base", // it is linked with C
+			config: oci.Config{
+				Env: path, Entrypoint: []string{"/usr/local/bin/dex"}, User: "65534:65534", Ports: []string{"5556/tcp", "5557/tcp", "5558/tcp"},
+			},
+			files: []oci.File{b.program(dex, "usr/local/bin/dex"), certificates},
+		},
 		"gitea": git,
 		"guestbook": {
 			config: oci.Config{Entrypoint: []string{"/guestbook"}, User: "65534:65534"},

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -26,10 +25,12 @@ import (
 
 const usage = `usage: go run -C ci/dev/bundle . <command>
 
-  build [--without NAME,…]
+  build [--platform DIR]… [--without NAME,…]
                 build what has changed and print the bundle's folder,
-                <cache>/bundle/<digest>, which <cache>/bundle/current links to
-  reproduce     build everything once more in an empty store and compare it, file
+                <cache>/bundle/<digest>, which <cache>/bundle/current links to;
+                with the images on demand that the platform releases name
+  reproduce [--platform DIR]…
+                build everything once more in an empty store and compare it, file
                 by file and image by image, with what build made
 
 <cache> is $SLIPWAY_CACHE, else $XDG_CACHE_HOME/slipway, else ~/.cache/slipway.
@@ -77,7 +78,15 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	name, args := args[0], args[1:]
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	without := flags.String("without", "", "")
+	var o choice
+	flags.Func("platform", "", func(dir string) error {
+		o.platforms = append(o.platforms, dir)
+		return nil
+	})
+	flags.Func("without", "", func(names string) error {
+		o.without = strings.FieldsFunc(names, func(r rune) bool { return r == ',' })
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
@@ -93,13 +102,13 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		dir, err := build(ctx, st, strings.FieldsFunc(*without, func(r rune) bool { return r == ',' }))
+		dir, err := build(ctx, st, o)
 		if err == nil {
 			fmt.Fprintln(stdout, dir)
 		}
 		return err
 	case "reproduce":
-		return reproduce(ctx, stdout)
+		return reproduce(ctx, o, stdout)
 	case "help":
 		return flag.ErrHelp
 	}
@@ -107,7 +116,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 }
 
 // build makes the bundle in a store and gives its folder.
-func build(ctx context.Context, st *store.Store, without []string) (string, error) {
+func build(ctx context.Context, st *store.Store, o choice) (string, error) {
 	source, err := gotool.Checkout()
 	if err != nil {
 		return "", err
@@ -116,11 +125,9 @@ func build(ctx context.Context, st *store.Store, without []string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	for _, name := range without {
-		if name != slipway && !slices.ContainsFunc(l.Images, func(i lock.Image) bool { return i.Name == name && i.Workload }) {
-			return "", fmt.Errorf("%w: --without %s: only %s and workload images can be left out", errUsage, name, slipway)
-		}
-		l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool { return i.Name == name })
+	without, err := o.choose(l)
+	if err != nil {
+		return "", err
 	}
 	if err := checkPins(source, l); err != nil {
 		return "", err
@@ -167,12 +174,12 @@ func (b *builder) finish(ctx context.Context, without []string) (string, error) 
 // reproduce builds the bundle and then, in an empty store, once more, and names
 // what differs. It takes as long as a build with Go's build cache filled, and as
 // much room as the store.
-func reproduce(ctx context.Context, stdout io.Writer) error {
+func reproduce(ctx context.Context, o choice, stdout io.Writer) error {
 	st, err := store.Open("")
 	if err != nil {
 		return err
 	}
-	first, err := build(ctx, st, nil)
+	first, err := build(ctx, st, o)
 	if err != nil {
 		return err
 	}
@@ -185,7 +192,7 @@ func reproduce(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	second, err := build(ctx, again, nil)
+	second, err := build(ctx, again, o)
 	if err != nil {
 		return err
 	}

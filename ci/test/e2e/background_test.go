@@ -71,6 +71,23 @@ func TestBackgroundCluster(t *testing.T) {
 		t.Logf("resume after a failure in the last stage: %.1f %% of the install that failed there", 100*r.took.Seconds()/failed.took.Seconds())
 	})
 
+	t.Run("a later wave waited for the one before it", func(t *testing.T) { wavesWait(t, kubectl) })
+
+	t.Run("what was changed by hand is undone", func(t *testing.T) {
+		undoesDrift(t, kubectl, func(t *testing.T) result { return ok(t, "install") })
+	})
+
+	t.Run("a push does not make its author cluster-admin", func(t *testing.T) {
+		refusesEvilPushes(t, kubectl, func(t *testing.T, script string, env ...string) string {
+			t.Helper()
+			args := append(append([]string{"--", "env"}, env...), "sh", "-ceu", script)
+			r := finish(t, d.CLI(t.Context(), "toolchain", args...)) // not logged: a password is among them
+			require.Zero(t, r.code, r.err)
+			return r.out
+		}, func(t *testing.T) result { return ok(t, "install") })
+		require.Empty(t, strings.TrimSpace(kubectl(t, "get", "application", "-n", "argocd", "evil", "--ignore-not-found", "-o", "name")))
+	})
+
 	t.Run("a command in the toolchain prints and ends as it does elsewhere", func(t *testing.T) {
 		r := run(t, "toolchain", "--", "sh", "-c", "echo out; echo complaint >&2; exit 42")
 		require.Equal(t, 42, r.code)
@@ -90,7 +107,7 @@ func TestBackgroundCluster(t *testing.T) {
 		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
 		same := ok(t, "install", "--platform", dir)
 		require.Regexp(t, `orchestrator/publish\s+reused`, same.out)
-		require.Contains(t, same.err, "16 of 16 earlier results hold")
+		require.Contains(t, same.err, "18 of 18 earlier results hold")
 		seed := filepath.Join(dir, "gitops/apps/database/files/seed.sql")
 		text, err := os.ReadFile(seed)
 		require.NoError(t, err)

@@ -102,7 +102,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 	failed := map[string]string{} // the report of a run that failed
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
-		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, configured+"advanced: {timeouts: {app: 45s}}\n"))
+		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, configured+"advanced: {timeouts: {app: 45s}, missingImages: pull}\n"))
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Contains(t, r.err, "45s", "the deadline of the configuration")

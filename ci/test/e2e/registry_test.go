@@ -120,6 +120,7 @@ func workloads(t *testing.T, file string) map[string]string {
 		Images []struct {
 			Name     string `json:"name"`
 			Workload bool   `json:"workload"`
+			OnDemand bool   `json:"onDemand"`
 			Registry map[string]struct {
 				Digest string `json:"digest"`
 			} `json:"registry"`
@@ -131,7 +132,7 @@ func workloads(t *testing.T, file string) map[string]string {
 	out := map[string]string{}
 	for _, i := range l.Images {
 		for _, r := range i.Registry {
-			if i.Workload {
+			if i.Workload && !i.OnDemand {
 				out[i.Name] = r.Digest
 			}
 		}

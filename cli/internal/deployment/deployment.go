@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
@@ -89,6 +90,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		}
 		io.Err.Prepare()
 	}
+	f.Source.Release = f.Release.Known(f.Source.Path)
 	cfg, err := f.Source.Load(io)
 	if err != nil {
 		return err
@@ -132,6 +134,11 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	if run.Prepare != nil {
 		if err := run.Prepare(ctx, &opts, from); err != nil {
+			return err
+		}
+	}
+	if opts.Release != nil {
+		if err := stages.CheckHooks(provider, cfg, opts.Release); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -99,6 +100,27 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 		}
 	}
 	return lock.Load()
+}
+
+// Given reports whether a bundle on this machine, or a lock, was given.
+func (f *Flags) Given() bool { return f.Bundle != "" || f.Lock != "" || f.Registry != "" }
+
+// Describe is what is known without an engine of the images that apply, and the bundle's
+// manifests, which are nil where images come from a registry. See Pins for cfg.
+func (f *Flags) Describe(cfg *config.Config) (*containers.Images, fs.FS, error) {
+	pins, err := f.Pins(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.fromRegistry() {
+		images, err := containers.DescribeLock(pins, strings.TrimSuffix(cfg.Advanced.Registry, "/"))
+		return images, nil, err
+	}
+	b, err := bundle.Read(f.Bundle)
+	if err != nil {
+		return nil, nil, err
+	}
+	return containers.Describe(b), os.DirFS(b.Path("manifests")), nil
 }
 
 // Open opens the images of the run, from the registry or the bundle.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"dagger.io/dagger"
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/directory"
@@ -41,9 +43,21 @@ func (f *Flags) AddID(set *pflag.FlagSet) {
 // Load reads the platform release of a configuration without an engine. path is what a
 // path in the configuration leads to.
 func (f *Flags) Load(cfg *config.Config, path func(string) string) (*platform.Release, error) {
+	r, err := f.load(cfg, path)
+	if err == nil && cfg.Git.URL != "" {
+		return r.ForRepository(), nil
+	}
+	return r, err
+}
+
+func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Release, error) {
 	dir := f.Dir
 	if dir == "" && cfg.ReleaseIsPath() {
 		dir = path(cfg.Platform.Release)
+	}
+	if _, inGit := cfg.ReleaseInGit(); dir == "" && inGit {
+		return nil, &fault.Fault{Code: CodeFetched, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
+			Fix: "check the repository out, and name the directory: --platform DIR", Err: errors.New("it is in a Git repository, and the engine fetches it when it is installed")}
 	}
 	if dir == "" {
 		fsys, err := platforms.Release(cfg.Platform.Release)
@@ -59,6 +73,24 @@ func (f *Flags) Load(cfg *config.Config, path func(string) string) (*platform.Re
 	return platform.Load(os.DirFS(dir))
 }
 
+// Known is Load for who can do without: nil where the release cannot be read here, or
+// does not fit the configuration, which others report.
+func (f *Flags) Known(path func(string) string) func(*config.Config) *platform.Release {
+	return func(cfg *config.Config) *platform.Release {
+		if f.ID != "" {
+			return nil
+		}
+		r, err := f.Load(cfg, path)
+		if err == nil {
+			_, err = Settings(nil, cfg, r)
+		}
+		if err != nil {
+			return nil
+		}
+		return r
+	}
+}
+
 // Open loads the platform release of a configuration and hands it to the engine. path
 // is what a path in the configuration leads to; see directory.Open for fresh.
 func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) string, fresh bool, opts *conductor.Options) error {
@@ -70,6 +102,9 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 				Err: errors.New("it is on the machine that calls, and dagger call hands over only what a flag names")}
 		}
 		dir = path(cfg.Platform.Release)
+	}
+	if git, inGit := cfg.ReleaseInGit(); dir == "" && f.ID == "" && inGit {
+		return fetch(ctx, git, opts)
 	}
 	if dir == "" && f.ID == "" {
 		files, err := platforms.Release(cfg.Platform.Release)
@@ -85,10 +120,47 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	return opts.UsePlatformDir(ctx, from)
 }
 
+// The codes of releases in Git repositories.
+const (
+	// CodeFetched: the release is in a Git repository, and what was asked needs it here.
+	CodeFetched fault.Code = "PLT-013"
+	// codeFetch: the engine cannot fetch the release.
+	codeFetch fault.Code = "PLT-014"
+	// codeDigest: the release is another one than the configuration says.
+	codeDigest fault.Code = "PLT-015"
+)
+
+// fetch has the engine fetch a release from a Git repository.
+func fetch(ctx context.Context, git config.GitRelease, opts *conductor.Options) error {
+	what := "fetch the platform release " + git.Version + " of " + git.URL
+	dir := opts.Client.Git(git.URL).Ref(git.Version).Tree(dagger.GitRefTreeOpts{DiscardGitDir: true, Depth: 1})
+	if git.Folder != "" {
+		dir = dir.Directory(git.Folder)
+	}
+	dir, err := dir.Sync(ctx)
+	if err != nil && ctx.Err() == nil {
+		return &fault.Fault{Code: codeFetch, Class: fault.Preflight, Op: what, Err: err,
+			Fix: "correct platform.release, or give the engine access to the server; a private repository is checked out, and its directory named: --platform DIR"}
+	}
+	if err != nil {
+		return err
+	}
+	if err := opts.UsePlatformDir(ctx, dir); err != nil {
+		return err
+	}
+	if git.Digest != "" && git.Digest != opts.ReleaseDigest {
+		return &fault.Fault{Code: codeDigest, Class: fault.Preflight, Op: what,
+			Err: fmt.Errorf("its digest is %s, not %s", opts.ReleaseDigest, git.Digest),
+			Fix: "find out who changed it; if it is meant, set the new digest in platform.release"}
+	}
+	return nil
+}
+
 // Settings adds to all what the platform release decides: which components are on.
 func Settings(all []config.Setting, cfg *config.Config, release *platform.Release) ([]config.Setting, error) {
 	off, err := release.Off(cfg.Choices())
-	if err := errors.Join(err, release.Overrides(cfg.Overrides()), release.CheckSettings(cfg.Platform.Settings)); err != nil {
+	if err := errors.Join(err, release.Overrides(cfg.Overrides()), release.CheckSettings(cfg.Platform.Settings),
+		release.CheckGiven(slices.Collect(maps.Keys(cfg.Platform.Secrets)))); err != nil {
 		return nil, err
 	}
 	for _, c := range release.Components {

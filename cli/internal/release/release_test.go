@@ -32,3 +32,13 @@ func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
 	require.Contains(t, f.Fix, "dagger call install --platform DIR")
 	require.ErrorContains(t, f, "./mine")
 }
+
+// TestAReleaseThatTheEngineFetches is not on this machine.
+func TestAReleaseThatTheEngineFetches(t *testing.T) {
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: \"https://git.example.com/platform.git@v1.2.0\"}\n"), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	_, err = new(Flags).Load(cfg, filepath.Clean)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetched})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.Nil(t, new(Flags).Known(filepath.Clean)(cfg))
+}

@@ -3,13 +3,15 @@ package secrets
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // codeNoKey: the private key of a given certificate is not where the
@@ -30,15 +32,17 @@ type Source interface {
 	Set(name, value string) *dagger.Secret
 }
 
-// Passwords are the passwords of the configuration that a platform may have, by
-// the names that platform.GivenNames lists. Every one that is not there is reported.
+// Passwords are the secrets of the configuration that a platform may have, by the names
+// that platform.GivenNames lists and those of platform.secrets. Every one that is not
+// there is reported.
 func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string]*dagger.Secret, error) {
+	all := map[string]config.SecretRef{"smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
+		contract.GitPassword: cfg.Git.Password, contract.GitKey: cfg.Git.SSHKey}
+	maps.Copy(all, cfg.Platform.Secrets)
 	out := map[string]*dagger.Secret{}
 	var errs []error
-	for _, name := range platform.GivenNames() {
-		ref := map[string]config.SecretRef{
-			"smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
-		}[name]
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		ref := all[name]
 		if ref == "" {
 			continue
 		}

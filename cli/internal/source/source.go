@@ -2,7 +2,6 @@
 package source
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
@@ -41,6 +41,10 @@ type Registries struct {
 
 // Source is the configuration that a command works on, as its flags say.
 type Source struct {
+	// Release reads the platform release of a configuration, for the names of its steps;
+	// nil, or a nil release: they are not known yet.
+	Release func(*config.Config) *platform.Release
+
 	Registries
 	File       string // path, "-" or ""
 	Deployment string // of --deployment, or as something else chose it
@@ -132,15 +136,18 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 		_, err := store.CheckURL(url, buckets)
 		return err
 	}
-	opts.Steps = func(name string, section json.RawMessage) (map[string][]string, error) {
-		provider, err := s.Providers.Get(name)
+	opts.Steps = func(cfg *config.Config) (map[string][]string, error) {
+		provider, err := s.Providers.Get(cfg.Provider)
 		if errors.Is(err, &fault.Fault{Code: providers.CodeNoInstall}) {
 			return nil, nil // it has no steps yet
 		}
 		if err != nil {
 			return nil, err
 		}
-		return stages.Steps(provider, section)
+		if s.Release == nil {
+			return stages.Steps(provider, cfg, nil)
+		}
+		return stages.Steps(provider, cfg, s.Release(cfg))
 	}
 	return config.Load(data, opts)
 }

@@ -15,9 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Namespace is where Argo CD is.
-const Namespace = "argocd"
-
 // Applications returns the resource of Applications.
 func Applications() schema.GroupVersionResource { return resource("applications") }
 
@@ -42,6 +39,7 @@ const (
 type Application struct {
 	Name      string
 	Namespace string
+	Labels    map[string]string
 	Wave      int
 	Created   time.Time
 	Deleting  bool
@@ -161,7 +159,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 		return Application{}, fmt.Errorf("read the Application %s: %w", u.GetName(), err)
 	}
 	a := Application{
-		Name: u.GetName(), Namespace: u.GetNamespace(), Created: u.GetCreationTimestamp().Time,
+		Name: u.GetName(), Namespace: u.GetNamespace(), Labels: u.GetLabels(), Created: u.GetCreationTimestamp().Time,
 		Deleting: u.GetDeletionTimestamp() != nil,
 		Sync:     w.Status.Sync.Status, Health: w.Status.Health.Status, HealthText: w.Status.Health.Message,
 		Revision: cmp.Or(w.Status.Sync.Revision, strings.Join(w.Status.Sync.Revisions, ",")), Reconciled: w.Status.ReconciledAt,

@@ -12,10 +12,11 @@ import (
 // Healthy at a revision. It only decides what to do; its caller reads the cluster and
 // acts. It is not safe for concurrent use.
 type Tracker struct {
-	Root     string        // name of the root Application
-	Revision string        // commit that all must be at
-	Expected []string      // names of all others; exactly these must exist
-	Deadline time.Duration // how long each may take
+	Namespace string        // of Argo CD, in which they all are
+	Root      string        // name of the root Application
+	Revision  string        // commit that all must be at
+	Expected  []string      // names of all others; exactly these must exist
+	Deadline  time.Duration // how long each may take
 
 	updates  int
 	apps     map[string]*progress
@@ -126,7 +127,7 @@ func (t *Tracker) pick(all []Application) (*Application, []Application) {
 	var children []Application
 	for i, a := range all {
 		switch {
-		case a.Namespace != Namespace:
+		case a.Namespace != t.Namespace:
 		case a.Name == t.Root:
 			root = &all[i]
 		case slices.Contains(t.Expected, a.Name):

@@ -35,7 +35,7 @@ func rootOf(reconciled string, children ...string) argo.Application {
 }
 
 func tracker(expected ...string) *argo.Tracker {
-	return &argo.Tracker{Root: "root", Revision: rev, Expected: expected, Deadline: time.Minute}
+	return &argo.Tracker{Namespace: "argocd", Root: "root", Revision: rev, Expected: expected, Deadline: time.Minute}
 }
 
 func TestAStatusFromBeforeIsNotBelieved(t *testing.T) {

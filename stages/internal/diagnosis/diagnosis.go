@@ -31,6 +31,7 @@ func Register(r *step.Registry) {
 // run never fails: that a cluster cannot be read is a diagnosis, too.
 func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contract.Diagnosis, error) {
 	d := collect(ctx, env, in)
+	tell(ctx, env, in, d)
 	for _, gap := range d.Gaps {
 		env.Logger.Warn("not looked at", "what", gap)
 	}
@@ -45,6 +46,24 @@ func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contra
 	}
 	return *d, nil
 }
+
+// tell writes into the cluster that the install failed, and why.
+func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *contract.Diagnosis) {
+	client, err := kube.Connect(env.Kubeconfig, nil)
+	if err != nil || len(in.Failed) == 0 {
+		return // there is no cluster, or nothing failed
+	}
+	limited, cancel := context.WithTimeout(ctx, tellLimit)
+	defer cancel()
+	message := in.Failed[0].String() + ": " + in.Failed[0].Error
+	if d.Known {
+		message = d.Cause
+	}
+	client.Tell(limited, env.Logger, env.Deployment, env.Run, kube.Failed, env.Clean(kube.OneLine(message)))
+}
+
+// tellLimit bounds the writing of the state into the cluster.
+const tellLimit = 5 * time.Second
 
 // collect returns Collect for a cluster whose access file may not be there.
 func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *contract.Diagnosis {

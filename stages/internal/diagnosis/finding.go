@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -161,7 +160,7 @@ func (f *Facts) appOf(o object) string {
 			return a.Name
 		}
 	}
-	if o.namespace == "" || ours(o.namespace) {
+	if o.namespace == "" || ours(o.namespace) || f.engine(o.namespace) {
 		return ""
 	}
 	only := ""
@@ -177,14 +176,14 @@ func (f *Facts) appOf(o object) string {
 	return only
 }
 
-// ours reports whether a namespace belongs to Kubernetes, to Slipway, or to what Slipway
-// installs before the apps.
+// ours reports whether a namespace belongs to Kubernetes or to Slipway.
 func ours(namespace string) bool {
-	switch namespace {
-	case "kube-system", argo.Namespace, gitserver.Namespace:
-		return true
-	}
-	return strings.HasPrefix(namespace, kube.FieldManager+"-")
+	return namespace == "kube-system" || strings.HasPrefix(namespace, kube.FieldManager+"-")
+}
+
+// engine reports whether Applications live in a namespace: it is Argo CD's.
+func (f *Facts) engine(namespace string) bool {
+	return slices.ContainsFunc(f.Apps, func(a argo.Application) bool { return a.Namespace == namespace })
 }
 
 // within reports whether a namespace is in scope.

@@ -3,6 +3,7 @@ package gitserver
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -15,23 +16,15 @@ import (
 // git server.
 const CodeAccount fault.Code = "GIT-001"
 
-// The git server in the cluster.
-const (
-	Namespace = "gitea"
-	Service   = "gitea" // Service and Deployment
-
-	Admin = "gitea-admin"   // Secret: username, password
-	User  = "gitea-slipway" // Secret: username, password; Slipway pushes and Argo CD reads as this user
-)
-
 // Account returns a client of the git server g that logs in with the account in a
-// Secret of Namespace. Its password is told to hide, which keeps it out of the logs.
+// Secret, "namespace/name". Its password is told to hide, which keeps it out of the logs.
 func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string, hide func(string)) (*Server, error) {
 	roots, err := trust.Roots(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	o, err := c.Secret(ctx, Namespace, secret)
+	namespace, name, _ := strings.Cut(secret, "/")
+	o, err := c.Secret(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +32,7 @@ func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret s
 		return nil, &fault.Fault{
 			Code: CodeAccount, Class: fault.Step, Op: "read the account " + secret,
 			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
-			Err: fmt.Errorf("secret %s/%s is missing or has no username and password", Namespace, secret),
+			Err: fmt.Errorf("secret %s is missing or has no username and password", secret),
 		}
 	}
 	hide(string(o.Data["password"]))

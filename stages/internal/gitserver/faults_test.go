@@ -27,15 +27,15 @@ func TestAnAccountThatIsNotInTheCluster(t *testing.T) {
 	meta := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
-	half := &corev1.Secret{ObjectMeta: meta(gitserver.Namespace, gitserver.Admin), Data: map[string][]byte{"username": []byte("root")}}
+	half := &corev1.Secret{ObjectMeta: meta("git", "half"), Data: map[string][]byte{"username": []byte("root")}}
 	c := &kube.Client{Kubernetes: fake.NewClientset(half,
 		&corev1.ConfigMap{ObjectMeta: meta(kube.SystemNamespace, trust.CA), Data: map[string]string{trust.CAKey: string(ca)}},
 	)}
-	for _, name := range []string{gitserver.User, gitserver.Admin} {
+	for _, name := range []string{"git/none", "git/half"} {
 		_, err := gitserver.Account(t.Context(), c, contract.GitServer{}, name, func(string) {})
 		require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeAccount})
 		require.Equal(t, fault.Step, fault.ClassOf(err))
-		require.EqualError(t, err, "read the account "+name+": secret gitea/"+name+" is missing or has no username and password")
+		require.EqualError(t, err, "read the account "+name+": secret "+name+" is missing or has no username and password")
 	}
 }
 

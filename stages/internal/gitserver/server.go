@@ -109,6 +109,25 @@ func (s *Server) EnsureRepository(ctx context.Context, name, description string)
 	return err == nil, err
 }
 
+// EnsureReader lets user read, and not write, the account's repository name.
+func (s *Server) EnsureReader(ctx context.Context, name, user string) error {
+	path := "/api/v1/repos/" + url.PathEscape(s.Username) + "/" + url.PathEscape(name) + "/collaborators/" + url.PathEscape(user)
+	var now struct {
+		Permission string `json:"permission"`
+	}
+	err := s.api(ctx, http.MethodGet, path+"/permission", nil, &now)
+	if err != nil && !isStatus(err, http.StatusNotFound) {
+		return err
+	}
+	if err == nil && now.Permission == "read" {
+		return nil
+	}
+	if err := dryrun.Check(ctx, "let %s read the repository %s", user, name); err != nil {
+		return err
+	}
+	return s.api(ctx, http.MethodPut, path, map[string]any{"permission": "read"}, nil)
+}
+
 // ErrSignUpOpen means that anybody can create an account.
 var ErrSignUpOpen = errors.New("anybody can sign up")
 

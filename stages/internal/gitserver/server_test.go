@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 )
 
@@ -165,6 +166,8 @@ type fakeAPI struct {
 	signUpOpen bool
 	repos      map[string]bool
 	users      map[string]bool
+	readers    map[string]string // the permission of who is not the owner, by "repository/user"
+	granted    int               // how often one was given
 }
 
 func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -187,6 +190,8 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.repos[in.Name] = in.Private
 		w.WriteHeader(http.StatusCreated)
+	case strings.Contains(path, "/collaborators/"):
+		f.collaborate(w, r, strings.Replace(strings.TrimPrefix(path, "/repos/slipway/"), "/collaborators/", "/", 1))
 	case strings.HasPrefix(path, "/repos/slipway/"):
 		if _, ok := f.repos[strings.TrimPrefix(path, "/repos/slipway/")]; !ok {
 			w.WriteHeader(http.StatusNotFound)
@@ -199,6 +204,44 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = fmt.Fprintf(w, `{"message":"no such path %s"}`, path)
 	}
+}
+
+// collaborate reads and gives permissions; name is "repository/user", with "/permission"
+// to read one.
+func (f *fakeAPI) collaborate(w http.ResponseWriter, r *http.Request, name string) {
+	name, read := strings.CutSuffix(name, "/permission")
+	_, user, _ := strings.Cut(name, "/")
+	switch {
+	case !f.users[user]:
+		w.WriteHeader(http.StatusNotFound)
+	case read:
+		_ = json.NewEncoder(w).Encode(map[string]string{"permission": f.readers[name]})
+	case r.Method == http.MethodPut:
+		var in struct {
+			Permission string `json:"permission"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.readers[name] = in.Permission
+		f.granted++
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func TestAReaderMayReadAndNotWrite(t *testing.T) {
+	api := &fakeAPI{repos: map[string]bool{}, users: map[string]bool{"argocd": true}, readers: map[string]string{"platform/argocd": "none"}}
+	s := serve(t, api)
+	require.ErrorIs(t, s.EnsureReader(dryrun.Context(t.Context()), "platform", "argocd"), dryrun.ErrWouldChange)
+	require.Zero(t, api.granted)
+	for range 2 {
+		require.NoError(t, s.EnsureReader(t.Context(), "platform", "argocd"))
+		require.Equal(t, map[string]string{"platform/argocd": "read"}, api.readers)
+	}
+	require.Equal(t, 1, api.granted, "it is given once")
+
+	api.readers["platform/argocd"] = "write"
+	require.NoError(t, s.EnsureReader(t.Context(), "platform", "argocd"))
+	require.Equal(t, "read", api.readers["platform/argocd"], "no more than that")
+	require.ErrorContains(t, s.EnsureReader(t.Context(), "platform", "nobody"), "answered 404")
 }
 
 func TestAPI(t *testing.T) {

@@ -53,8 +53,8 @@ const parallel = 8
 // then CustomResourceDefinitions, which it waits for, then the rest from what
 // others refer to up to what runs. An object that is as it should be is not
 // written, so its generation stays; in a dry run (see package dryrun) one that is
-// not is an error. The result is in the order of objs. It
-// stops at the first rank with an error and reports all errors of that rank.
+// not is an error. What somebody has added with kubectl is removed. The result is in
+// the order of objs. It stops at the first rank with an error and reports all errors of that rank.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
 	out := make([]Applied, len(objs))
 	ranks := map[int][]int{}
@@ -124,6 +124,13 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 		return after, err
 	})
+	if err == nil && !dryrun.On(ctx) && len(byHand(after)) > 0 {
+		var without *unstructured.Unstructured
+		without, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) { return undo(ctx, target, obj.GetName()) })
+		if without != nil {
+			after = without
+		}
+	}
 	if err != nil {
 		return Applied{}, rejected(what, err)
 	}
@@ -139,7 +146,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	switch {
 	case before == nil:
 		a.Change = Created
-	case dryrun.On(ctx) && sameContent(before, after), !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
+	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
 	}
 	if a.Change != Unchanged {

@@ -32,3 +32,10 @@ func DeploymentOf(labels map[string]string) string {
 func Labels(deployment string) map[string]string {
 	return map[string]string{ManagedBy: FieldManager, DeploymentLabel: deployment}
 }
+
+// SaltSecret, in SystemNamespace, holds under SaltKey what is mixed into the digests of
+// secrets that others may read.
+const (
+	SaltSecret = "slipway-salt"
+	SaltKey    = "salt"
+)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -20,7 +21,7 @@ const (
 )
 
 // Roots returns the certificates for verifying those of the platform: the system's
-// roots and the deployment's CA.
+// roots and, if there is one, the deployment's CA.
 func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -29,6 +30,9 @@ func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
 	o, err := kube.Retry(ctx, c, "read the deployment's CA", func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return c.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, CA, metav1.GetOptions{})
 	})
+	if apierrors.IsNotFound(err) {
+		return pool, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,40 +1,57 @@
-// Package kubetest is an API server for tests that keeps a few kinds of objects in
+// Package kubetest is an API server for tests that keeps some kinds of objects in
 // memory. Applying merges maps and replaces lists; nothing has defaults, and nobody
 // owns fields.
 package kubetest
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
 // API is the server. Objects are by the paths at which the API has them.
 type API struct {
 	URL string
+	// Controller, if set, may change an object that has just been written, as its
+	// controller would. It must not call the API.
+	Controller func(path string, object map[string]any)
 
 	mu      sync.Mutex
 	objects map[string]map[string]any
+	kinds   []kind
 	version int
+	writes  []string
 }
 
-// Serve starts a server with ConfigMaps, Services and Deployments, which ends with the test.
+// Serve starts a server, which ends with the test.
 func Serve(t *testing.T) *API {
 	t.Helper()
-	a := &API{objects: map[string]map[string]any{}}
+	a := &API{objects: map[string]map[string]any{}, kinds: known()}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	a.URL = s.URL
 	return a
+}
+
+// Define adds a kind, as a CustomResourceDefinition does.
+func (a *API) Define(apiVersion, name string, namespaced bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kinds = append(a.kinds, kind{apiVersion, name, namespaced})
 }
 
 // Get is the object at path, such as /api/v1/namespaces/a/configmaps/b; nil when there is none.
@@ -56,37 +73,140 @@ func (a *API) Set(t *testing.T, path, text string) {
 	a.objects[path] = merge(a.objects[path], change)
 }
 
+// Delete removes the object at path, as somebody else would.
+func (a *API) Delete(path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.objects, path)
+}
+
+// Writes are the requests that have changed something, in their order: "PATCH /api/v1/…".
+func (a *API) Writes() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.writes)
+}
+
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if d := discovery(r.URL.Path); d != nil {
+	if d := a.discovery(r.URL.Path); d != nil {
 		_ = json.NewEncoder(w).Encode(d)
 		return
 	}
+	k, all := a.kindAt(r.URL.Path)
+	if k == nil {
+		refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	}
+	dry := r.URL.Query().Get("dryRun") != ""
 	object, found := a.objects[r.URL.Path]
 	switch {
-	case r.Method == http.MethodPatch:
-		var change map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+	case all && r.Method == http.MethodGet:
+		_ = json.NewEncoder(w).Encode(a.list(*k, r))
+		return
+	case r.Method == http.MethodGet, r.Method == http.MethodDelete:
+		if !found {
+			refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
+			return
+		}
+		if r.Method == http.MethodDelete && !dry {
+			a.writes = append(a.writes, r.Method+" "+r.URL.Path)
+			delete(a.objects, r.URL.Path)
+		}
+	default:
+		change, err := body(r)
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		after := merge(object, change)
-		if !reflect.DeepEqual(object, after) && r.URL.Query().Get("dryRun") == "" {
-			a.version++
-			after = merge(after, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(a.version)}})
-			a.objects[r.URL.Path] = after
+		path := r.URL.Path
+		if r.Method == http.MethodPost {
+			meta, _ := change["metadata"].(map[string]any)
+			name, _ := meta["name"].(string)
+			path += "/" + name
+			if _, taken := a.objects[path]; taken {
+				refuse(w, r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+				return
+			}
 		}
-		object = after
-	case !found:
-		w.WriteHeader(http.StatusNotFound)
-		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"}
-	case r.Method == http.MethodDelete:
-		delete(a.objects, r.URL.Path)
+		after := change
+		if r.Method == http.MethodPatch {
+			after = merge(object, change)
+		}
+		object = a.write(r.Method, path, object, after, dry)
 	}
-	_ = json.NewEncoder(w).Encode(object)
+	_ = json.NewEncoder(w).Encode(k.complete(object))
+}
+
+// write keeps what an object is after a request; before is nil for one that is new.
+func (a *API) write(method, path string, before, after map[string]any, dry bool) map[string]any {
+	if dry || reflect.DeepEqual(before, after) {
+		return after
+	}
+	a.version++
+	meta := map[string]any{"resourceVersion": strconv.Itoa(a.version)}
+	if before == nil {
+		meta["uid"] = "uid-" + strconv.Itoa(a.version)
+	}
+	after = merge(after, map[string]any{"metadata": meta})
+	if a.Controller != nil {
+		a.Controller(path, after)
+	}
+	a.objects[path] = after
+	a.writes = append(a.writes, method+" "+path)
+	return after
+}
+
+// list is the objects of a kind, of a namespace or of all, that a request selects.
+func (a *API) list(k kind, r *http.Request) map[string]any {
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		selector = labels.Nothing()
+	}
+	items := []any{}
+	for _, path := range slices.Sorted(maps.Keys(a.objects)) {
+		at, all := a.kindAt(path)
+		if all || at == nil || *at != k || !strings.HasPrefix(path, strings.TrimSuffix(r.URL.Path, k.plural())) {
+			continue
+		}
+		o := k.complete(a.objects[path])
+		meta, _ := o["metadata"].(map[string]any)
+		set := labels.Set{}
+		own, _ := meta["labels"].(map[string]any)
+		for name, value := range own {
+			set[name], _ = value.(string)
+		}
+		if selector.Matches(set) {
+			items = append(items, o)
+		}
+	}
+	return map[string]any{"apiVersion": k.apiVersion, "kind": k.name + "List", "metadata": map[string]any{}, "items": items}
+}
+
+// body is what a request sends, as the fields of its JSON.
+func body(r *http.Request) (out map[string]any, err error) {
+	text, err := io.ReadAll(r.Body)
+	if err == nil && r.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {
+		var o runtime.Object
+		if o, err = runtime.Decode(scheme.Codecs.UniversalDeserializer(), text); err == nil {
+			text, err = json.Marshal(o)
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+func refuse(w http.ResponseWriter, r *http.Request, code int, reason metav1.StatusReason) {
+	w.WriteHeader(code)
+	message := strings.ToLower(http.StatusText(code)) + ": " + r.URL.Path
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	})
 }
 
 func merge(into, change map[string]any) map[string]any {
@@ -102,28 +222,4 @@ func merge(into, change map[string]any) map[string]any {
 		out[k] = v
 	}
 	return out
-}
-
-func discovery(path string) any {
-	list := func(gv string, kinds ...string) any {
-		l := metav1.APIResourceList{GroupVersion: gv}
-		for _, k := range kinds {
-			l.APIResources = append(l.APIResources, metav1.APIResource{
-				Name: strings.ToLower(k) + "s", Namespaced: true, Kind: k, Verbs: metav1.Verbs{"get", "list", "patch", "delete"},
-			})
-		}
-		return l
-	}
-	switch path {
-	case "/api":
-		return metav1.APIVersions{Versions: []string{"v1"}}
-	case "/apis":
-		v := metav1.GroupVersionForDiscovery{GroupVersion: "apps/v1", Version: "v1"}
-		return metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v}}}
-	case "/api/v1":
-		return list("v1", "ConfigMap", "Service")
-	case "/apis/apps/v1":
-		return list("apps/v1", "Deployment")
-	}
-	return nil
 }

@@ -29,4 +29,5 @@ account() {
 gitea migrate
 account /etc/gitea/accounts/administrator --admin
 account /etc/gitea/accounts/robot
+account /etc/gitea/accounts/reader
 (umask 077 && echo "$wanted" >"$marker.new" && mv "$marker.new" "$marker")

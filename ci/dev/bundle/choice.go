@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// codePlatform: a platform release that the bundle is for cannot be read, or names
+// images that the lock does not have.
+const codePlatform = "BUN-014"
+
+// choice says what of the lock is in a bundle.
+type choice struct {
+	platforms []string // directories of platform releases: the images on demand that they name are in it
+	without   []string // images, or slipway, that are left out
+}
+
+// choose takes the images out of l that are not in the bundle, and returns what is left
+// out: their names, and slipway if it is.
+func (o choice) choose(l *lock.Lock) (left []string, err error) {
+	var errs []error
+	demanded := map[string]bool{}
+	for _, dir := range o.platforms {
+		names, err := imagesOf(dir, l)
+		errs = append(errs, err)
+		for _, name := range names {
+			demanded[name] = true
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, name := range o.without {
+		if i, ok := l.Image(name); name != slipway && (!ok || !i.Workload) {
+			return nil, fmt.Errorf("%w: --without %s: only %s and workload images can be left out", errUsage, name, slipway)
+		}
+	}
+	left = slices.Clone(o.without)
+	l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool {
+		if i.OnDemand && !demanded[i.Name] {
+			left = append(left, i.Name)
+		}
+		return slices.Contains(left, i.Name)
+	})
+	return left, nil
+}
+
+// imagesOf are the images of the lock that the components of a platform release name, by
+// short names or by references that they stand for. Other references are slipway bundle
+// add's. What else is wrong with a release, slipway validate says.
+func imagesOf(dir string, l *lock.Lock) ([]string, error) {
+	var release struct {
+		Components []struct {
+			Images []string `json:"images"`
+		} `json:"components"`
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "platform.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(data, &release)
+	}
+	if err != nil {
+		return nil, &remedy.Error{
+			Code: codePlatform, Op: "read the platform release " + dir, Err: err,
+			Fix: "give the directory of a platform release: make bundle PLATFORM=DIR",
+		}
+	}
+	var names, unknown []string
+	for _, c := range release.Components {
+		for _, name := range c.Images {
+			if ref, err := imageref.Normal(name); err == nil && !imageref.IsShort(name) {
+				for _, i := range l.Images {
+					if slices.Contains(i.StandsFor, ref) {
+						names = append(names, i.Name)
+					}
+				}
+			} else if _, ok := l.Image(name); ok {
+				names = append(names, name)
+			} else if !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, &remedy.Error{
+			Code: codePlatform, Op: "find the images of the platform release " + dir,
+			Fix: "enter them into containers/lock/lock.yaml, or name others in platform.yaml",
+			Err: fmt.Errorf("the lock does not have: %s", strings.Join(unknown, ", ")),
+		}
+	}
+	return names, nil
+}

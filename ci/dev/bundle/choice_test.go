@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+// chosen are the images and the Go commands of a bundle.
+func chosen(t *testing.T, o choice) (images, programs []string) {
+	t.Helper()
+	l, err := lock.Load()
+	require.NoError(t, err)
+	left, err := o.choose(l)
+	require.NoError(t, err)
+	source, err := gotool.Checkout()
+	require.NoError(t, err)
+	for _, i := range l.Images {
+		images = append(images, i.Name)
+	}
+	all, err := commands(t.Context(), source, l, append(left, slipway)) // its sources are not looked for
+	require.NoError(t, err)
+	for _, c := range all {
+		programs = append(programs, c.Name)
+		for _, flag := range c.LDFlags {
+			require.NotRegexp(t, "ersion=v?$", flag, "%s gets its version from the lock", c.Name)
+		}
+	}
+	return images, programs
+}
+
+func TestImagesOnDemandAreForWhoNamesThem(t *testing.T) {
+	source, err := gotool.Checkout()
+	require.NoError(t, err)
+	release := filepath.Join(source, "examples/platform/manifests/1.0.0")
+	reference := filepath.Join(source, "examples/platform/1.0.0")
+
+	images, programs := chosen(t, choice{platforms: []string{reference}})
+	ordinary, ordinaryPrograms := chosen(t, choice{})
+	require.Equal(t, ordinary, images, "the reference platform's are always there")
+	require.Equal(t, ordinaryPrograms, programs)
+	require.Subset(t, images, []string{"gitea", "argocd", "guestbook", "postgresql"})
+	for _, name := range []string{dex, console} {
+		require.NotContains(t, images, name)
+		require.NotContains(t, programs, name)
+	}
+
+	images, programs = chosen(t, choice{platforms: []string{release, reference}})
+	require.ElementsMatch(t, append(ordinary, dex, console), images)
+	require.ElementsMatch(t, append(ordinaryPrograms, dex, console), programs)
+
+	images, programs = chosen(t, choice{platforms: []string{release}, without: []string{gitea, dex}})
+	require.Contains(t, images, console)
+	for _, name := range []string{gitea, dex} {
+		require.NotContains(t, images, name)
+		require.NotContains(t, programs, name)
+	}
+}
+
+// What the world names is in the bundle if an image of the lock stands for it, and added
+// to it otherwise.
+func TestReferencesOfAPlatform(t *testing.T) {
+	l, err := lock.Load()
+	require.NoError(t, err)
+	at := slices.IndexFunc(l.Images, func(i lock.Image) bool { return i.Name == dex })
+	l.Images[at].StandsFor = []string{"ghcr.io/dexidp/dex:v2.44.0"}
+	dir := t.TempDir()
+	text := "components: [{name: a, images: [\"ghcr.io/dexidp/dex:v2.44.0\", \"nginx:1.29\", quay.io/team/web]}]\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
+	names, err := imagesOf(dir, l)
+	require.NoError(t, err)
+	require.Equal(t, []string{dex}, names)
+}
+
+func TestPlatformsThatNoBundleCanBeFor(t *testing.T) {
+	l, err := lock.Load()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	_, err = choice{platforms: []string{dir}}.choose(l)
+	e, ok := errors.AsType[*remedy.Error](err)
+	require.True(t, ok)
+	require.Equal(t, codePlatform, e.Code)
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	text := "components: [{name: a, images: [dex, left-pad]}, {name: b, images: [left-pad, yodeler]}]\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
+	_, err = choice{platforms: []string{dir}}.choose(l)
+	e, ok = errors.AsType[*remedy.Error](err)
+	require.True(t, ok)
+	require.Equal(t, codePlatform, e.Code)
+	require.ErrorContains(t, err, "the lock does not have: left-pad, yodeler")
+
+	_, err = choice{without: []string{"toolchain"}}.choose(l)
+	require.ErrorIs(t, err, errUsage)
+}

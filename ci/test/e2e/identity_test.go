@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// requiring makes a copy of the release wait for what others give; see its README.md.
+const requiring = `
+requires:
+  - {configMap: identity/branding, keys: [title]}
+  - {secret: identity/license, keys: [holder]}
+`
+
+// outage takes the API server away for half a minute: it ends it whenever it is there.
+// Nodes are processes of this machine, and no other one runs meanwhile.
+func outage(t *testing.T) {
+	t.Helper()
+	killed := 0
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		require.NoError(t, err)
+		for _, file := range files {
+			text, _ := os.ReadFile(file) // it may have ended
+			args := strings.Split(string(text), "\x00")
+			if len(args) < 2 || args[1] != "kube-apiserver" {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			require.NoError(t, err)
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed++
+			}
+		}
+	}
+	require.Positive(t, killed)
+}
+
+// TestIdentityPlatform follows the platform of static manifests from a cluster in which
+// something is in its way to its removal. It publishes ports of this machine, so that no
+// other test runs beside it.
+func TestIdentityPlatform(t *testing.T) {
+	d := open(t, "e2e-identity")
+	images := bundled(t, d.Bundle)
+	require.Contains(t, images, "dex", "the bundle is for another platform: run make e2e, or make bundle PLATFORM=examples/platform/manifests/1.0.0")
+	release := filepath.Join(root(t), "examples/platform/manifests/1.0.0")
+	const plain = configured + "global: {domain: " + identityDomain + "}\nlocal: {ports: [443, 5556]}\n"
+	k := &kept{deployment: d, config: write(t, plain)}
+	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
+	k.must(t, "destroy", "--ignore-not-found")
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
+
+	k.must(t, "install", "--keep-cluster", "--to", "infrastructure/cluster", "--platform", release)
+	k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	k.must(t, "kubeconfig", "--server", "https://127.0.0.1:6443", "--output", k.kubeconfig)
+
+	// Each builds on the one before.
+	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }
+	stage("a namespace that is somebody else's is left alone", func(t *testing.T) {
+		k.kubectl(t, "create", "namespace", "identity")
+		r := k.cli(t, "install", "--platform", release)
+		require.Equal(t, 4, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "PRE-001")
+		require.Contains(t, r.err, "identity (without an owner); nothing was created")
+		require.NotContains(t, k.kubectl(t, "get", "namespaces", "-o", "name"), "slipway-system")
+		require.Empty(t, k.kubectl(t, "get", "secrets,deployments,jobs", "-n", "identity", "-o", "name"))
+		require.NotContains(t, k.kubectl(t, "get", "namespace", "identity", "-o", "jsonpath={.metadata.labels}"), "slipway")
+		k.kubectl(t, "delete", "namespace", "identity")
+	})
+
+	var made string
+	stage("an install that fails after the secrets were made", func(t *testing.T) {
+		gate := k.with(write(t, plain+"hooks: [{name: gate, after: preorchestrator/secrets, script: 'exit 3'}]\n"))
+		r := gate.cli(t, "install", "--platform", release)
+		require.Equal(t, 4, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "run the hook gate after preorchestrator/secrets")
+		made = k.generated(t)
+		require.Len(t, strings.Split(strings.TrimSpace(made), "\n"), 7)
+		require.Empty(t, k.kubectl(t, "get", "deployments,statefulsets,jobs", "-n", "identity", "-o", "name"))
+	})
+
+	waiting := changedRelease(t, release, "", requiring)
+	first := k.begin(t, "install", "--platform", waiting)
+	stage("it waits for what others give, and says for what", func(t *testing.T) {
+		first.sees(t, "preorchestrator/requires: waiting for configmap identity/branding, secret identity/license")
+		k.kubectl(t, "create", "configmap", "-n", "identity", "branding", "--from-literal=colour=red")
+		first.sees(t, "preorchestrator/requires: waiting for configmap identity/branding (key title), secret identity/license")
+		k.kubectl(t, "patch", "configmap", "-n", "identity", "branding", "--patch", `{"data": {"title": "The branded console"}}`)
+		first.sees(t, "preorchestrator/requires: waiting for secret identity/license")
+		require.NotContains(t, first.printed(), "orchestrator/postgres: running")
+		require.Empty(t, k.kubectl(t, "get", "deployments,statefulsets,jobs", "-n", "identity", "-o", "name"))
+		k.kubectl(t, "create", "secret", "generic", "-n", "identity", "license", "--from-literal=holder=Ada")
+		first.sees(t, "orchestrator/postgres: running")
+		require.Equal(t, made, k.generated(t), "the secrets of the run that failed")
+	})
+
+	stage("the API server is away for half a minute, and the install completes", func(t *testing.T) {
+		outage(t)
+		require.Zero(t, first.wait(t), slipway.Tail(first.printed()))
+		require.Equal(t, "true", k.kubectl(t, "get", "pods", "-n", "identity", "-l", "app.kubernetes.io/name=dex", "-o", "jsonpath={.items[*].status.containerStatuses[*].ready}"))
+		require.Equal(t, made, k.generated(t))
+	})
+
+	stage("no job was made before what it uses was healthy, and nothing failed on the way", func(t *testing.T) {
+		k.requireOrder(t, "orchestrator/postgres", "orchestrator/databases", "orchestrator/dex", "orchestrator/create-admin", "orchestrator/console", "orchestrator/sign-in")
+		k.requireOrder(t, "orchestrator/databases", "orchestrator/migrate", "orchestrator/console")
+		k.requireNoRestart(t)
+	})
+
+	stage("a user signs in", func(t *testing.T) {
+		b := k.visitor(t)
+		page := b.get("/", 200)
+		require.Contains(t, page, "<h1>The branded console</h1>")
+		require.Contains(t, page, "Licensed to Ada")
+		require.NotContains(t, b.signIn(k.secret(t, "admin", "email"), "wrong"), "Signed in as")
+		page = b.signIn(k.secret(t, "admin", "email"), k.secret(t, "admin", "password"))
+		require.Contains(t, page, "Signed in as <strong>admin</strong>")
+		require.Contains(t, page, k.secret(t, "cluster", "id"))
+		require.Regexp(t, `<td>admin</td><td>admin@`+identityDomain+`</td>`, page, "the row is in the database")
+	})
+
+	stage("a job that has completed is done", func(t *testing.T) {
+		require.Equal(t, "create-admin=1 databases=1 migrate=1 ", k.kubectl(t, "get", "jobs", "-n", "identity", "-o", "jsonpath={range .items[*]}{.metadata.name}={.status.succeeded} {end}"))
+		again := k.must(t, "install", "--platform", waiting)
+		for _, step := range []string{"databases", "create-admin", "migrate", "console", "sign-in"} {
+			require.Regexp(t, `(?m)^\s*orchestrator/`+step+`\s+reused`, again.out)
+		}
+		k.kubectl(t, "delete", "job", "-n", "identity", "create-admin")
+		k.must(t, "install", "--platform", waiting)
+		require.NotContains(t, k.kubectl(t, "get", "jobs", "-n", "identity", "-o", "name"), "create-admin", "it is not made again")
+	})
+
+	stage("a changed secret is seen by a pod that starts again", func(t *testing.T) {
+		k.kubectl(t, "patch", "secret", "-n", "identity", "license", "--patch", `{"stringData": {"holder": "Grace"}}`)
+		require.Contains(t, k.visitor(t).get("/", 200), "Licensed to Ada", "it was read when the Pod started")
+		k.kubectl(t, "delete", "pods", "-n", "identity", "-l", "app.kubernetes.io/name=console")
+		k.kubectl(t, "rollout", "status", "-n", "identity", "deployment/console", "--timeout=2m")
+		require.Contains(t, k.visitor(t).get("/", 200), "Licensed to Grace")
+	})
+
+	stage("a platform that is not healthy is not installed", func(t *testing.T) {
+		maintain := func(sql string) {
+			t.Helper()
+			k.kubectl(t, "exec", "-n", "identity", "postgres-0", "--", "psql", "-U", "postgres", "-d", "console", "-c", sql)
+		}
+		maintain("INSERT INTO maintenance (reason) VALUES ('moving house')")
+		require.Contains(t, k.visitor(t).get("/healthz", 503), "in maintenance: moving house")
+		short := changedRelease(t, release, "path: /healthz}\n  # Both", "path: /healthz}\n        deadline: 10s\n  # Both")
+		r := k.cli(t, "install", "--platform", short)
+		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "GAT-001")
+		require.Contains(t, r.err, "answered 503, not 200: in maintenance: moving house")
+		require.Equal(t, "failed", k.outcome(t))
+
+		mended := k.begin(t, "install", "--platform", release)
+		mended.sees(t, "orchestrator/console: waiting for the gate http identity/console:443/healthz: answered 503")
+		maintain("DELETE FROM maintenance")
+		require.Zero(t, mended.wait(t), slipway.Tail(mended.printed()))
+		require.Equal(t, "succeeded", k.outcome(t))
+	})
+
+	stage("what is in the cluster is the release's, but for ConfigMaps and Secrets", func(t *testing.T) {
+		k.requireFiled(t, release, images)
+		require.Equal(t, digest(t, release), k.record(t).Platform.Digest, "the steps had these files, byte for byte")
+	})
+
+	stage("destroy leaves nothing", func(t *testing.T) {
+		r := k.must(t, "destroy")
+		require.Contains(t, r.err, "nothing is left")
+		k.must(t, "destroy") // again: it is known
+		require.Equal(t, 2, k.cli(t, "status").code)
+		conn := finish(t, k.kubectlCommand(t.Context(), "get", "namespaces", "--request-timeout=5s"))
+		require.NotZero(t, conn.code, "the cluster is gone, with all that was in it")
+	})
+}
+
+// bundled are the images of a bundle by short name, by digest.
+func bundled(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	var index struct {
+		Images []struct{ Name, Ref, Digest string }
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "bundle.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &index))
+	out := map[string]string{}
+	for _, i := range index.Images {
+		out[i.Name] = i.Ref[:strings.LastIndexByte(i.Ref, ':')] + "@" + i.Digest
+	}
+	return out
+}
+
+// changedRelease is a copy of a platform release whose platform.yaml has other in place of
+// part, or, without a part, at its end.
+func changedRelease(t *testing.T, release, part, other string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "platform")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(release)))
+	text := read(t, dir, "platform.yaml")
+	if part == "" {
+		text += other
+	} else {
+		require.Equal(t, 1, strings.Count(text, part))
+		text = strings.Replace(text, part, other, 1)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
+	return dir
+}

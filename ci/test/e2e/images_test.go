@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
+)
+
+// anyChart runs images as charts of others name them: by a tag of the hub's, asked for
+// anew each time; by the digest of an index of several platforms; and in a hook.
+const anyChart = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: prepare, annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: before-hook-creation}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "quay.io/e2e/hook:1", command: ["true"]}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "{{ .Values.image }}", imagePullPolicy: Always, command: [sleep, "3600"]}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: tool}
+spec:
+  selector: {matchLabels: {app: tool}}
+  template:
+    metadata: {labels: {app: tool}}
+    spec: {containers: [{name: tool, image: "registry.k8s.io/e2e/tool:v1@{{ .Values.digest }}", imagePullPolicy: Always, command: [sleep, "3600"]}]}
+`
+
+// TestImagesOfAnyChart installs an unchanged chart whose images no registry that can be
+// reached has: from a bundle that they were added to, and from a registry that this was
+// pushed to.
+func TestImagesOfAnyChart(t *testing.T) {
+	t.Parallel()
+	d := open(t, "e2e-images")
+	original := d.Bundle
+	archive, index := worldly(t, original)
+	digest, err := index.Digest()
+	require.NoError(t, err)
+	release := t.TempDir()
+	for file, text := range map[string]string{
+		"platform.yaml":                "apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents: [{name: shop, kind: chart, path: charts/shop, namespace: shop}]\n",
+		"charts/shop/Chart.yaml":       "{apiVersion: v2, name: shop, version: 1.0.0}\n",
+		"charts/shop/values.yaml":      fmt.Sprintf("image: e2e-web:1.0\ndigest: %s\n", digest),
+		"charts/shop/templates/a.yaml": anyChart,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(release, filepath.Dir(file)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(release, file), []byte(text), 0o644))
+	}
+	d.ok(t, "destroy") // whatever an earlier run of the tests left
+
+	t.Run("what is missing is named before anything starts", func(t *testing.T) {
+		got := d.call(t, "install", "--platform", release)
+		require.Equal(t, 3, got.code, slipway.Tail(got.err))
+		for _, says := range []string{"IMG-001", "component shop (charts/shop/templates/a.yaml): ", "e2e-web:1.0", "quay.io/e2e/hook:1", "registry.k8s.io/e2e/tool:v1@" + digest.String()} {
+			require.Contains(t, got.err, says)
+		}
+		require.NotContains(t, got.err, "infrastructure/", "no step started")
+	})
+
+	d.Bundle = linked(t, original)
+	program := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(original, "bin/slipway"), args...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	dir := filepath.Join(t.TempDir(), "layout")
+	path, err := layout.Write(dir, empty.Index)
+	require.NoError(t, err)
+	require.NoError(t, path.AppendIndex(index))
+	add := []string{"bundle", "add", d.Bundle, "--image", "e2e-web:1.0=" + archive, "--image", "quay.io/e2e/hook:1=" + archive,
+		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + dir}
+	require.Contains(t, program(add...), "added")
+	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, program(add...))
+	program("bundle", "verify", d.Bundle)
+	require.Contains(t, program("bundle", "list", d.Bundle), "docker.io/library/e2e-web:1.0")
+
+	const images = `kubectl get pods -n shop -o 'jsonpath={range .items[*]}{.metadata.labels.app} {.spec.containers[0].image} {.status.phase}{"\n"}{end}'`
+	runs := func(t *testing.T, d deployment) {
+		t.Helper()
+		got := d.shell(t, images)
+		require.Regexp(t, `(?m)^web e2e-web:1\.0 Running$`, got, "as the chart has it")
+		require.Regexp(t, `(?m)^tool registry\.k8s\.io/e2e/tool:v1@`+digest.String()+` Running$`, got)
+	}
+	t.Run("from a bundle", func(t *testing.T) {
+		d.ok(t, "install", "--platform", release)
+		runs(t, d)
+		// Each new pod asks for its image anew.
+		d.shell(t, "kubectl delete pods -n shop --all --wait --timeout 60s && kubectl rollout status -n shop deployment/web deployment/tool --timeout 60s")
+		runs(t, d)
+		r := d.ok(t, "install", "--platform", release)
+		require.Regexp(t, `(?m)^\s*orchestrator/shop\s+reused`, r.out)
+		d.ok(t, "destroy")
+	})
+
+	t.Run("from a registry", func(t *testing.T) {
+		r := startRegistry(t)
+		to := r.loopback + "/team/slipway"
+		lock := filepath.Join(t.TempDir(), "slipway.lock.json")
+		program("bundle", "push", d.Bundle, "--to", to, "--lock-out", lock)
+		d := d
+		d.Bundle, d.Dir, d.Lock = "", t.TempDir(), lock
+		config := write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
+		before := time.Now()
+		d.ok(t, "install", "--config", config, "--platform", release)
+		runs(t, d)
+		pulled := strings.Join(r.pulled(before), "\n")
+		for _, path := range []string{"docker.io-library-e2e-web/manifests/", "quay.io-e2e-hook/manifests/", "registry.k8s.io-e2e-tool/blobs/" + digest.String()} {
+			require.Contains(t, pulled, "/v2/team/slipway/"+path)
+		}
+		d.ok(t, "destroy", "--config", config)
+	})
+}
+
+// worldly makes of the bundle's busybox an image that no bundle has: in an archive of
+// docker save, and in an index of two platforms.
+func worldly(t *testing.T, dir string) (archive string, index v1.ImageIndex) {
+	t.Helper()
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	a, err := ociarchive.Open(b.Path(bundle.WorkloadArchive))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	var image v1.Image
+	for _, i := range b.Index.Images {
+		if i.Name == "busybox" {
+			image, err = a.Image(i.Ref, i.Digest)
+			require.NoError(t, err)
+		}
+	}
+	require.NotNil(t, image)
+	of := func(image v1.Image, system, arch, label string) v1.Image {
+		config, err := image.ConfigFile()
+		require.NoError(t, err)
+		config = config.DeepCopy()
+		config.OS, config.Architecture = system, arch
+		config.Config.Labels = map[string]string{"e2e": label}
+		image, err = mutate.ConfigFile(image, config)
+		require.NoError(t, err)
+		return image
+	}
+	system, arch, _ := strings.Cut(b.Platform, "/")
+	tag, err := name.NewTag("e2e-web:1.0")
+	require.NoError(t, err)
+	archive = filepath.Join(t.TempDir(), "web.tar")
+	require.NoError(t, tarball.WriteToFile(archive, tag, of(image, system, arch, "web")))
+	foreign, err := random.Image(100, 1)
+	require.NoError(t, err)
+	index = empty.Index
+	for arch, i := range map[string]v1.Image{arch: of(image, system, arch, "tool"), "s390x": of(foreign, "linux", "s390x", "foreign")} {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+	}
+	return archive, index
+}
+
+// linked is a copy of a bundle whose files are links to the original's: nothing that is
+// there is ever written to.
+func linked(t *testing.T, from string) string {
+	t.Helper()
+	from, err := filepath.EvalSymlinks(from)
+	require.NoError(t, err)
+	to, err := os.MkdirTemp(filepath.Dir(from), ".e2e-images-*") // on the same disk
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(to)) })
+	require.NoError(t, filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if entry.IsDir() {
+			return errors.Join(os.MkdirAll(target, 0o755), os.Chmod(target, 0o755))
+		}
+		return os.Link(path, target)
+	}))
+	return to
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/acquire"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+type bundleAddOptions struct {
+	program                 *Program
+	source                  source.Source
+	release                 release.Flags
+	images                  []string
+	missing, replace, plain bool
+}
+
+func newBundleAdd(p *Program) *cobra.Command {
+	o := bundleAddOptions{program: p}
+	cmd := &cobra.Command{
+		Use: "add DIR --image REF[=SOURCE]...", Short: "Puts images into a bundle, so that manifests and charts that name them work without a network",
+		Long: `Puts images into a bundle, so that manifests and charts that name them work without a network.
+
+REF is a reference as in a manifest, by tag or by digest; what is left out is what
+container runtimes take for it. The image is taken from its own registry, with the
+credentials of docker login, or from SOURCE: the path of an OCI layout or of an archive
+(of an OCI layout, or as docker save writes it), or another reference. Of an image for
+several platforms the one for the bundle's is taken.
+
+With --missing, these are all the images that a platform release runs and the bundle does
+not have, each from its own registry.
+
+An image that the bundle has is left alone. A call that is interrupted leaves the bundle
+as it was, but for the images that were complete; run the same command again.`,
+		Example: `  slipway bundle add DIR --image quay.io/prometheus/prometheus:v3.5.0
+  slipway bundle add DIR --missing --platform ./my-platform
+  slipway bundle add DIR --image redis:8.2=redis.tar --image registry.k8s.io/pause:3.10=mirror.example.com/k8s/pause:3.10`,
+		Args: takes(1, 1, "give the directory of one bundle"), RunE: run("stopping", o.run),
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringArrayVar(&o.images, "image", nil, "an image, REF or REF=SOURCE; may be given several times")
+	cmd.Flags().BoolVar(&o.missing, "missing", false, "what the platform release runs and the bundle does not have")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "take an image also where the bundle has another one under this reference")
+	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
+	addSource(cmd, p, &o.source, false)
+	o.release.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	if len(o.images) == 0 && !o.missing {
+		return usage.Errorf("add needs --image REF or --missing")
+	}
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("add to the bundle", "run the same command again: images that are there are not taken again"))
+	defer release()
+	add := acquire.Options{
+		Dir: args[0], Replace: o.replace, PlainHTTP: o.plain, Observe: addPrinter(io.Err),
+		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+args[0]) },
+	}
+	for _, text := range o.images {
+		r, err := acquire.ParseRequest(text)
+		if err != nil {
+			return err
+		}
+		add.Images = append(add.Images, r)
+	}
+	if o.missing {
+		more, err := o.lacking(io, args[0], add.Images)
+		if err != nil {
+			return err
+		}
+		if add.Images = append(add.Images, more...); len(add.Images) == 0 {
+			fmt.Fprintf(io.Out, "nothing is missing in %s\n", args[0])
+			return nil
+		}
+	}
+	if err := acquire.Add(ctx, add); err != nil {
+		return err
+	}
+	fmt.Fprintf(io.Out, "%s has them; see what is in it: slipway bundle list %s\n", args[0], args[0])
+	return nil
+}
+
+// lacking are the images that the release runs and that the bundle in dir does not have,
+// but for those that are to be added anyway.
+func (o *bundleAddOptions) lacking(streams console.Streams, dir string, adding []acquire.Request) ([]acquire.Request, error) {
+	o.source.Release = o.release.Known(o.source.Path)
+	cfg, err := o.source.Load(streams)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.release.Load(cfg, o.source.Path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := o.source.Providers.Get(cfg.Provider)
+	if err != nil { // nothing can be installed to it yet
+		provider = nil
+	}
+	check := imageCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests"))}
+	uses, unread, err := check.lacking()
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range unread {
+		fmt.Fprintf(streams.Err, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
+	}
+	var out []acquire.Request
+	for _, u := range uses {
+		if imageref.IsShort(u.Image) {
+			return nil, usage.Errorf("component %s (%s) runs the image %s of the bundle, which only another bundle can have: make bundle PLATFORM=DIR", u.Component, u.File, u.Image)
+		}
+		request, err := acquire.ParseRequest(u.Image)
+		if err != nil {
+			return nil, fmt.Errorf("component %s (%s): %w", u.Component, u.File, err)
+		}
+		same := func(r acquire.Request) bool { return r.Image.String() == request.Image.String() }
+		if !slices.ContainsFunc(adding, same) && !slices.ContainsFunc(out, same) {
+			out = append(out, request)
+		}
+	}
+	return out, nil
+}
+
+// addPrinter prints a line when an image is there, and every five seconds while one is on
+// its way.
+func addPrinter(w io.Writer) func(acquire.Progress) {
+	last := time.Now()
+	return func(p acquire.Progress) {
+		line := fmt.Sprintf("%2d/%d %s", p.N, p.Of, p.Image)
+		switch {
+		case p.There:
+			fmt.Fprintln(w, line, "there already")
+		case p.Finished:
+			fmt.Fprintf(w, "%s added, %.1f MB in %.1f s\n", line, float64(p.Total)/1e6, p.Took.Seconds())
+		case time.Since(last) < 5*time.Second:
+			return
+		default:
+			fmt.Fprintf(w, "%s, %.0f %% of %.1f MB\n", line, 100*float64(p.Done)/float64(max(p.Total, 1)), float64(p.Total)/1e6)
+		}
+		last = time.Now()
+	}
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeLacking: the platform release runs images that neither the bundle nor the registry
+// has; each is named, with the component and the file.
+const codeLacking fault.Code = "IMG-001"
+
+// imageCheck compares the images that a platform release runs with those of a run.
+type imageCheck struct {
+	program   *Program
+	config    *config.Config
+	release   *platform.Release
+	provider  providers.Provider // nil for one that nothing can be installed to yet
+	images    *containers.Images
+	manifests fs.FS  // the bundle's; nil where they are not at hand
+	bundle    string // directory of the bundle, for the remedy; empty if it is not known
+	registry  bool   // images come from a registry
+}
+
+// lacking are the images that the run does not have, and the components whose images could
+// not be found.
+func (c imageCheck) lacking() ([]contract.ImageUse, []contract.Unread, error) {
+	cfg := c.config
+	site, err := conductor.SiteOf(c.provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	if err != nil {
+		return nil, nil, err
+	}
+	refs, rewrite := c.images.In(site.Node != nil)
+	survey, err := stages.Preview(conductor.Inputs{Config: cfg, Release: c.release, Site: site, Images: refs, Rewrite: rewrite})
+	if err != nil {
+		return nil, nil, err
+	}
+	pins, err := lock.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	node, _ := pins.Image("node") // whose version is that of Kubernetes
+	survey.Kubernetes, survey.Manifests = node.Version, c.manifests
+	uses, unread, err := c.program.Images(c.release, survey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the images of the platform release: %w", err)
+	}
+	return slices.DeleteFunc(uses, func(u contract.ImageUse) bool { return c.images.Has(u.Image) }), unread, nil
+}
+
+// run fails with codeLacking and names each image that the run does not have. Where the
+// configuration lets the cluster pull them, they are only told of, on w.
+func (c imageCheck) run(w io.Writer) error {
+	lacking, unread, err := c.lacking()
+	if err != nil {
+		return err
+	}
+	for _, u := range unread {
+		fmt.Fprintf(w, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	list := make([]error, len(lacking))
+	short := true
+	for i, u := range lacking {
+		list[i] = fmt.Errorf("component %s (%s): %s", u.Component, u.File, u.Image)
+		short = short && !strings.ContainsAny(u.Image, "/:@")
+	}
+	if c.config.Advanced.MissingImages == config.PullMissing {
+		fmt.Fprintf(w, "the cluster has to pull these itself:\n%v\n", errors.Join(list...))
+		return nil
+	}
+	from, dir := "bundle", "DIR"
+	if c.bundle != "" {
+		dir = c.bundle
+	}
+	fix := "add them to the bundle: slipway bundle add " + dir + " --missing; or let the cluster pull them: advanced.missingImages"
+	switch {
+	case short:
+		fix = "build a bundle that has them: make bundle PLATFORM=DIR; or name them as in a manifest: docker.io/library/redis:8.2"
+	case c.registry:
+		from = "registry"
+		fix = "add them to the bundle, push it, and use the lock that this writes: slipway bundle add DIR --missing; slipway bundle push DIR --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
+	}
+	return &fault.Fault{
+		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
+		Err: errors.Join(append([]error{fmt.Errorf("%d are not there", len(list))}, list...)...), Fix: fix,
+	}
+}

@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/docs"
+)
+
+func newPlatformSchema() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Prints the JSON schema of platform.yaml", Args: noArgs,
+		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
+			_, err := fmt.Fprint(io.Out, docs.PlatformSchema())
+			return err
+		}),
+	}
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// Git is a repository of the user's from which the platform's apps are installed, in
+// place of one on a git server of the platform's own. Nothing is written to it.
+type Git struct {
+	URL        string    `json:"url,omitempty" interpolate:"true" jsonschema:"example=https://git.example.com/team/platform.git" jsonschema_description:"Repository with the GitOps tree: https://…, ssh://git@host/path or git@host:path. The platform's own git server is used when left out."`
+	Revision   string    `json:"revision,omitempty" interpolate:"true" jsonschema:"default=main,example=v1.2.0" jsonschema_description:"Branch, tag or commit. A branch is followed: Argo CD installs what is pushed to it."`
+	Path       string    `json:"path,omitempty" jsonschema:"example=platform" jsonschema_description:"Folder of the repository that the tree is in; its top when left out."`
+	Username   string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=argocd" jsonschema_description:"Who reads by HTTPS; nobody in particular when left out."`
+	Password   SecretRef `json:"password,omitempty" jsonschema:"example=env:GIT_TOKEN" jsonschema_description:"Where the password or token is; required with a user name. Never the password itself."`
+	SSHKey     SecretRef `json:"sshKey,omitempty" jsonschema:"example=file:~/.ssh/deploy_key" jsonschema_description:"Where the private key is that reads by SSH. Never the key itself."`
+	KnownHosts string    `json:"knownHosts,omitempty" jsonschema:"example=git.example.com ssh-ed25519 AAAA…" jsonschema_description:"Lines of known_hosts for the server, required with SSH: ssh-keyscan HOST prints them."`
+	CA         string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates to trust for the server, PEM; those of public CAs when left out."`
+}
+
+// SetDefaults sets the default revision. Without a repository, complete removes it.
+func (g *Git) SetDefaults() { g.Revision = "main" }
+
+// complete removes the default of a repository that there is not.
+func (g *Git) complete() {
+	if g.URL == "" && g.Revision == "main" {
+		g.Revision = ""
+	}
+}
+
+// SSH reports whether the repository is read by SSH.
+func (g *Git) SSH() bool {
+	return strings.HasPrefix(g.URL, "ssh://") || !strings.Contains(g.URL, "://") && g.URL != ""
+}
+
+// Host returns the server's host, with a port where the URL has one.
+func (g *Git) Host() string {
+	if m := scpRE.FindStringSubmatch(g.URL); m != nil {
+		return m[1]
+	}
+	u, err := url.Parse(g.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+var (
+	scpRE         = regexp.MustCompile(`^[A-Za-z0-9._-]+@([A-Za-z0-9.-]+):[^/:][^:]*$`)
+	gitRevisionRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,254}$`)
+	gitPathRE     = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
+	knownHostRE   = regexp.MustCompile(`^\S+ +(ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+( .*)?$`)
+)
+
+const gitWant = "a repository such as https://git.example.com/team/platform.git, ssh://git@git.example.com/team/platform.git or git@git.example.com:team/platform.git"
+
+func (g *Git) problems(l *document.List) {
+	if g.URL == "" {
+		for field, set := range map[string]bool{
+			"revision": g.Revision != "", "path": g.Path != "", "username": g.Username != "", "password": g.Password != "",
+			"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != "", "ca": g.CA != "",
+		} {
+			if set {
+				l.Follow("git.url", "git."+field, "a value", "none without git.url")
+			}
+		}
+		return
+	}
+	l.Match("git.revision", g.Revision, gitRevisionRE, "a branch, tag or commit")
+	if g.Path != "" && (!gitPathRE.MatchString(g.Path) || strings.Contains("/"+g.Path+"/", "/../")) {
+		l.Add("git.path", document.Quote(g.Path), "a folder of the repository, without .. and without / at its ends")
+	}
+	if !g.SSH() {
+		g.httpProblems(l)
+		return
+	}
+	if u, err := url.Parse(g.URL); !scpRE.MatchString(g.URL) && (err != nil || u.Hostname() == "" || len(u.Path) < 2 || !isPort(u.Port())) {
+		l.Add("git.url", "another kind of URL", gitWant)
+	}
+	g.SSHKey.problem(l, "git.sshKey", "private key")
+	for field, set := range map[string]bool{"username": g.Username != "", "password": g.Password != "", "ca": g.CA != ""} {
+		if set {
+			l.Follow("git.url", "git."+field, "a value", "none with SSH")
+		}
+	}
+	if g.KnownHosts == "" {
+		l.Add("git.knownHosts", "nothing", "the server's lines of known_hosts: ssh-keyscan "+g.Host())
+	}
+	for line := range strings.Lines(g.KnownHosts) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !knownHostRE.MatchString(line) {
+			l.Add("git.knownHosts", "a line that is none of known_hosts", "lines such as git.example.com ssh-ed25519 AAAA…")
+			break
+		}
+	}
+}
+
+// httpProblems validates a repository that is read by HTTPS.
+func (g *Git) httpProblems(l *document.List) {
+	u, err := url.Parse(g.URL)
+	switch {
+	case err != nil:
+		l.Add("git.url", "something that is not a URL", gitWant)
+	case u.User != nil:
+		l.Add("git.url", "a URL with user or password", gitWant+"; they go into username and password")
+	case u.Scheme != "https", u.Hostname() == "", len(u.Path) < 2, u.RawQuery != "", u.Fragment != "", !isPort(u.Port()):
+		l.Add("git.url", "another kind of URL", gitWant)
+	}
+	for field, set := range map[string]bool{"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != ""} {
+		if set {
+			l.Follow("git.url", "git."+field, "a value", "none with HTTPS")
+		}
+	}
+	if got, ok := certificates(g.CA); !ok && g.CA != "" {
+		l.Add("git.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+	}
+	login(l, "git", g.Username, g.Password)
+}

@@ -1,0 +1,122 @@
+package platform
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Requirement is an object that somebody else puts into the cluster. Exactly one of
+// Secret and ConfigMap is set.
+type Requirement struct {
+	Secret    string   `json:"secret,omitempty"`    // Secret, "namespace/name"
+	ConfigMap string   `json:"configMap,omitempty"` // ConfigMap, "namespace/name"
+	Keys      []string `json:"keys,omitempty"`      // keys that it must have
+}
+
+// Namespace is a Kubernetes namespace of the platform.
+type Namespace struct {
+	Name   string            `json:"name"`             // name of the namespace
+	Labels map[string]string `json:"labels,omitempty"` // labels, such as pod-security.kubernetes.io/enforce
+}
+
+// Secret is a Kubernetes Secret whose values are generated on the first run and never
+// changed afterwards.
+type Secret struct {
+	Name      string            `json:"name"`             // name of the Secret
+	Namespace string            `json:"namespace"`        // namespace that it is in: one of namespaces, default or kube-system
+	Type      string            `json:"type,omitempty"`   // type of the Secret; default "Opaque"
+	Labels    map[string]string `json:"labels,omitempty"` // labels of the Secret
+	Keys      []SecretKey       `json:"keys"`             // what the Secret holds
+}
+
+// Generate determines where the value of a secret's key comes from.
+type Generate string
+
+// The sources of values.
+const (
+	Password Generate = "password" // random letters and digits
+	Token    Generate = "token"    // random lower-case hexadecimal digits
+	Literal  Generate = "literal"  // value as it stands: a user name, an address; never a secret
+	CopyOf   Generate = "copyOf"   // value of the key that from names
+	Given    Generate = "given"    // secret of the user's configuration, which from names; no key without one
+)
+
+// DefaultLength is the default length of a password or token.
+const DefaultLength = 32
+
+// SecretKey is one key of a Secret.
+type SecretKey struct {
+	Key      string   `json:"key"`              // name of the key
+	Generate Generate `json:"generate"`         // where its value comes from
+	Length   int      `json:"length,omitempty"` // characters of a password or token, 16 to 128; 32 when left out
+	Value    string   `json:"value,omitempty"`  // value of a literal; {domain}, {deployment} and {adminEmail} in it
+	From     string   `json:"from,omitempty"`   // what a copy is of, "namespace/secret/key" of this file, or the field of the configuration that gives the value
+	// Name under which the user may give the value of a password or token,
+	// platform.secrets in the configuration, in place of a generated one.
+	Give string `json:"give,omitempty"`
+}
+
+// GivenNames returns the fields of the configuration whose secrets a platform can have
+// copied into its own Secrets.
+func GivenNames() []string { return []string{"smtp.password", "observability.password"} }
+
+// Gives returns the names under which the user may give secrets, sorted.
+func (r *Release) Gives() []string {
+	var out []string
+	for _, s := range r.Secrets {
+		for _, k := range s.Keys {
+			if k.Give != "" && !slices.Contains(out, k.Give) {
+				out = append(out, k.Give)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// CheckGiven finds secrets of the configuration that the release does not take.
+func (r *Release) CheckGiven(names []string) error {
+	takes := r.Gives()
+	var unknown []string
+	for _, name := range names {
+		if !slices.Contains(takes, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return &fault.Fault{
+		Code: CodeGiven, Class: fault.Usage, Op: "take the secrets of platform.secrets",
+		Err: fmt.Errorf("platform %s %s takes no secret %s", r.Name, r.Version, strings.Join(unknown, ", ")),
+		Fix: "correct platform.secrets in the configuration (it takes: " + cmp.Or(strings.Join(takes, ", "), "none") + ")",
+	}
+}
+
+// ConfigMap is a ConfigMap that is made from the configuration. Pods that use it are
+// started again when it changes.
+type ConfigMap struct {
+	Name      string            `json:"name"`      // name of the ConfigMap
+	Namespace string            `json:"namespace"` // namespace that it is in: one of namespaces, default or kube-system
+	Data      map[string]string `json:"data"`      // what the ConfigMap holds, by key; names in braces in the texts
+}
+
+// Certificate is a Secret of type kubernetes.io/tls, with the keys tls.crt, tls.key and
+// ca.crt, for hosts of the platform. It comes from the deployment's own CA, unless the
+// user brings a certificate: then it is that one.
+type Certificate struct {
+	Secret string   `json:"secret"` // Secret that is made, "namespace/name"
+	Hosts  []string `json:"hosts"`  // hosts of the certificate, also with a leading "*."; {domain} in them
+}
+
+// AuthorityConfigMap is the ConfigMap in each namespace of a release with Certificates
+// that holds what clients must trust, PEM, under AuthorityKey.
+const (
+	AuthorityConfigMap = "slipway-ca"
+	AuthorityKey       = "ca.crt"
+)

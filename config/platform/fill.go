@@ -1,0 +1,149 @@
+package platform
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The names that texts of a release may have in braces. {images.NAME} is the reference of
+// an image, and {settings.PATH} a value of platform.settings.
+const (
+	FillDomain       = "domain"         // parent domain of the deployment
+	FillDeployment   = "deployment"     // name of the deployment
+	FillAdminEmail   = "adminEmail"     // mail address of its administrator
+	FillScale        = "scale"          // name of its scale profile: "50"
+	FillStorageClass = "storageClass"   // storage class that volumes use
+	FillProxyHTTP    = "proxy.http"     // proxy of the configuration for http URLs; empty if there is none
+	FillProxyHTTPS   = "proxy.https"    // proxy of the configuration for https URLs; empty if there is none
+	FillProxyNone    = "proxy.none"     // what is reached without proxies: the cluster, private networks, and what the configuration says
+	FillKnownHosts   = "git.knownHosts" // lines of known_hosts for the user's git server; empty if there are none
+	FillGitURL       = "git.url"        // URL of the tree's repository; in gitops.cluster only
+	FillGitRevision  = "git.revision"   // branch, tag or commit; in gitops.cluster only
+	FillGitPath      = "git.path"       // folder of the tree in the repository; in gitops.cluster only
+	fillImages       = "images."
+	fillSettings     = "settings."
+)
+
+var holeRE = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9._-]*)\}`)
+
+// replace calls with for every {name} in s, and puts what it returns in its place. {{name}}
+// and ${name}, which are others' templates, are left alone.
+func replace(s string, with func(name string) string) string {
+	var out strings.Builder
+	rest := 0
+	for _, m := range holeRE.FindAllStringSubmatchIndex(s, -1) {
+		if m[0] > 0 && (s[m[0]-1] == '{' || s[m[0]-1] == '$') {
+			continue
+		}
+		out.WriteString(s[rest:m[0]] + with(s[m[2]:m[3]]))
+		rest = m[1]
+	}
+	return out.String() + s[rest:]
+}
+
+// Fill replaces every {name} in s that is in values.
+func Fill(s string, values map[string]string) string {
+	return replace(s, func(name string) string {
+		if v, ok := values[name]; ok {
+			return v
+		}
+		return "{" + name + "}"
+	})
+}
+
+// FillValues replaces every {name} in the texts of values, a JSON object, by known; a
+// text that is one name becomes the known value itself. The result is JSON with sorted
+// keys. A name that is not known is an error.
+func FillValues(values json.RawMessage, known map[string]any) (map[string]any, error) {
+	if len(values) == 0 {
+		return map[string]any{}, nil
+	}
+	var in map[string]any
+	if err := json.Unmarshal(values, &in); err != nil {
+		return nil, err
+	}
+	out, err := fillAny(in, known)
+	if err != nil {
+		return nil, err
+	}
+	return out.(map[string]any), nil
+}
+
+func fillAny(v any, known map[string]any) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			filled, err := fillAny(e, known)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = filled
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = fillAny(e, known); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case string:
+		return fillText(v, known)
+	}
+	return v, nil
+}
+
+func fillText(s string, known map[string]any) (any, error) {
+	names := holes(s)
+	for _, name := range names {
+		if _, ok := known[name]; !ok {
+			return nil, fmt.Errorf("nothing is known for {%s}", name)
+		}
+	}
+	if len(names) == 1 && s == "{"+names[0]+"}" {
+		return known[names[0]], nil
+	}
+	return replace(s, func(name string) string { return fmt.Sprint(known[name]) }), nil
+}
+
+// holes returns the names in braces in s, each once, sorted.
+func holes(s string) []string {
+	seen := map[string]bool{}
+	replace(s, func(name string) string {
+		seen[name] = true
+		return ""
+	})
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Holes returns the names that the component's values contain, sorted.
+func (c Component) Holes() []string {
+	return holes(string(c.Values) + strings.Join(c.ValuesFiles, " "))
+}
+
+// Holes returns the names that the ConfigMap's texts contain, sorted.
+func (m ConfigMap) Holes() []string {
+	var text strings.Builder
+	for _, v := range m.Data {
+		text.WriteString(v)
+	}
+	return holes(text.String())
+}
+
+// ImageHole returns the short name of an image from a name of Fill.
+func ImageHole(name string) (image string, ok bool) { return strings.CutPrefix(name, fillImages) }
+
+// SettingHole returns the path of a setting from a name of Fill.
+func SettingHole(name string) (path string, ok bool) { return strings.CutPrefix(name, fillSettings) }
+
+// filled are the names that values, hosts and ConfigMaps may contain.
+func filled() []string {
+	return []string{FillDomain, FillDeployment, FillAdminEmail, FillScale, FillStorageClass, FillProxyHTTP, FillProxyHTTPS, FillProxyNone, FillKnownHosts}
+}

@@ -1,0 +1,128 @@
+package platform
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+)
+
+// Await is a gate and how long it may take to open. Exactly one of the gates is set.
+type Await struct {
+	Rollout   string          `json:"rollout,omitempty"`   // Deployment, StatefulSet or DaemonSet that is rolled out: "apps/v1/Deployment namespace/name"
+	Job       string          `json:"job,omitempty"`       // Job that completed: "namespace/name"
+	Endpoint  string          `json:"endpoint,omitempty"`  // Service with a ready endpoint on the port: "namespace/name:port"
+	HTTP      *HTTPGate       `json:"http,omitempty"`      // Service that responds
+	Condition *ConditionGate  `json:"condition,omitempty"` // condition of an object
+	CEL       *CELGate        `json:"cel,omitempty"`       // expression on an object
+	Synced    string          `json:"synced,omitempty"`    // app that is Synced and Healthy: its name
+	Deadline  config.Duration `json:"deadline,omitempty"`  // how long it may take to open, 1s to 24h; default 5m
+}
+
+// HTTPGate is open while a Service of the platform responds as described. It is asked
+// through the API server, so that it need not be reachable from outside of the cluster.
+type HTTPGate struct {
+	Service  string `json:"service"`            // Service that is asked: "namespace/name:port"
+	TLS      bool   `json:"tls,omitempty"`      // whether it is asked over HTTPS; the certificate is not verified
+	Path     string `json:"path,omitempty"`     // path that is asked for; default "/"
+	Status   int    `json:"status,omitempty"`   // status that is expected; default 200
+	Contains string `json:"contains,omitempty"` // text that the body must hold
+}
+
+// ConditionGate is open while an object has a condition.
+type ConditionGate struct {
+	Object string `json:"object"`           // object, "apps/v1/Deployment namespace/name"; without the namespace if its kind has none
+	Type   string `json:"type"`             // type of the condition: "Programmed"
+	Status string `json:"status,omitempty"` // status that the condition must have; default "True"
+}
+
+// CELGate is open while an expression in the Common Expression Language, with the object
+// as variable object, is true.
+type CELGate struct {
+	Object     string `json:"object"`     // object, "apps/v1/Deployment namespace/name"; without the namespace if its kind has none
+	Expression string `json:"expression"` // in the Common Expression Language, true or false of object: "object.status.ready == true"
+}
+
+// Object names an object in a cluster.
+type Object struct {
+	APIVersion string // "apps/v1"
+	Kind       string
+	Namespace  string // empty for an object of the cluster's own scope
+	Name       string
+}
+
+// String returns the object as ParseObject reads it.
+func (o Object) String() string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return o.APIVersion + "/" + o.Kind + " " + name
+}
+
+var objectRE = regexp.MustCompile(`^((?:[a-z0-9.-]+/)?v[a-z0-9]+)/([A-Z][A-Za-z0-9]*) (?:([a-z0-9-]+)/)?([a-z0-9][a-z0-9.:-]*)$`)
+
+// ParseObject reads "apps/v1/Deployment namespace/name", without the namespace for an
+// object of the cluster's own scope.
+func ParseObject(s string) (Object, error) {
+	m := objectRE.FindStringSubmatch(s)
+	if m == nil {
+		return Object{}, fmt.Errorf("object %q: want apiVersion/Kind namespace/name", s)
+	}
+	return Object{APIVersion: m[1], Kind: m[2], Namespace: m[3], Name: m[4]}, nil
+}
+
+// Describe says what the gate is about: "http identity/dex:5556/healthz".
+func (a Await) Describe() string {
+	switch {
+	case a.Rollout != "":
+		return "rollout of " + a.Rollout
+	case a.Job != "":
+		return "job " + a.Job
+	case a.Endpoint != "":
+		return "endpoint of " + a.Endpoint
+	case a.HTTP != nil:
+		return "http " + a.HTTP.Service + a.HTTP.Path
+	case a.Condition != nil:
+		return fmt.Sprintf("%s=%s of %s", a.Condition.Type, a.Condition.Status, a.Condition.Object)
+	case a.CEL != nil:
+		return a.CEL.Expression + " of " + a.CEL.Object
+	case a.Synced != "":
+		return "app " + a.Synced
+	}
+	return "nothing"
+}
+
+// set lists the gates of a that are set.
+func (a Await) set() []string {
+	var out []string
+	for _, g := range []struct {
+		name string
+		is   bool
+	}{
+		{"rollout", a.Rollout != ""}, {"job", a.Job != ""}, {"endpoint", a.Endpoint != ""}, {"http", a.HTTP != nil},
+		{"condition", a.Condition != nil}, {"cel", a.CEL != nil}, {"synced", a.Synced != ""},
+	} {
+		if g.is {
+			out = append(out, g.name)
+		}
+	}
+	return out
+}
+
+// gates names every gate.
+func gates() []string {
+	return []string{"rollout", "job", "endpoint", "http", "condition", "cel", "synced"}
+}
+
+// rollouts are the kinds whose rollout can be awaited.
+func rollouts() []string { return []string{"Deployment", "StatefulSet", "DaemonSet"} }
+
+// parseName splits "namespace/name".
+func parseName(s string) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(s, "/")
+	return namespace, name, ok && nameRE.MatchString(namespace) && objectNameRE.MatchString(name)
+}
+
+var objectNameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)

@@ -1,0 +1,167 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// GitOps says how apps are installed: Argo CD brings them about from a tree in a
+// repository.
+type GitOps struct {
+	Engine  string     `json:"engine"`            // component that is Argo CD; Applications are in its namespace
+	Tree    string     `json:"tree,omitempty"`    // directory of the release that is pushed; default "gitops"
+	Server  *GitServer `json:"server,omitempty"`  // where it is pushed to
+	Project Project    `json:"project,omitempty"` // what the apps may bring about
+	Cluster *Cluster   `json:"cluster,omitempty"` // what the generators of ApplicationSets read of the cluster
+}
+
+// Cluster is the Secret of the cluster that Argo CD runs in. Its labels and annotations
+// may have the names of Fill, and those of the tree's place: {git.url}, {git.revision}
+// and {git.path}.
+type Cluster struct {
+	Name        string            `json:"name,omitempty"`        // name by which Argo CD knows it; default "in-cluster"
+	Labels      map[string]string `json:"labels,omitempty"`      // labels by which generators choose it; names in braces in their values
+	Annotations map[string]string `json:"annotations,omitempty"` // annotations that generators read; names in braces in their values
+}
+
+// Holes returns the names that the cluster's texts contain, sorted.
+func (c *Cluster) Holes() []string {
+	var text strings.Builder
+	for _, m := range []map[string]string{c.Labels, c.Annotations} {
+		for _, v := range m {
+			text.WriteString(v)
+		}
+	}
+	return holes(text.String())
+}
+
+// Filled returns texts with the names in them replaced by known.
+func (*Cluster) Filled(texts map[string]string, known map[string]any) (map[string]string, error) {
+	out := map[string]string{}
+	for k, v := range texts {
+		filled, err := fillText(v, known)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k, err)
+		}
+		out[k] = fmt.Sprint(filled)
+	}
+	return out, nil
+}
+
+// GitServer is a git server that is a component of the platform.
+type GitServer struct {
+	Component  string   `json:"component"`  // component that is the server
+	Service    string   `json:"service"`    // Service through which it is reached by HTTPS: "namespace/name:port"
+	Hosts      []string `json:"hosts"`      // hosts of its certificate, {domain} in them; Argo CD uses the first one that the certificate is for
+	Repository string   `json:"repository"` // repository of the tree: "slipway/platform"
+	Accounts   Accounts `json:"accounts"`   // accounts on the server
+}
+
+// Accounts are Secrets, "namespace/name", with the keys username and password.
+type Accounts struct {
+	Administrator string `json:"administrator"` // Secret of a person's account
+	Writer        string `json:"writer"`        // Secret of the account that Slipway pushes as
+	Reader        string `json:"reader"`        // Secret of the account that Argo CD reads as; it cannot write
+}
+
+// Project says what the platform's apps may bring about: the objects of an AppProject
+// that Slipway makes. Their namespaces are those of the apps.
+type Project struct {
+	Name         string   `json:"name,omitempty"`         // name of the AppProject; default "platform"
+	ClusterKinds []string `json:"clusterKinds,omitempty"` // kinds outside of namespaces: "scheduling.k8s.io/PriorityClass"
+	Kinds        []string `json:"kinds,omitempty"`        // kinds in namespaces: "apps/Deployment", "ConfigMap"; all when left out
+}
+
+// GitServer returns the git server of the platform's own; nil if it has none.
+func (r *Release) GitServer() *GitServer {
+	if r.GitOps == nil {
+		return nil
+	}
+	return r.GitOps.Server
+}
+
+// ForRepository returns the release for a deployment whose apps come from a repository of
+// the user's: without a git server of the platform's own, unless the user switches its
+// component on.
+func (r *Release) ForRepository() *Release {
+	if r.GitServer() == nil {
+		return r
+	}
+	out, server := *r, *r.GitOps.Server
+	gitops := *r.GitOps
+	gitops.Server = nil
+	out.GitOps, out.Components = &gitops, slices.Clone(r.Components)
+	for i := range out.Components {
+		c := &out.Components[i]
+		if c.Name == server.Component {
+			c.Required, c.Enabled = false, false
+		}
+		c.Hosts = maps.Clone(c.Hosts)
+		maps.DeleteFunc(c.Hosts, func(_, service string) bool { return strings.HasPrefix(server.Service, service+":") })
+	}
+	return &out
+}
+
+// NoGitServer is the fault of a release with apps and without a git server, for a
+// deployment without a repository of the user's.
+func (r *Release) NoGitServer() error {
+	return &fault.Fault{
+		Code: CodeNoGit, Class: fault.Usage, Op: fmt.Sprintf("find where the apps of %s %s come from", r.Name, r.Version),
+		Err: errors.New("the platform has no git server of its own"),
+		Fix: "set git.url in the configuration to the repository with its tree",
+	}
+}
+
+// Engine returns the component that is Argo CD; nil if there is none.
+func (r *Release) Engine() *Component {
+	if r.GitOps == nil {
+		return nil
+	}
+	return r.component(r.GitOps.Engine)
+}
+
+// component returns the component of that name; nil if there is none.
+func (r *Release) component(name string) *Component {
+	if i := slices.IndexFunc(r.Components, func(c Component) bool { return c.Name == name }); i >= 0 {
+		return &r.Components[i]
+	}
+	return nil
+}
+
+// Component returns the component of that name.
+func (r *Release) Component(name string) (Component, bool) {
+	if c := r.component(name); c != nil {
+		return *c, true
+	}
+	return Component{}, false
+}
+
+// Foundation returns the components that the apps rest on: the git server, Argo CD, and
+// whatever those come after. Without apps there are none.
+func (r *Release) Foundation() []string {
+	if r.GitOps == nil {
+		return nil
+	}
+	var out []string
+	var add func(name string)
+	add = func(name string) {
+		c := r.component(name)
+		if c == nil || slices.Contains(out, name) {
+			return
+		}
+		out = append(out, name)
+		for _, before := range c.After {
+			add(before)
+		}
+	}
+	add(r.GitOps.Engine)
+	if s := r.GitOps.Server; s != nil {
+		add(s.Component)
+	}
+	return out
+}

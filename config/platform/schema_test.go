@@ -1,0 +1,125 @@
+package platform_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config/platform"
+)
+
+// schema is the one of platform.yaml, compiled by another library than the one that makes it.
+func schema(t *testing.T) *validator.Schema {
+	t.Helper()
+	text, err := json.Marshal(platform.Schema(nil))
+	require.NoError(t, err)
+	doc, err := validator.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	c := validator.NewCompiler()
+	c.AssertFormat()
+	require.NoError(t, c.AddResource(platform.SchemaID, doc))
+	s, err := c.Compile(platform.SchemaID)
+	require.NoError(t, err)
+	return s
+}
+
+// document is a file as editors see it; not ok if they cannot read it.
+func document(t *testing.T, text []byte) (doc any, ok bool) {
+	t.Helper()
+	js, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, false
+	}
+	doc, err = validator.UnmarshalJSON(bytes.NewReader(js))
+	require.NoError(t, err)
+	return doc, true
+}
+
+// TestSchema_accepts what Load accepts.
+func TestSchema_accepts(t *testing.T) {
+	s := schema(t)
+	texts := map[string][]byte{"good": []byte(good)}
+	for _, dir := range []string{"../../examples", "../../cli/skeleton/files"} {
+		before := len(texts)
+		require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == platform.File {
+				texts[name], err = os.ReadFile(name)
+				texts[name] = bytes.ReplaceAll(texts[name], []byte("__NAME__"), []byte("shop"))
+			}
+			return err
+		}))
+		require.Greater(t, len(texts), before, dir)
+	}
+	for what, more := range map[string]string{
+		"a gate":        "{name: seen, kind: gate, ready: [{cel: {object: v1/Node n, expression: 'true'}, deadline: 1h30m}, {rollout: apps/v1/StatefulSet demo/db}, {job: demo/x.y}]}",
+		"a job":         "{name: fill, kind: job, path: jobs/fill.yaml, namespace: demo, after: [web], optional: true}",
+		"a chart":       "{name: db, kind: chart, path: ., namespace: demo, valuesFiles: ['values/{scale}.yaml'], values: {a: {b: ['{domain}', 1]}}}",
+		"an appset":     "{name: addons, kind: appset, path: appsets, namespace: demo, empty: true}]\ngitops: {engine: cd}\nlinks: [",
+		"images":        "{name: cd, kind: manifests, path: a, namespace: demo, node: {label: storage=fast}, images: [redis, 'redis:8.2', 'localhost:5000/a/b_c', 'ghcr.io/dexidp/dex:v2.45.0@sha256:" + strings.Repeat("0", 64) + "']}",
+		"hosts":         "{name: cd, kind: manifests, bundle: argocd, namespace: demo, hosts: {'git-{domain}': demo/git, git.test: demo/git}}",
+		"not an app":    "{name: cd, kind: manifests, path: a/b.yaml, namespace: kube-system, wave: 0, empty: false, required: true, enabled: true}",
+		"named as step": "{name: sync, kind: app, path: gitops/apps/sync, namespace: demo}]\ngitops: {engine: cd}\nlinks: [",
+	} {
+		texts[what] = []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0-rc.1\ncomponents: [" + more + "]\n")
+	}
+	for what, text := range texts {
+		doc, ok := document(t, text)
+		require.True(t, ok, what)
+		require.NoError(t, s.Validate(doc), what)
+	}
+}
+
+// beyond are the broken files that a schema has nothing against, by what it does not see.
+func beyond() map[string][]string {
+	return map[string][]string{
+		"other parts of the file": {
+			"after-cycle", "after-cycle-of-three", "after-cycle-through-apps", "after-cycle-through-the-engine", "after-itself", "after-unknown",
+			"app-after-an-app", "app-in-the-engines-namespace", "app-outside-the-tree", "certificate-namespace-unknown", "certificate-twice", "check-component-unknown", "check-twice",
+			"component-host-namespace-unknown", "component-namespace-unknown", "component-needs-itself", "component-needs-unknown", "component-twice",
+			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",
+			"gate-namespace-unknown", "gate-rollout-namespace-unknown", "gate-synced-no-app", "gate-synced-unknown", "gitops-engine-can-be-off",
+			"gitops-engine-is-an-app", "gitops-engine-unknown", "gitops-server-unknown", "link-component-unknown", "link-twice", "namespace-twice",
+			"requires-a-generated-secret", "requires-namespace-unknown", "secret-copy-of-a-copy", "secret-copy-of-a-given-one", "secret-copy-of-nothing",
+			"secret-key-twice", "secret-namespace-unknown", "secret-twice", "upgradable-from-itself", "yaml-two-documents",
+		},
+		"files": {
+			"app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
+			"chart-without-chart-yaml", "component-path-not-there", "component-path-without-manifests", "gitops-tree-is-a-file", "gitops-tree-not-there",
+			"guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
+			"settings-not-json", "settings-not-there",
+		},
+		"what is in a text": {
+			"chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
+			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
+			"link-unknown-name", "secret-literal-unknown-name",
+		},
+	}
+}
+
+// TestSchema_refuses what Load refuses, where a schema can say it.
+func TestSchema_refuses(t *testing.T) {
+	s := schema(t)
+	files, err := filepath.Glob("testdata/broken/*.yaml")
+	require.NoError(t, err)
+	var accepted, want []string
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if doc, ok := document(t, text); ok && !strings.HasPrefix(name, "v1-") && s.Validate(doc) == nil {
+			accepted = append(accepted, name)
+		}
+	}
+	for _, names := range beyond() {
+		want = append(want, names...)
+	}
+	require.ElementsMatch(t, want, accepted)
+}

@@ -1,0 +1,315 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+func (v *validator) components() {
+	all := v.r.Components
+	if len(all) == 0 {
+		v.Add("components", "nothing", "at least one component")
+	}
+	v.unique("components", "name", len(all), func(i int) string { return all[i].Name })
+	for i, c := range all {
+		field := fmt.Sprintf("components[%d]", i)
+		v.Match(field+".name", c.Name, nameRE, nameWant)
+		if c.Installed() && slices.Contains(ReservedNames(), c.Name) {
+			v.Add(field+".name", document.Quote(c.Name)+", which is a step of Slipway", "another name than "+strings.Join(ReservedNames(), ", "))
+		}
+		if c.Kind != Gate || c.Namespace != "" {
+			v.namespace(field+".namespace", c.Namespace)
+		}
+		if c.Wave < 0 || c.Wave > MaxWave {
+			v.Add(field+".wave", fmt.Sprint(c.Wave), fmt.Sprintf("0 to %d", MaxWave))
+		}
+		if c.Required && !c.Enabled {
+			v.Add(field+".enabled", "false", "true, because the component is required")
+		}
+		if c.Required && c.Optional {
+			v.Add(field+".optional", "true", "false, because the component is required")
+		}
+		for j, need := range c.Needs {
+			at := fmt.Sprintf("%s.needs[%d]", field, j)
+			if v.componentName(at, need); need == c.Name {
+				v.Add(at, document.Quote(need), "another component than this one")
+			}
+		}
+		for j, image := range c.Images {
+			v.image(fmt.Sprintf("%s.images[%d]", field, j), image)
+		}
+		v.kind(field, c)
+		v.after(field, c)
+		v.chart(field, c)
+		v.hosts(field, c)
+		v.node(field, c)
+		for j, a := range c.Ready {
+			v.gate(fmt.Sprintf("%s.ready[%d]", field, j), a)
+		}
+	}
+	v.cycles()
+}
+
+// image checks a short name or a reference of an image.
+func (v *validator) image(field, image string) {
+	if image == "" || imageref.IsShort(image) {
+		v.Match(field, image, imageRE, "an image's short name such as postgresql, or a reference such as docker.io/library/redis:8.2")
+	} else if _, err := imageref.Parse(image); err != nil {
+		v.Add(field, document.Quote(image), "a reference of an image such as docker.io/library/redis:8.2")
+	}
+}
+
+// ReservedNames are names of steps of Slipway's own in the stages that have components.
+func ReservedNames() []string {
+	return []string{"component", "configmaps", "git", "namespaces", "projects", "publish", "reconcile", "repository", "requires", "secrets", "status", "sync", "tls"}
+}
+
+// kind checks what a component of its kind must have and must not have.
+func (v *validator) kind(field string, c Component) {
+	unwanted := func(name string, has bool, want string) {
+		if has {
+			v.Add(field+"."+name, "a value", "none for "+string(c.Kind)+": "+want)
+		}
+	}
+	if !slices.Contains(Kinds(), string(c.Kind)) {
+		v.Add(field+".kind", document.Shown(string(c.Kind)), document.OneOf(Kinds()...))
+		return
+	}
+	if c.Kind != Manifests {
+		unwanted("bundle", c.Bundle != "", "manifests of the bundle have the kind manifests")
+	}
+	if c.Kind != AppSet {
+		unwanted("empty", c.Empty, "it is for appsets that may bring no Application")
+	}
+	if c.Kind != App {
+		unwanted("wave", c.Wave != 0, "after says what comes before it")
+	}
+	switch c.Kind {
+	case Gate:
+		unwanted("path", c.Path != "", "nothing is installed")
+		if len(c.Ready) == 0 {
+			v.Add(field+".ready", "nothing", "at least one gate")
+		}
+		return
+	case App:
+		unwanted("ready", len(c.Ready) > 0, "Argo CD says when it is Healthy; a component of kind gate waits for more")
+		unwanted("hosts", len(c.Hosts) > 0, "its chart has the pods")
+		if g := v.r.GitOps; g != nil && c.Path != "" && g.Tree != "." && !strings.HasPrefix(c.Path, g.Tree+"/") {
+			v.Add(field+".path", document.Quote(c.Path), "a directory below "+g.Tree+", the GitOps tree")
+		}
+	}
+	if engine := v.r.Engine(); c.Kind == App && engine != nil && engine.Installed() && c.Namespace != "" && c.Namespace == engine.Namespace {
+		v.Add(field+".namespace", document.Quote(c.Namespace)+", which is Argo CD's", "another one: whoever may write there may do anything")
+	}
+	if v.r.GitOps == nil && (c.Kind == App || c.Kind == AppSet) {
+		v.Add(field+".kind", string(c.Kind)+" without gitops", "gitops, which says what brings apps about")
+	}
+	if c.Bundle != "" {
+		v.Match(field+".bundle", c.Bundle, imageRE, "a directory of the bundle's manifests such as argocd")
+		if c.Path == "" {
+			return
+		}
+	}
+	v.content(field+".path", c)
+}
+
+// content checks that a component's files are there.
+func (v *validator) content(field string, c Component) {
+	want := map[Kind]string{Chart: "the directory of a chart", App: "a directory", Job: "a file or directory with a Job", AppSet: "a file or directory with ApplicationSets", Manifests: "a directory or file with manifests"}[c.Kind] +
+		" of the release, as a relative path"
+	if c.Path == "" {
+		v.Add(field, "nothing", want)
+		return
+	}
+	info := v.stat(field, c.Path, want)
+	switch {
+	case info == nil:
+	case c.Kind == Chart:
+		if _, err := fs.Stat(v.fsys, path.Join(c.Path, "Chart.yaml")); err != nil {
+			v.Add(field, document.Quote(c.Path)+", which has no Chart.yaml", want)
+		}
+	case c.Kind == App && !info.IsDir():
+		v.Add(field, document.Quote(c.Path)+", which is no directory", want)
+	case c.Kind != App && info.IsDir() && !hasManifests(v.fsys, c.Path):
+		v.Add(field, document.Quote(c.Path)+", which has no YAML file", want)
+	}
+}
+
+// hasManifests reports whether a directory has a file that can hold objects.
+func hasManifests(fsys fs.FS, dir string) bool {
+	entries, _ := fs.ReadDir(fsys, dir)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && IsManifest(e.Name()) })
+}
+
+// IsManifest reports whether a file of that name holds objects.
+func IsManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+// stat returns what is at a path of the release; nil, with a problem, if nothing is.
+func (v *validator) stat(field, name, want string) fs.FileInfo {
+	if !fs.ValidPath(name) || strings.Contains(name, `\`) {
+		v.Add(field, document.Quote(name), want)
+		return nil
+	}
+	info, err := fs.Stat(v.fsys, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.Add(field, document.Quote(name)+", which does not exist", want)
+	case err != nil:
+		v.Add(field, document.Quote(name)+", which cannot be read", want)
+	default:
+		return info
+	}
+	return nil
+}
+
+// file reports that a file of the release will not do.
+func (v *validator) file(field, name string, err error, want string) {
+	if errors.Is(err, fs.ErrNotExist) {
+		v.Add(field, document.Quote(name)+", which does not exist", want)
+		return
+	}
+	v.Add(field, document.Quote(name)+" ("+err.Error()+")", want)
+}
+
+// after checks what a component comes after.
+func (v *validator) after(field string, c Component) {
+	for j, name := range c.After {
+		at := fmt.Sprintf("%s.after[%d]", field, j)
+		before := v.r.component(name)
+		switch {
+		case before == nil:
+			v.Add(at, document.Quote(name), "the name of a component in this file")
+		case name == c.Name:
+			v.Add(at, document.Quote(name), "another component than this one")
+		case c.Kind == App && before.Kind == App:
+			v.Add(at, document.Quote(name)+", which is an app", "a component that is none; apps follow each other by wave")
+		}
+	}
+}
+
+// chart checks the values of a chart.
+func (v *validator) chart(field string, c Component) {
+	if c.Kind != Chart {
+		for _, f := range []struct {
+			name string
+			has  bool
+		}{{"values", c.Values != nil}, {"valuesFiles", c.ValuesFiles != nil}} {
+			if f.has {
+				v.Add(field+"."+f.name, "values", "none unless kind is chart")
+			}
+		}
+		return
+	}
+	if len(c.Values) > 0 && c.Values[0] != '{' {
+		v.Add(field+".values", "something else", "a mapping of the chart's values")
+	}
+	v.filled(field+".values", string(c.Values))
+	for j, file := range c.ValuesFiles {
+		at := fmt.Sprintf("%s.valuesFiles[%d]", field, j)
+		v.holes(at, file, FillScale)
+		for _, profile := range config.Profiles() {
+			name := Fill(file, map[string]string{FillScale: profile.Name()})
+			if info := v.stat(at, name, "a file of the release for every scale, as a relative path"); info != nil && info.IsDir() {
+				v.Add(at, document.Quote(name)+", which is a directory", "a file")
+			}
+			if name == file {
+				break
+			}
+		}
+	}
+}
+
+// hosts checks the names that a component's pods resolve.
+func (v *validator) hosts(field string, c Component) {
+	for _, host := range slices.Sorted(maps.Keys(c.Hosts)) {
+		at := field + ".hosts." + host
+		v.host(at, host)
+		v.reference(at, c.Hosts[host])
+	}
+}
+
+// node checks the label of the node that a component's pods select.
+func (v *validator) node(field string, c Component) {
+	if c.Node == nil {
+		return
+	}
+	if c.Kind != Chart && c.Kind != Manifests && c.Kind != Job {
+		v.Add(field+".node", "a value", "none for "+string(c.Kind)+": it has no pods of its own")
+	}
+	key, value, ok := strings.Cut(c.Node.Label, "=")
+	if !ok || !labelRE.MatchString(key) || !valueRE.MatchString(value) {
+		v.Add(field+".node.label", document.Shown(c.Node.Label), "a label such as storage=fast")
+	}
+}
+
+// cycles finds components that come after themselves. All apps are one: what comes after
+// one of them waits for all.
+func (v *validator) cycles() {
+	const visiting, done = 1, 2
+	state := map[string]int{}
+	var visit func(name string, path []string)
+	visit = func(name string, path []string) {
+		if state[name] == done {
+			return
+		}
+		if i := slices.Index(path, name); state[name] == visiting {
+			at := slices.IndexFunc(v.r.Components, func(c Component) bool { return c.Name == name || name == theApps && c.Kind == App })
+			if len(path)-i > 1 { // after has reported a component that comes after itself
+				v.Add(fmt.Sprintf("components[%d].after", at), "a circle: "+strings.Join(append(slices.Clone(path[i:]), name), " after "), "an order")
+			}
+			return
+		}
+		state[name] = visiting
+		for _, before := range v.before(name) {
+			visit(before, append(slices.Clone(path), name))
+		}
+		state[name] = done
+	}
+	for _, c := range v.r.Components {
+		visit(v.vertex(c.Name), nil)
+	}
+}
+
+// theApps stands for all apps in cycles.
+const theApps = "the apps"
+
+// vertex is a component's name, or theApps.
+func (v *validator) vertex(name string) string {
+	if c := v.r.component(name); c != nil && c.Kind == App {
+		return theApps
+	}
+	return name
+}
+
+// before are the nodes that a node comes after.
+func (v *validator) before(node string) []string {
+	var out []string
+	for _, c := range v.r.Components {
+		if v.vertex(c.Name) != node {
+			continue
+		}
+		for _, name := range c.After {
+			if b := v.vertex(name); v.r.component(name) != nil && !slices.Contains(out, b) && b != theApps || b == theApps && node != theApps {
+				out = append(out, b)
+			}
+		}
+	}
+	if g := v.r.GitOps; node == theApps && g != nil {
+		out = append(out, g.Engine)
+		if g.Server != nil {
+			out = append(out, g.Server.Component)
+		}
+	}
+	return out
+}

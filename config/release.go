@@ -1,0 +1,56 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// GitRelease is a platform release in a Git repository.
+type GitRelease struct {
+	URL     string // of the repository
+	Folder  string // of the release in it; empty: its top
+	Version string // tag, branch or commit
+	Digest  string // that the release must have, "sha256:…"; empty: any
+}
+
+// ReleaseInGit returns the platform release in a Git repository that the configuration
+// names, if it names one.
+func (c *Config) ReleaseInGit() (GitRelease, bool) {
+	scheme, rest, isURL := strings.Cut(c.Platform.Release, "://")
+	if !isURL {
+		return GitRelease{}, false
+	}
+	// The user of an SSH URL comes before an @ too: the version is after the last one.
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return GitRelease{}, false
+	}
+	where, version := rest[:at], rest[at+1:]
+	version, digest, _ := strings.Cut(version, "#")
+	repository, folder, _ := strings.Cut(where, "//")
+	return GitRelease{URL: scheme + "://" + repository, Folder: folder, Version: version, Digest: digest}, true
+}
+
+const gitReleaseWant = "a release in a Git repository such as https://git.example.com/team/platform.git//releases/one@v1.2.0, with #sha256:<64 hex digits> for one that must have this digest"
+
+var (
+	gitURLRE    = regexp.MustCompile(`^(https|http|ssh)://([A-Za-z0-9._-]+@)?[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s@#?]+$`)
+	gitDigestRE = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
+)
+
+// gitReleaseProblems validates a release that is named by a URL.
+func (p *Platform) gitReleaseProblems(l *document.List) {
+	g, ok := (&Config{Platform: *p}).ReleaseInGit()
+	user := strings.Contains(g.URL, "@") && !strings.HasPrefix(g.URL, "ssh://")
+	switch {
+	case user:
+		l.Add("platform.release", "a URL with user or password", gitReleaseWant)
+	case !ok || !gitURLRE.MatchString(g.URL) || !gitRevisionRE.MatchString(g.Version) || !gitDigestRE.MatchString(g.Digest),
+		g.Folder != "" && (!gitPathRE.MatchString(g.Folder) || strings.Contains("/"+g.Folder+"/", "/../")):
+		l.Add("platform.release", "another kind of URL", gitReleaseWant)
+	case strings.HasPrefix(g.URL, "http://") && g.Digest == "":
+		l.Add("platform.release", "a release by plain HTTP, which anybody on the way can change", "https, or the release's digest: #sha256:<64 hex digits>")
+	}
+}

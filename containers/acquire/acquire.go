@@ -1,0 +1,191 @@
+// Package acquire puts images into a bundle: from a registry, an OCI layout or an
+// archive.
+//
+// Each image gets an archive of its own, so that nothing that the bundle holds is
+// written again. The image is in the bundle once the index names its archive, which is
+// the last thing that is written: an interrupted call leaves the bundle as it was.
+package acquire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// Options say what to add. Dir and Images are required.
+type Options struct {
+	Dir    string // of the bundle
+	Images []Request
+	// Replace takes an image also where the bundle has another one under its reference.
+	Replace bool
+	// PlainHTTP allows HTTP without TLS on hosts other than this machine itself, on which
+	// it is always allowed.
+	PlainHTTP bool
+	// Keychain has the credentials; nil is Docker's: what `docker login` wrote.
+	Keychain authn.Keychain
+	// Transport sends the requests; nil is the default with the proxies of the environment.
+	Transport http.RoundTripper
+	// Waiting is told once if another process changes the bundle and is waited for. It may
+	// be nil.
+	Waiting func()
+	// Observe is told how it goes; calls do not overlap. It may be nil.
+	Observe func(Progress)
+}
+
+// Progress is how far an image has come.
+type Progress struct {
+	Image       string // its reference
+	N, Of       int    // the image's number, from 1
+	Done, Total int64  // bytes that were taken
+	Finished    bool
+	There       bool // the bundle had it
+	Took        time.Duration
+}
+
+// adder adds images to one bundle, whose lock it holds.
+type adder struct {
+	Options
+	bundle *bundle.Bundle
+	guard  *plainhttp.Guard
+}
+
+// Add adds images to a bundle, each for the bundle's platform. One that is there is left
+// alone. An image that cannot be added does not keep the others out; the error names each
+// of them.
+func Add(ctx context.Context, o Options) error {
+	if o.Keychain == nil {
+		o.Keychain = authn.DefaultKeychain
+	}
+	if o.Transport == nil {
+		o.Transport = remote.DefaultTransport
+	}
+	if o.Observe == nil {
+		o.Observe = func(Progress) {}
+	}
+	b, err := bundle.Read(o.Dir)
+	if err != nil {
+		return err
+	}
+	release, err := lockBundle(ctx, b.Dir(), o.Waiting)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if b, err = bundle.Read(o.Dir); err != nil { // as whoever had the lock left it
+		return err
+	}
+	a := &adder{Options: o, bundle: b, guard: &plainhttp.Guard{Next: o.Transport, Allow: o.PlainHTTP}}
+	if err := a.tidy(); err != nil {
+		return err
+	}
+	var problems []error
+	for n, r := range o.Images {
+		if err := a.add(ctx, r, n+1); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			problems = append(problems, a.fault(r, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// add adds one image.
+func (a *adder) add(ctx context.Context, r Request, n int) error {
+	start := time.Now()
+	say := Progress{Image: r.Image.String(), N: n, Of: len(a.Images)}
+	finish := func(there bool) error {
+		say.Done, say.Finished, say.There, say.Took = say.Total, true, there, time.Since(start)
+		a.Observe(say)
+		return nil
+	}
+	have := a.find(r)
+	if have != nil && r.Image.Digest != "" && slices.Contains([]string{have.Digest, have.Index}, r.Image.Digest) {
+		return finish(true)
+	}
+	from, err := a.open(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // only read
+	found, err := choose(ctx, from, r.Image, a.bundle.Platform)
+	if err != nil {
+		return err
+	}
+	say.Total = found.size()
+	if d := r.Image.Digest; d != "" && d != found.digest() && d != found.indexDigest() {
+		return fmt.Errorf("%w: %s has %s, and the reference says %s", errOther, r.from(), found.topDigest(), d)
+	}
+	if have != nil {
+		switch {
+		case have.Digest == found.digest() && (found.indexDigest() == "" || have.Index == found.indexDigest()):
+			return finish(true)
+		case have.Digest != found.digest() && !a.Replace:
+			return fmt.Errorf("%w: %s has %s, and the bundle has %s under this reference (as %s)", errOther, r.from(), found.digest(), have.Digest, have.Name)
+		}
+	}
+	name := path.Join(bundle.AddedDir, strings.TrimPrefix(found.topDigest(), "sha256:")+".tar")
+	listed := slices.ContainsFunc(a.bundle.Files, func(f bundle.File) bool { return f.Path == name })
+	file := bundle.File{Path: name, Name: r.key(), Kind: bundle.Images, Version: versionOf(r.Image), Origin: r.origin()}
+	if !listed {
+		if file, err = a.write(ctx, from, found, file, r.key(), func(done int64) { say.Done = done; a.Observe(say) }); err != nil {
+			return err
+		}
+	}
+	if err := a.enter(r, found, file, listed); err != nil {
+		return err
+	}
+	return finish(false)
+}
+
+// find is the bundle's image that stands for the reference of a request; nil if there is
+// none.
+func (a *adder) find(r Request) *bundle.Image {
+	at := slices.IndexFunc(a.bundle.Index.Images, func(i bundle.Image) bool { return slices.Contains(i.StandsFor, r.key()) })
+	if at < 0 {
+		return nil
+	}
+	return &a.bundle.Index.Images[at]
+}
+
+func versionOf(r imageref.Reference) string {
+	if r.Tag != "" {
+		return r.Tag
+	}
+	return r.Digest
+}
+
+// tidy removes what an interrupted call left.
+func (a *adder) tidy() error {
+	dir := a.bundle.Path(bundle.AddedDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return a.unusable(err)
+	}
+	for _, e := range entries {
+		listed := slices.ContainsFunc(a.bundle.Files, func(f bundle.File) bool { return f.Path == path.Join(bundle.AddedDir, e.Name()) })
+		if listed || e.Name() == lockFile {
+			continue
+		}
+		if err := os.RemoveAll(a.bundle.Path(path.Join(bundle.AddedDir, e.Name()))); err != nil {
+			return a.unusable(err)
+		}
+	}
+	return nil
+}

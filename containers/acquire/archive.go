@@ -1,0 +1,166 @@
+package acquire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/slipway-sh/slipway/containers/ociarchive"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// dockerFile is where docker save lists the images of an archive.
+const dockerFile = "manifest.json"
+
+// openArchive opens an OCI layout in a tar, or what docker save wrote. Newer archives of
+// docker save are both: then the layout counts, which has the digests of a registry.
+func openArchive(path string) (origin, error) {
+	a, err := ociarchive.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	index, err := a.Index()
+	switch {
+	case err == nil:
+		return &layout{index: index, close: a.Close, read: func(name string) (io.ReadCloser, error) {
+			r, err := a.Blob(name)
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(r), nil
+		}}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, errors.Join(fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err), a.Close())
+	}
+	saved, err := openSaved(a)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return saved, nil
+}
+
+// saved is an archive of docker save. It has no manifests as registries have them: they
+// are made of what it says, layers as they are, so that the same archive always gives the
+// same digest.
+type saved struct {
+	*ociarchive.Archive
+	images []savedImage
+	paths  map[v1.Hash]string
+	made   map[v1.Hash][]byte
+}
+
+type savedImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+func openSaved(a *ociarchive.Archive) (*saved, error) {
+	text, err := a.Read(dockerFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: the archive has neither %s, as an OCI layout, nor %s, as docker save writes it", errUnknown, ociarchive.IndexFile, dockerFile)
+	}
+	s := &saved{Archive: a, paths: map[v1.Hash]string{}, made: map[v1.Hash][]byte{}}
+	if err == nil {
+		err = json.Unmarshal(text, &s.images)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUnknown, dockerFile, err)
+	}
+	return s, nil
+}
+
+func (s *saved) root(ctx context.Context, ref imageref.Reference) (v1.Descriptor, error) {
+	var all []string
+	at := slices.IndexFunc(s.images, func(i savedImage) bool {
+		all = append(all, i.RepoTags...)
+		return slices.ContainsFunc(i.RepoTags, func(tag string) bool {
+			r, err := imageref.Parse(tag)
+			return err == nil && r.Tagged() == ref.Tagged()
+		})
+	})
+	if at < 0 && len(s.images) == 1 {
+		at = 0
+	}
+	if at < 0 {
+		return v1.Descriptor{}, fmt.Errorf("%w: it has %s", errAbsent, strings.Join(all, ", "))
+	}
+	return s.manifest(ctx, s.images[at])
+}
+
+// manifest makes the manifest of an image.
+func (s *saved) manifest(ctx context.Context, i savedImage) (v1.Descriptor, error) {
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
+	var err error
+	if m.Config, err = s.describe(ctx, i.Config, types.OCIConfigJSON); err != nil {
+		return v1.Descriptor{}, err
+	}
+	for _, l := range i.Layers {
+		d, err := s.describe(ctx, l, types.OCIUncompressedLayer)
+		if err != nil {
+			return v1.Descriptor{}, err
+		}
+		m.Layers = append(m.Layers, d)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	hash, size, err := v1.SHA256(bytes.NewReader(text))
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	s.made[hash] = text
+	return v1.Descriptor{MediaType: m.MediaType, Digest: hash, Size: size}, nil
+}
+
+// describe reads a file of the archive to the end, for its digest.
+func (s *saved) describe(ctx context.Context, name string, as types.MediaType) (v1.Descriptor, error) {
+	r, err := s.Blob(name)
+	if err != nil {
+		return v1.Descriptor{}, fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	magic := make([]byte, 2)
+	if n, _ := r.ReadAt(magic, 0); n == 2 && magic[0] == 0x1f && magic[1] == 0x8b && as == types.OCIUncompressedLayer {
+		as = types.OCILayer
+	}
+	hash, size, err := v1.SHA256(cancellable{ctx, r})
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	s.paths[hash] = name
+	return v1.Descriptor{MediaType: as, Digest: hash, Size: size}, nil
+}
+
+func (s *saved) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	if text, ok := s.made[d.Digest]; ok {
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}
+	r, err := s.Blob(s.paths[d.Digest])
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(r), nil
+}
+
+// cancellable stops reading once its context is done. It lives for one call.
+type cancellable struct {
+	ctx context.Context //nolint:containedctx // as long as one read
+	r   io.Reader
+}
+
+func (c cancellable) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}

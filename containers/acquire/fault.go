@@ -1,0 +1,101 @@
+package acquire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of this package's faults, besides lock.CodeRefused, lock.CodeUnreachable and
+// plainhttp.Code.
+const (
+	// CodeReference: what is to be added is no reference of an image, or its source is
+	// not there.
+	CodeReference fault.Code = "IMG-002"
+	// CodeAbsent: the registry, layout or archive does not have the image.
+	CodeAbsent fault.Code = "IMG-003"
+	// CodePlatform: the image is not for the bundle's platform.
+	CodePlatform fault.Code = "IMG-004"
+	// CodeOther: the image has another digest than its reference says, or than the
+	// bundle has under this reference.
+	CodeOther fault.Code = "IMG-005"
+	// CodeSource: the image cannot be read: it is damaged, or nothing that a bundle can
+	// hold.
+	CodeSource fault.Code = "IMG-006"
+	// CodeWrite: the bundle cannot be written.
+	CodeWrite fault.Code = "IMG-007"
+)
+
+var (
+	errReference = errors.New("no reference")
+	errAbsent    = errors.New("no such image is there")
+	errPlatform  = errors.New("not for this platform")
+	errOther     = errors.New("another digest")
+	errUnknown   = errors.New("not an image that can be read")
+	errWrite     = errors.New("the bundle cannot be written")
+)
+
+// fault says why an image was not added.
+func (a *adder) fault(r Request, err error) error {
+	host := r.source().Host
+	f := &fault.Fault{Code: CodeSource, Class: fault.Preflight, Op: fmt.Sprintf("add the image %s from %s", r.Image, r.from()), Err: err,
+		Fix: "correct the source, then run the same command again"}
+	answer, answered := errors.AsType[*transport.Error](err)
+	_, network := errors.AsType[*url.Error](err)
+	status := func(codes ...int) bool {
+		for _, code := range codes {
+			if answered && answer.StatusCode == code {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case errors.Is(err, errReference):
+		f.Code, f.Class, f.Fix = CodeReference, fault.Usage, "give a reference as in a manifest: --image quay.io/team/app:1.0"
+	case errors.Is(err, errAbsent):
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: --image "+r.Image.String()+"=SOURCE"
+	case errors.Is(err, errPlatform):
+		f.Code, f.Class, f.Fix = CodePlatform, fault.Usage, "give a source that has it for "+a.bundle.Platform+": --image "+r.Image.String()+"=SOURCE"
+	case errors.Is(err, errOther):
+		f.Code, f.Class, f.Fix = CodeOther, fault.Usage, "find out who changed it; to take it nevertheless: slipway bundle add DIR --replace --image "+r.key()
+		if r.Image.Digest != "" && !strings.Contains(err.Error(), "the bundle has") {
+			f.Fix = "give a source that has the image of this digest: an archive of docker save may have another one than the registry"
+		}
+	case noSpace(err):
+		f.Code, f.Fix = CodeWrite, "make room on the disk of "+a.bundle.Dir()+", then run the same command again"
+	case errors.Is(err, errWrite):
+		f.Code, f.Fix = CodeWrite, "let this user write to "+a.bundle.Dir()+", then run the same command again"
+	case errors.Is(err, errUnknown):
+	case a.guard.Refused() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
+		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
+	case status(http.StatusUnauthorized, http.StatusForbidden):
+		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may pull from it: docker login "+host
+	case status(http.StatusNotFound):
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: --image "+r.Image.String()+"=SOURCE"
+	case !answered && network:
+		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
+	}
+	return f
+}
+
+// unusable is the fault of a bundle whose directory of added images cannot be used.
+func (a *adder) unusable(err error) error {
+	return &fault.Fault{Code: CodeWrite, Class: fault.Preflight, Op: "look for what an interrupted call left", Err: err,
+		Fix: "let this user read and write " + a.bundle.Path(bundle.AddedDir) + ", a directory, then run the same command again"}
+}
+
+// noSpace reports whether a disk or a quota is full.
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

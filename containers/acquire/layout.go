@@ -1,0 +1,126 @@
+package acquire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/slipway-sh/slipway/containers/ociarchive"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// annotationRef is the annotation with which an OCI layout names an image: by a tag or by
+// a whole reference.
+const annotationRef = "org.opencontainers.image.ref.name"
+
+// layout is an OCI layout: a directory, or an archive of one.
+type layout struct {
+	index *v1.IndexManifest
+	read  func(name string) (io.ReadCloser, error)
+	close func() error
+}
+
+// openLayout opens an OCI layout in a directory.
+func openLayout(dir fs.FS) (origin, error) {
+	text, err := fs.ReadFile(dir, ociarchive.IndexFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: the directory is no OCI layout: it has no %s", errUnknown, ociarchive.IndexFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var index v1.IndexManifest
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err)
+	}
+	return &layout{index: &index, close: func() error { return nil }, read: func(name string) (io.ReadCloser, error) { return dir.Open(name) }}, nil
+}
+
+func (l *layout) root(ctx context.Context, ref imageref.Reference) (v1.Descriptor, error) {
+	all := slices.Clone(l.index.Manifests)
+	// What was not pushed to a registry has its tag or its whole reference there.
+	named := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool { return !isNamed(d, ref) })
+	if len(named) == 0 && len(all) == 1 {
+		named = all
+	}
+	switch len(named) {
+	case 0:
+		return v1.Descriptor{}, fmt.Errorf("%w: it has %s", errAbsent, strings.Join(names(all), ", "))
+	case 1:
+		return l.typed(ctx, named[0])
+	}
+	same := slices.CompactFunc(slices.Clone(named), func(a, b v1.Descriptor) bool { return a.Digest == b.Digest })
+	if len(same) == 1 {
+		return l.typed(ctx, same[0])
+	}
+	return v1.Descriptor{}, fmt.Errorf("%w: several of its images have that name", errAbsent)
+}
+
+// typed completes a descriptor that does not say what it describes.
+func (l *layout) typed(ctx context.Context, d v1.Descriptor) (v1.Descriptor, error) {
+	if d.MediaType != "" {
+		return d, nil
+	}
+	doc, err := read(ctx, l, d)
+	if err != nil {
+		return d, err
+	}
+	d.MediaType, err = head(doc.text)
+	return d, err
+}
+
+func (l *layout) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	r, err := l.read(ociarchive.BlobPath(d.Digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: it lacks the blob %s", errUnknown, d.Digest)
+	}
+	return r, err
+}
+
+// Close closes the archive.
+func (l *layout) Close() error { return l.close() }
+
+// isNamed reports whether a descriptor is that of ref: by its digest, its whole reference,
+// or its tag alone.
+func isNamed(d v1.Descriptor, ref imageref.Reference) bool {
+	if ref.Digest != "" && d.Digest.String() == ref.Digest {
+		return true
+	}
+	if ref.Tag == "" {
+		return false
+	}
+	for _, name := range []string{d.Annotations[ociarchive.AnnotationName], d.Annotations[annotationRef]} {
+		if name == "" {
+			continue
+		}
+		if name == ref.Tag {
+			return true
+		}
+		if r, err := imageref.Parse(name); err == nil && r.Tagged() == ref.Tagged() {
+			return true
+		}
+	}
+	return false
+}
+
+// names are how a layout calls its images.
+func names(all []v1.Descriptor) []string {
+	out := make([]string, len(all))
+	for i, d := range all {
+		out[i] = d.Digest.String()
+		for _, key := range []string{annotationRef, ociarchive.AnnotationName} {
+			if name := d.Annotations[key]; name != "" {
+				out[i] = name
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

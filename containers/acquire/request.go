@@ -1,0 +1,107 @@
+package acquire
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// Request is one image to add.
+type Request struct {
+	Image imageref.Reference // by which manifests and charts name it
+	// Path is an OCI layout or an archive to take it from; empty: a registry.
+	Path string
+	// Source is what to take from a registry in place of Image.
+	Source *imageref.Reference
+}
+
+// ParseRequest reads REF or REF=SOURCE, where SOURCE is the path of an OCI layout or of an
+// archive, or another reference. It fails with CodeReference.
+func ParseRequest(text string) (Request, error) {
+	ref, source, given := strings.Cut(text, "=")
+	var r Request
+	var err error
+	if r.Image, err = imageref.Parse(ref); err != nil {
+		return Request{}, badRequest(err)
+	}
+	if !given {
+		return r, nil
+	}
+	_, statErr := os.Stat(source)
+	switch {
+	case statErr == nil:
+		r.Path = source
+	case source == "", isPath(source):
+		return Request{}, badRequest(fmt.Errorf("%q is neither a directory nor a file: %w", source, statErr))
+	default:
+		from, err := imageref.Parse(source)
+		if err != nil {
+			return Request{}, badRequest(fmt.Errorf("%w; and there is no file of that name", err))
+		}
+		r.Source = &from
+	}
+	return r, nil
+}
+
+// isPath reports whether a source that does not exist was meant to be a path.
+func isPath(s string) bool {
+	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~") || strings.Contains(s, `\`) || strings.HasSuffix(s, ".tar")
+}
+
+func badRequest(err error) error {
+	return &fault.Fault{Code: CodeReference, Class: fault.Usage, Op: "read what is to be added", Err: err,
+		Fix: "give a reference as in a manifest, and where it is not taken from its own registry, its source: --image redis:8.2=redis.tar"}
+}
+
+// key is the reference under which the image is entered: by its tag, if it has one.
+func (r Request) key() string {
+	if tagged := r.Image.Tagged(); tagged != "" {
+		return tagged
+	}
+	return r.Image.String()
+}
+
+// source is the reference of what is taken from a registry.
+func (r Request) source() imageref.Reference {
+	if r.Source != nil {
+		return *r.Source
+	}
+	return r.Image
+}
+
+// from says where the image is taken from, for people.
+func (r Request) from() string {
+	if r.Path != "" {
+		return r.Path
+	}
+	return r.source().Host
+}
+
+// origin says it for the index, which names no path of this machine.
+func (r Request) origin() string {
+	if r.Path == "" {
+		return "registry:" + r.source().String()
+	}
+	if info, err := os.Stat(r.Path); err == nil && info.IsDir() {
+		return "layout"
+	}
+	return "archive"
+}
+
+// open opens where the image is taken from.
+func (a *adder) open(r Request) (origin, error) {
+	if r.Path == "" {
+		return a.registry(r.source())
+	}
+	info, err := os.Stat(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return openLayout(os.DirFS(r.Path))
+	}
+	return openArchive(r.Path)
+}

@@ -1,0 +1,79 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// validate reports every problem of the index at once.
+func (x Index) validate() error {
+	if x.Version != Format {
+		return fmt.Errorf("its version is %d, this Slipway reads version %d", x.Version, Format)
+	}
+	var problems []error
+	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if x.Platform != "linux/amd64" && x.Platform != "linux/arm64" {
+		report("platform: %q is neither linux/amd64 nor linux/arm64", x.Platform)
+	}
+	if len(x.Files) == 0 {
+		report("files: the list is empty")
+	}
+	paths := map[string]bool{}
+	for i, f := range x.Files {
+		switch {
+		case f.Path == "" || path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") || f.Path == IndexFile:
+			report("files[%d]: %q is not a path inside the bundle", i, f.Path)
+		case paths[f.Path]:
+			report("files[%d]: %s is listed twice", i, f.Path)
+		case !IsSHA256(f.SHA256):
+			report("files[%d]: %s has no sha256", i, f.Path)
+		case f.Size < 0:
+			report("files[%d]: %s has a negative size", i, f.Path)
+		}
+		paths[f.Path] = true
+	}
+	names, standIns := map[string]bool{}, map[string]string{}
+	for i, image := range x.Images {
+		switch {
+		case image.Name == "" || image.Ref == "":
+			report("images[%d]: name and ref are required", i)
+		case names[image.Name]:
+			report("images[%d]: %s is listed twice", i, image.Name)
+		case !IsDigest(image.Digest) || (image.Index != "" && !IsDigest(image.Index)):
+			report("images[%d]: %s has no digest", i, image.Name)
+		case image.Archive != "" && (!paths[image.Archive] || path.Dir(image.Archive) != AddedDir):
+			report("images[%d]: the archive of %s is no file of the bundle in %s", i, image.Name, AddedDir)
+		}
+		names[image.Name] = true
+		for _, s := range image.StandsFor {
+			switch normal, err := imageref.Normal(s); {
+			case err != nil:
+				report("images[%d]: %s stands for something else: %w", i, image.Name, err)
+			case normal != s:
+				report("images[%d]: %s stands for %s, which is written %s", i, image.Name, s, normal)
+			case standIns[s] != "":
+				report("images[%d]: %s stands for %s, as %s does", i, image.Name, s, standIns[s])
+			}
+			standIns[s] = image.Name
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// IsDigest reports whether s is "sha256:" and a sha256.
+func IsDigest(s string) bool {
+	sha, found := strings.CutPrefix(s, "sha256:")
+	return found && IsSHA256(sha)
+}
+
+// IsSHA256 reports whether s is a sha256 in hex.
+func IsSHA256(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && len(s) == 2*sha256.Size
+}

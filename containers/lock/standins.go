@@ -1,0 +1,84 @@
+package lock
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// Added is an image that `slipway bundle add` put into the bundle.
+type Added struct {
+	Name      string              `json:"name"`      // the reference that it was added under
+	Path      string              `json:"path"`      // of its repository, below the registry
+	StandsFor []string            `json:"standsFor"` // as imageref.Normal writes them
+	Registry  map[string]Registry `json:"registry"`  // by platform
+}
+
+// AddedPath is the path of an added image's repository below the registry's: the
+// repository of its reference in one part, for registries differ in how many they take.
+func AddedPath(reference string) (string, error) {
+	r, err := imageref.Parse(reference)
+	if err != nil {
+		return "", err
+	}
+	flat := strings.NewReplacer("/", "-", ":", "-", "[", "", "]", "").Replace(strings.ToLower(r.Repository()))
+	return strings.Trim(flat, "-"), nil
+}
+
+// Platform is the one that the lock has the digests of: "linux/amd64". It is empty for a
+// lock of no registry.
+func (l *Lock) Platform() string {
+	for _, platform := range platforms() {
+		if slices.ContainsFunc(l.Images, func(i Image) bool { return i.Registry[platform].Digest != "" }) {
+			return platform
+		}
+	}
+	return ""
+}
+
+// StandIn is an image of a registry that is used in place of others.
+type StandIn struct {
+	Path      string   // of its repository, below the registry's
+	Digest    string   // of its manifest
+	Index     string   // see Registry
+	StandsFor []string // the references of the others
+}
+
+// StandIns are those for platform, sorted by path and then by digest. An image that is
+// not in the registry for platform is left out.
+func (l *Lock) StandIns(platform string) []StandIn {
+	var out []StandIn
+	add := func(path string, standsFor []string, by map[string]Registry) {
+		if r, ok := by[platform]; ok && len(standsFor) > 0 {
+			out = append(out, StandIn{Path: path, Digest: r.Digest, Index: r.Index, StandsFor: standsFor})
+		}
+	}
+	for _, i := range l.Images {
+		add(i.Name, i.StandsFor, i.Registry)
+	}
+	for _, a := range l.Added {
+		add(a.Path, a.StandsFor, a.Registry)
+	}
+	slices.SortFunc(out, func(a, b StandIn) int { return strings.Compare(a.Path+a.Digest, b.Path+b.Digest) })
+	return out
+}
+
+// Names are the references that the image answers to: see bundle.Names.
+func (s StandIn) Names() []string { return bundle.Names(s.StandsFor, s.Digest, s.Index) }
+
+// standsFor checks references of the world; seen are those of the images before.
+func (p *problems) standsFor(at string, references []string, seen map[string]bool) {
+	for _, s := range references {
+		switch normal, err := imageref.Normal(s); {
+		case err != nil:
+			p.add(at, "it stands for something else: %w", err)
+		case normal != s:
+			p.add(at, "it stands for %s, which is written %s", s, normal)
+		case seen[s]:
+			p.add(at, "it stands for %s, as another image does", s)
+		}
+		seen[s] = true
+	}
+}

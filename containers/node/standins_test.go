@@ -1,0 +1,364 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/stretchr/testify/require"
+)
+
+// two archives: the bundle's own, and one of an image for several platforms that was added.
+func twoArchives(t *testing.T) (a *archive, own, inner, multi ocispec.Descriptor) {
+	t.Helper()
+	first := &layout{blobs: map[digest.Digest][]byte{}}
+	own = first.image("own")
+	first.add("slipway.local/pause:1", first.image("pause"))
+	first.add("slipway.local/redis:7.0", own)
+	second := &layout{blobs: map[digest.Digest][]byte{}}
+	inner = second.image("inner")
+	inner.Platform = &ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	foreign := ocispec.Descriptor{
+		MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("for another platform"), Size: 1,
+		Platform: &ocispec.Platform{OS: "linux", Architecture: "none"},
+	}
+	multi = second.put(ocispec.MediaTypeImageIndex, ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{foreign, inner}})
+	second.add("docker.io/library/nginx:1", multi)
+	a, err := openArchive(first.write(t), second.write(t))
+	require.NoError(t, err)
+	t.Cleanup(func() { release(a) })
+	return a, own, inner, multi
+}
+
+func TestSeveralArchivesAreOne(t *testing.T) {
+	a, own, inner, multi := twoArchives(t)
+	images, err := a.images()
+	require.NoError(t, err)
+	require.Len(t, images, 3)
+	require.Equal(t, "docker.io/library/nginx:1", images[0].name)
+	require.Equal(t, map[string]ocispec.Descriptor{
+		"docker.io/library/nginx:1":                        images[0].target,
+		"docker.io/library/nginx@" + multi.Digest.String(): images[0].target,
+		"docker.io/library/nginx@" + inner.Digest.String(): images[0].descriptor,
+	}, images[0].references())
+	require.Equal(t, inner.Digest, images[0].descriptor.Digest)
+	for _, d := range []ocispec.Descriptor{own, inner, multi} {
+		_, err := a.read(d)
+		require.NoError(t, err)
+	}
+	_, err = openArchive(a.files[0].Name(), filepath.Join(t.TempDir(), "absent.tar"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	only, err := openArchive(a.files[0].Name())
+	require.NoError(t, err)
+	defer release(only)
+	require.NotEqual(t, only.digest, a.digest)
+	plain, err := only.images()
+	require.NoError(t, err)
+	require.Equal(t, only.digest, importDigest(only, plain), "an archive that was imported is not imported again")
+	more, err := withStandIns(plain, []standIn{{Image: "slipway.local/redis:7.0", StandsFor: []string{"docker.io/library/redis:8"}}})
+	require.NoError(t, err)
+	require.NotEqual(t, only.digest, importDigest(only, more), "but with another name it is")
+}
+
+func TestImagesHaveTheNamesThatTheyStandFor(t *testing.T) {
+	a, own, _, multi := twoArchives(t)
+	images, err := a.images()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "stand-ins.json")
+	text, err := json.Marshal([]standIn{
+		{Image: "slipway.local/redis:7.0", Digest: own.Digest.String(), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
+		{Image: "docker.io/library/nginx:1", StandsFor: []string{"docker.io/library/nginx:1", "registry.k8s.io/nginx@" + multi.Digest.String()}},
+		{Path: "elsewhere", StandsFor: []string{"quay.io/x:1"}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	all, err := readStandIns(file)
+	require.NoError(t, err)
+	named, err := withStandIns(images, all)
+	require.NoError(t, err)
+	var names []string
+	for _, i := range named {
+		names = append(names, i.name)
+	}
+	require.Equal(t, []string{
+		"docker.io/library/nginx:1", "public.ecr.aws/docker/library/redis:8", "registry.k8s.io/nginx@" + multi.Digest.String(),
+		"slipway.local/pause:1", "slipway.local/redis:7.0",
+	}, names)
+	require.Equal(t, own.Digest, named[1].target.Digest)
+	require.NotContains(t, named[2].references(), "registry.k8s.io/nginx:latest")
+
+	_, err = withStandIns(images, []standIn{{Image: "slipway.local/gone:1", StandsFor: []string{"quay.io/gone:1"}}})
+	require.ErrorContains(t, err, "the archive has no image slipway.local/gone:1, which stands for quay.io/gone:1")
+	_, err = readStandIns(filepath.Join(t.TempDir(), "absent"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err = readStandIns(file)
+	require.ErrorContains(t, err, file)
+	none, err := readStandIns("")
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+// answers asks a handler as containerd asks a mirror.
+func answers(t *testing.T, h http.Handler, method, path string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	for name := range header {
+		r.Header.Set(name, header.Get(name))
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	response := w.Result()
+	b, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response, string(b)
+}
+
+func TestTheNodesRegistryServesEveryName(t *testing.T) {
+	a, own, inner, multi := twoArchives(t)
+	images, err := a.images()
+	require.NoError(t, err)
+	images, err = withStandIns(images, []standIn{{Image: "slipway.local/redis:7.0", StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}})
+	require.NoError(t, err)
+	h := (&imageServer{archive: a, images: images}).handler()
+	layer := digest.FromString("inner").String()
+	for path, want := range map[string]digest.Digest{
+		"/v2/redis/manifests/7.0?ns=slipway.local":                                         own.Digest,
+		"/v2/docker/library/redis/manifests/8?ns=public.ecr.aws":                           own.Digest,
+		"/v2/docker/library/redis/manifests/" + own.Digest.String() + "?ns=public.ecr.aws": own.Digest,
+		"/v2/library/nginx/manifests/1?ns=docker.io":                                       multi.Digest,
+		"/v2/library/nginx/manifests/" + multi.Digest.String() + "?ns=docker.io":           multi.Digest,
+		"/v2/library/nginx/manifests/" + inner.Digest.String() + "?ns=docker.io":           inner.Digest,
+		"/v2/library/nginx/blobs/" + layer + "?ns=docker.io":                               digest.Digest(layer),
+	} {
+		r, b := answers(t, h, http.MethodGet, path, nil)
+		require.Equal(t, http.StatusOK, r.StatusCode, path)
+		require.Equal(t, want, digest.FromString(b), path)
+		r, b = answers(t, h, http.MethodHead, path, nil)
+		require.Equal(t, http.StatusOK, r.StatusCode, path)
+		require.Empty(t, b)
+	}
+	for _, path := range []string{
+		"/v2/library/nginx/manifests/1", "/v2/library/nginx/manifests/1?ns=quay.io", "/v2/library/nginx/manifests/2?ns=docker.io",
+		"/v2/library/nginx/blobs/" + layer + "?ns=quay.io", "/v2/docker/library/redis/manifests/7.0?ns=public.ecr.aws",
+	} {
+		r, _ := answers(t, h, http.MethodGet, path, nil)
+		require.Equal(t, http.StatusNotFound, r.StatusCode, path)
+	}
+}
+
+func TestWhereContainerdAsks(t *testing.T) {
+	dir := t.TempDir()
+	hosts := func(host string) string {
+		text, err := os.ReadFile(filepath.Join(dir, host, "hosts.toml"))
+		if err != nil {
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			return ""
+		}
+		return string(text)
+	}
+	require.NoError(t, writeRegistries(settings{RegistryMirror: "https://registry.example.com/team", OwnRegistry: true}, dir))
+	require.Contains(t, hosts("slipway.local"), `server = "https://registry.example.com/v2/team"`)
+	require.Equal(t, "[host.\"http://127.0.0.1:6445\"]\n  capabilities = [\"pull\", \"resolve\"]\n", hosts("_default"), "no server: the registry itself is asked next")
+	require.NoError(t, writeRegistries(settings{}, dir))
+	require.Empty(t, hosts("slipway.local"))
+	require.Empty(t, hosts("_default"), "what an earlier start wrote is gone")
+}
+
+// mirror is a registry that wants a token and holds its repositories below a path.
+type mirror struct {
+	content map[string]string // by path
+	token   string            // empty: none is wanted
+	asked   []string
+	broken  bool
+}
+
+func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/token" {
+		if r.URL.Query().Get("service") != "mirror" || r.URL.Query().Get("scope") == "" {
+			http.Error(w, "no", http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, `{"token":%q}`, m.token)
+		return
+	}
+	if m.token != "" && r.Header.Get("Authorization") != "Bearer "+m.token {
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="mirror",scope="repository:team/redis:pull"`, r.Host))
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	m.asked = append(m.asked, r.URL.Path)
+	if m.broken {
+		http.Error(w, "no", http.StatusInternalServerError)
+		return
+	}
+	text, ok := m.content[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
+}
+
+func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
+	manifest, index := `{"mediaType":"application/vnd.docker.distribution.manifest.v2+json"}`, `{"manifests":[]}`
+	own := `{"layers":[]}`
+	sum := func(s string) string { return digest.FromString(s).String() }
+	m := &mirror{token: "t", content: map[string]string{
+		"/v2/team/redis/manifests/" + sum(own):               own,
+		"/v2/team/redis/blobs/" + sum("layer"):               "layer",
+		"/v2/team/quay.io-web/manifests/" + sum(manifest):    manifest,
+		"/v2/team/quay.io-web/blobs/" + sum(index):           index,
+		"/v2/team/quay.io-web/blobs/" + sum("web"):           "web",
+		"/v2/team/redis/manifests/" + sum("lost"):            "another one",
+		"/v2/team/quay.io-web/blobs/" + sum("of an own one"): "of an own one",
+	}}
+	server := httptest.NewServer(m)
+	defer server.Close()
+	h := newForwarder(server.URL+"/team", []standIn{
+		{Path: "redis", Digest: sum(own), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
+		{Path: "redis", Digest: sum("lost"), StandsFor: []string{"quay.io/lost:1"}},
+		{Path: "redis", Digest: sum("nowhere"), StandsFor: []string{"quay.io/nowhere:1"}},
+		{Path: "redis", Digest: sum("other"), StandsFor: []string{"quay.io/web:9"}},
+		{Path: "quay.io-web", Digest: sum(manifest), Index: sum(index), StandsFor: []string{"quay.io/web:1", "docker.io/library/web@" + sum(index)}},
+	}).handler()
+	for path, want := range map[string]struct{ text, mediaType string }{
+		"/v2/docker/library/redis/manifests/8?ns=public.ecr.aws":                {own, ocispec.MediaTypeImageManifest},
+		"/v2/docker/library/redis/manifests/" + sum(own) + "?ns=public.ecr.aws": {own, ocispec.MediaTypeImageManifest},
+		"/v2/web/manifests/1?ns=quay.io":                                        {index, ocispec.MediaTypeImageIndex},
+		"/v2/web/manifests/" + sum(index) + "?ns=quay.io":                       {index, ocispec.MediaTypeImageIndex},
+		"/v2/library/web/manifests/" + sum(index) + "?ns=docker.io":             {index, ocispec.MediaTypeImageIndex},
+		"/v2/library/web/manifests/" + sum(manifest) + "?ns=docker.io":          {manifest, "application/vnd.docker.distribution.manifest.v2+json"},
+	} {
+		for _, method := range []string{http.MethodHead, http.MethodGet} {
+			r, b := answers(t, h, method, path, nil)
+			require.Equal(t, http.StatusOK, r.StatusCode, path)
+			require.Equal(t, want.mediaType, r.Header.Get("Content-Type"), path)
+			require.Equal(t, sum(want.text), r.Header.Get("Docker-Content-Digest"))
+			require.EqualValues(t, len(want.text), r.ContentLength, "containerd asks for the size")
+			if method == http.MethodGet {
+				require.Equal(t, want.text, b)
+			}
+		}
+	}
+	r, b := answers(t, h, http.MethodGet, "/v2/docker/library/redis/blobs/"+sum("layer")+"?ns=public.ecr.aws", http.Header{"Range": {"bytes=1-"}})
+	require.Equal(t, http.StatusPartialContent, r.StatusCode, "a download that was cut goes on")
+	require.Equal(t, "ayer", b)
+	r, b = answers(t, h, http.MethodGet, "/v2/web/blobs/"+sum("web")+"?ns=quay.io", nil)
+	require.Equal(t, http.StatusOK, r.StatusCode)
+	require.Equal(t, "web", b, "whichever repository of the mirror has it")
+	require.Contains(t, m.asked, "/v2/team/redis/blobs/"+sum("web"))
+
+	before := len(m.asked)
+	for path, status := range map[string]int{
+		"/v2/web/manifests/2?ns=quay.io":                 http.StatusNotFound,
+		"/v2/web/manifests/1":                            http.StatusNotFound,
+		"/v2/absent/blobs/" + sum("web") + "?ns=quay.io": http.StatusNotFound,
+	} {
+		r, _ := answers(t, h, http.MethodGet, path, nil)
+		require.Equal(t, status, r.StatusCode, path)
+	}
+	require.Len(t, m.asked, before, "what nothing stands for is not asked of the mirror")
+	for path, status := range map[string]int{
+		"/v2/nowhere/manifests/1?ns=quay.io":             http.StatusNotFound,
+		"/v2/lost/manifests/1?ns=quay.io":                http.StatusBadGateway,
+		"/v2/web/blobs/" + sum("absent") + "?ns=quay.io": http.StatusNotFound,
+	} {
+		r, b := answers(t, h, http.MethodGet, path, nil)
+		require.Equal(t, status, r.StatusCode, path)
+		if status == http.StatusBadGateway {
+			require.Contains(t, b, "the mirror has "+sum("lost")+" as ")
+		}
+	}
+	m.broken = true
+	for _, path := range []string{"/v2/web/manifests/1?ns=quay.io", "/v2/web/blobs/" + sum("web") + "?ns=quay.io"} {
+		r, b := answers(t, h, http.MethodGet, path, nil)
+		require.Equal(t, http.StatusBadGateway, r.StatusCode)
+		require.Contains(t, b, "500")
+	}
+}
+
+func TestAMirrorThatWantsAnAccount(t *testing.T) {
+	for challenge, says := range map[string]string{
+		`Basic realm="x"`:                     `it asks for "Basic"`,
+		`Bearer service="x"`:                  "no address of tokens",
+		`Bearer realm="http://127.0.0.1:1/t"`: "connection refused",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		h := newForwarder(server.URL, []standIn{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}}).handler()
+		r, b := answers(t, h, http.MethodGet, "/v2/web/manifests/1?ns=quay.io", nil)
+		require.Equal(t, http.StatusBadGateway, r.StatusCode)
+		require.Contains(t, b, says)
+		server.Close()
+	}
+}
+
+// TestWhereTheNodeTakesImagesFrom: archives, or a mirror with other names, and no server of
+// its own where neither needs one.
+func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
+	a, own, _, _ := twoArchives(t)
+	file := filepath.Join(t.TempDir(), "stand-ins.json")
+	text, err := json.Marshal([]standIn{{Image: "slipway.local/redis:7.0", Path: "redis", Digest: own.Digest.String(), StandsFor: []string{"quay.io/redis:8"}}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	opened := func(args ...string) (*node, error) {
+		s, err := parseSettings(args)
+		require.NoError(t, err)
+		n := &node{settings: s, logLine: func(string) {}}
+		err = n.openImages()
+		t.Cleanup(func() {
+			if n.archive != nil {
+				release(n.archive)
+			}
+		})
+		return n, err
+	}
+	asks := func(n *node) int {
+		r, _ := answers(t, n.pulls, http.MethodGet, "/v2/redis/manifests/8?ns=quay.io", nil)
+		return r.StatusCode
+	}
+	n, err := opened("--images", a.files[0].Name(), "--images", a.files[1].Name(), "--stand-ins", file)
+	require.NoError(t, err)
+	require.Len(t, n.images, 4)
+	require.True(t, n.OwnRegistry)
+	require.Equal(t, "http://"+ownRegistry, n.RegistryMirror)
+	require.Equal(t, "slipway.local/pause:1", n.PauseImage)
+	require.Equal(t, http.StatusOK, asks(n))
+
+	m := httptest.NewServer(&mirror{content: map[string]string{}})
+	defer m.Close()
+	n, err = opened("--registry-mirror", m.URL+"/team", "--pause-image", "slipway.local/pause@x", "--stand-ins", file)
+	require.NoError(t, err)
+	require.True(t, n.OwnRegistry)
+	require.Equal(t, m.URL+"/team", n.RegistryMirror)
+	require.Equal(t, http.StatusNotFound, asks(n), "the mirror is asked, and does not have it")
+	n, err = opened("--registry-mirror", m.URL, "--pause-image", "x")
+	require.NoError(t, err)
+	require.False(t, n.OwnRegistry, "nothing stands for anything")
+	require.Nil(t, n.pulls)
+
+	_, err = opened("--images", a.files[0].Name(), "--images", filepath.Join(t.TempDir(), "absent.tar"))
+	require.ErrorIs(t, err, fs.ErrNotExist, "an archive that is named is there")
+}
+
+func TestThePauseImageIsSlipwaysOwn(t *testing.T) {
+	images := []archiveImage{{name: "registry.k8s.io/pause:3.10"}, {name: "slipway.local/pause:1"}}
+	require.Equal(t, "slipway.local/pause:1", pauseImage(images))
+	require.Equal(t, "registry.k8s.io/pause:3.10", pauseImage(images[:1]))
+	require.Empty(t, pauseImage(nil))
+}

@@ -1,0 +1,233 @@
+// Package ociarchive reads image archives: an OCI layout, or what docker save writes, in
+// a plain tar. Blobs are read where they are.
+package ociarchive
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// AnnotationName is the annotation of a manifest in an archive's index that holds the
+// whole reference of the image.
+const AnnotationName = "io.containerd.image.name"
+
+// IndexFile is where an OCI layout lists its images.
+const IndexFile = "index.json"
+
+// MaxDocument is the most that is read of a manifest or an image's config, in bytes.
+const MaxDocument = 16 << 20
+
+// Archive is an archive's table of contents. Its methods may be called concurrently.
+type Archive struct {
+	file  *os.File
+	files map[string]section // by path in the tar
+	links map[string]string  // the path that a link leads to
+}
+
+type section struct{ offset, size int64 }
+
+// Open reads the table of contents of the archive at path.
+func Open(path string) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{file: f, files: map[string]section{}, links: map[string]string{}}
+	if err := a.scan(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the image archive %s: %w", path, err), f.Close())
+	}
+	return a, nil
+}
+
+// Close closes the file.
+func (a *Archive) Close() error { return a.file.Close() }
+
+func (a *Archive) scan() error {
+	packed, err := a.compressed()
+	if err != nil {
+		return err
+	}
+	if packed != "" {
+		return fmt.Errorf("it is compressed: unpack it with %s first", packed)
+	}
+	r := tar.NewReader(a.file)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := path.Clean(h.Name)
+		switch h.Typeflag {
+		case tar.TypeReg:
+			// The reader takes exactly the header from the file, so that the file stands at
+			// the content.
+			offset, err := a.file.Seek(0, io.SeekCurrent)
+			if err != nil {
+				return err
+			}
+			a.files[name] = section{offset, h.Size}
+		case tar.TypeSymlink:
+			a.links[name] = path.Join(path.Dir(name), h.Linkname)
+		case tar.TypeLink:
+			a.links[name] = path.Clean(h.Linkname)
+		}
+	}
+}
+
+// compressed names the program that unpacks the file; empty if it is not compressed.
+func (a *Archive) compressed() (string, error) {
+	head := make([]byte, 6)
+	n, err := a.file.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	for program, magic := range map[string]string{"gunzip": "\x1f\x8b", "unzstd": "\x28\xb5\x2f\xfd", "unxz": "\xfd7zXZ\x00", "bunzip2": "BZh"} {
+		if bytes.HasPrefix(head[:n], []byte(magic)) {
+			return program, nil
+		}
+	}
+	return "", nil
+}
+
+// Blob is a file of the archive. One that is not there matches fs.ErrNotExist.
+func (a *Archive) Blob(name string) (*io.SectionReader, error) {
+	if to, ok := a.links[name]; ok {
+		name = to
+	}
+	s, ok := a.files[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	return io.NewSectionReader(a.file, s.offset, s.size), nil
+}
+
+// Read is the content of a small file of the archive.
+func (a *Archive) Read(name string) ([]byte, error) {
+	r, err := a.Blob(name)
+	if err != nil {
+		return nil, err
+	}
+	if r.Size() > MaxDocument {
+		return nil, fmt.Errorf("%s has %d bytes, too many for a document", name, r.Size())
+	}
+	return io.ReadAll(r)
+}
+
+// BlobPath is where an OCI layout has a blob.
+func BlobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
+
+// Index lists the images of an OCI layout.
+func (a *Archive) Index() (*v1.IndexManifest, error) {
+	text, err := a.Read(IndexFile)
+	if err != nil {
+		return nil, err
+	}
+	var index v1.IndexManifest
+	return &index, json.Unmarshal(text, &index)
+}
+
+// Image is the image with that digest. If it has a descriptor of its own in the index of
+// the archive, that has to be named ref.
+func (a *Archive) Image(ref, digest string) (v1.Image, error) {
+	index, err := a.Index()
+	if err != nil {
+		return nil, err
+	}
+	want, err := v1.NewHash(digest)
+	if err != nil {
+		return nil, err
+	}
+	named := false
+	for _, d := range index.Manifests {
+		if d.Annotations[AnnotationName] != ref {
+			continue
+		}
+		named = true
+		if d.MediaType.IsImage() && d.Digest != want {
+			return nil, fmt.Errorf("the archive has %s as %s, the bundle's index says %s", ref, d.Digest, digest)
+		}
+	}
+	if !named {
+		return nil, fmt.Errorf("the archive holds no %s", ref)
+	}
+	manifest, err := a.Read(BlobPath(want))
+	if err != nil {
+		return nil, err
+	}
+	var head struct {
+		MediaType types.MediaType `json:"mediaType"`
+	}
+	if err := json.Unmarshal(manifest, &head); err != nil {
+		return nil, fmt.Errorf("read the manifest of %s: %w", ref, err)
+	}
+	if head.MediaType == "" {
+		head.MediaType = types.OCIManifestSchema1
+	}
+	if !head.MediaType.IsImage() {
+		return nil, fmt.Errorf("%s is a %s, not an image of one platform", ref, head.MediaType)
+	}
+	return partial.CompressedToImage(&stored{archive: a, mediaType: head.MediaType, manifest: manifest})
+}
+
+// stored is an image whose blobs are in an archive; its manifest is byte for
+// byte that of the archive, so that its digest stays.
+type stored struct {
+	archive   *Archive
+	mediaType types.MediaType
+	manifest  []byte
+}
+
+func (s *stored) MediaType() (types.MediaType, error) { return s.mediaType, nil }
+func (s *stored) RawManifest() ([]byte, error)        { return s.manifest, nil }
+
+func (s *stored) RawConfigFile() ([]byte, error) {
+	m, err := partial.Manifest(s)
+	if err != nil {
+		return nil, err
+	}
+	return s.archive.Read(BlobPath(m.Config.Digest))
+}
+
+func (s *stored) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	m, err := partial.Manifest(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range append(m.Layers, m.Config) {
+		if d.Digest == h {
+			return &storedLayer{archive: s.archive, descriptor: d}, nil
+		}
+	}
+	return nil, fmt.Errorf("the image has no layer %s", h)
+}
+
+type storedLayer struct {
+	archive    *Archive
+	descriptor v1.Descriptor
+}
+
+func (l *storedLayer) Digest() (v1.Hash, error)            { return l.descriptor.Digest, nil }
+func (l *storedLayer) Size() (int64, error)                { return l.descriptor.Size, nil }
+func (l *storedLayer) MediaType() (types.MediaType, error) { return l.descriptor.MediaType, nil }
+func (l *storedLayer) Descriptor() (*v1.Descriptor, error) { return &l.descriptor, nil }
+func (l *storedLayer) Compressed() (io.ReadCloser, error) {
+	r, err := l.archive.Blob(BlobPath(l.descriptor.Digest))
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(r), nil
+}

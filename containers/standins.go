@@ -1,0 +1,115 @@
+package containers
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// standInsFile tells the node which references of the world its images stand for.
+const standInsFile = "/slipway/images/stand-ins.json"
+
+// StandIn is an image of a run that is used in place of others. slipway-node reads it.
+type StandIn struct {
+	Image     string   `json:"image,omitempty"` // its name in the archives of a bundle
+	Path      string   `json:"path,omitempty"`  // of its repository, below that of Mirror
+	Digest    string   `json:"digest"`          // of its manifest
+	Index     string   `json:"index,omitempty"` // of the index by which the world knows it
+	StandsFor []string `json:"standsFor"`       // the references of the others
+}
+
+// standIn makes i use the image s in place of others; own is its reference by digest.
+func (i *Images) standIn(s StandIn, own string) {
+	if len(s.StandsFor) == 0 {
+		return
+	}
+	i.StandIns = append(i.StandIns, s)
+	if i.StandsFor == nil {
+		i.StandsFor = map[string]string{}
+	}
+	for _, name := range bundle.Names(s.StandsFor, s.Digest, s.Index) {
+		i.StandsFor[name] = own
+	}
+}
+
+// Describe is what is known of the images of a bundle without an engine: their references.
+func Describe(b *bundle.Bundle) *Images {
+	i := &Images{Refs: b.Images()}
+	i.fromBundle(b)
+	return i
+}
+
+// DescribeLock is what is known of the images of a registry without an engine: their
+// references, for the platform that the lock is for.
+func DescribeLock(pins *lock.Lock, registry string) (*Images, error) {
+	platform := pins.Platform()
+	refs, _, err := pulled(pins, registry, platform)
+	if err != nil {
+		return nil, err
+	}
+	i := &Images{}
+	i.name(refs)
+	i.fromLock(pins, registry, platform)
+	return i, nil
+}
+
+// name sets Refs and Registry by references in the registry, by short name.
+func (i *Images) name(refs map[string]string) {
+	i.Refs, i.Registry = map[string]string{}, map[string]string{}
+	for name, ref := range refs {
+		if name != manifests {
+			_, digest, _ := strings.Cut(ref, "@")
+			i.Refs[name], i.Registry[name] = bundle.Host+"/"+name+"@"+digest, ref
+		}
+	}
+}
+
+// Has reports whether the run has an image: by its short name, by its own reference by
+// digest, or by a reference that one stands for.
+func (i *Images) Has(image string) bool {
+	if imageref.IsShort(image) {
+		return i.Refs[image] != ""
+	}
+	for _, refs := range []map[string]string{i.Refs, i.Registry, i.StandsFor} {
+		for _, ref := range refs {
+			if ref == image {
+				return true
+			}
+		}
+	}
+	normal, err := imageref.Normal(image)
+	return err == nil && i.StandsFor[normal] != ""
+}
+
+// In returns the images by short name, and what is in the place of references of the world,
+// for a cluster. The nodes of one of Slipway's own know short names and map references
+// by themselves; another cluster gets references to the registry.
+func (i *Images) In(own bool) (refs, rewrite map[string]string) {
+	if own || i.Registry == nil {
+		return i.Refs, nil
+	}
+	return i.Registry, i.StandsFor
+}
+
+// fromBundle: what the images of a bundle stand for.
+func (i *Images) fromBundle(b *bundle.Bundle) {
+	for _, image := range b.Index.Images {
+		i.standIn(StandIn{Image: image.Ref, Digest: image.Digest, Index: image.Index, StandsFor: image.StandsFor}, image.Pinned())
+	}
+}
+
+// fromLock: what the images of a registry stand for.
+func (i *Images) fromLock(pins *lock.Lock, registry, platform string) {
+	for _, s := range pins.StandIns(platform) {
+		i.standIn(StandIn{Path: s.Path, Digest: s.Digest, Index: s.Index, StandsFor: s.StandsFor}, registry+"/"+s.Path+"@"+s.Digest)
+	}
+}
+
+// standInsText is what the node gets.
+func (i *Images) standInsText() string {
+	text, _ := json.Marshal(i.StandIns) // text can always be encoded
+	return string(text)
+}

@@ -1,0 +1,76 @@
+package containers
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+func sha(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+
+// What a chart names is used from where the run has it, and the node is told.
+func TestStandIns(t *testing.T) {
+	b := &bundle.Bundle{}
+	b.Index.Images = []bundle.Image{
+		{Name: "gitea", Ref: "slipway.local/gitea:1", Digest: sha("1")},
+		{Name: "redis", Ref: "slipway.local/redis:7.0", Digest: sha("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
+		{Name: "quay.io/web:1", Ref: "quay.io/web:1", Digest: sha("3"), Index: sha("4"), Archive: "images/added/4.tar", StandsFor: []string{"quay.io/web:1"}},
+	}
+	ours := &Images{}
+	ours.fromBundle(b)
+	require.Equal(t, "slipway.local/redis@"+sha("2"), ours.StandsFor["public.ecr.aws/docker/library/redis:8"])
+	require.Equal(t, "quay.io/web@"+sha("3"), ours.StandsFor["quay.io/web@"+sha("4")])
+	require.NotContains(t, ours.StandsFor, "slipway.local/gitea:1")
+	var told []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(ours.standInsText()), &told))
+	require.Equal(t, []map[string]any{
+		{"image": "slipway.local/redis:7.0", "digest": sha("2"), "standsFor": []any{"public.ecr.aws/docker/library/redis:8"}},
+		{"image": "quay.io/web:1", "digest": sha("3"), "index": sha("4"), "standsFor": []any{"quay.io/web:1"}},
+	}, told)
+
+	indexed := entry("3")
+	r := indexed["linux/amd64"]
+	r.Index = sha("4")
+	indexed["linux/amd64"] = r
+	pins := &lock.Lock{
+		Images: []lock.Image{{Name: "gitea", Registry: entry("1")}, {Name: "redis", Registry: entry("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}},
+		Added:  []lock.Added{{Name: "quay.io/web:1", Path: "quay.io-web", StandsFor: []string{"quay.io/web:1"}, Registry: indexed}},
+	}
+	pulled := &Images{}
+	pulled.fromLock(pins, "registry.example.com/team", "linux/amd64")
+	require.Equal(t, "registry.example.com/team/redis@"+sha("2"), pulled.StandsFor["public.ecr.aws/docker/library/redis:8"])
+	require.Equal(t, "registry.example.com/team/quay.io-web@"+sha("3"), pulled.StandsFor["quay.io/web@"+sha("4")])
+	require.Equal(t, []StandIn{
+		{Path: "quay.io-web", Digest: sha("3"), Index: sha("4"), StandsFor: []string{"quay.io/web:1"}},
+		{Path: "redis", Digest: sha("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
+	}, pulled.StandIns)
+	pulled.Refs, pulled.Registry = map[string]string{"redis": "slipway.local/redis@" + sha("2")}, map[string]string{"redis": "registry.example.com/team/redis@" + sha("2")}
+	refs, rewrite := pulled.In(true)
+	require.Equal(t, pulled.Refs, refs)
+	require.Empty(t, rewrite, "a node of Slipway's own maps them")
+	refs, rewrite = pulled.In(false)
+	require.Equal(t, pulled.Registry, refs)
+	require.Equal(t, pulled.StandsFor, rewrite)
+	require.Len(t, pulled.StandsFor, len(ours.StandsFor), "a platform may move from one to the other")
+	other := &Images{}
+	other.fromLock(pins, "mirror.example.com", "linux/amd64")
+	require.Equal(t, pulled.identity(nil), other.identity(nil))
+	require.NotEqual(t, (&Images{}).identity(nil), other.identity(nil))
+}
+
+// A node of an earlier build gets nothing that it does not know.
+func TestANodeIsToldOfStandInsOnly(t *testing.T) {
+	client := engine(t, func([]string) (any, string) { return nil, "not asked" })
+	id := func(i Images) string {
+		i.Node = client.Container()
+		return Open(client, "dev", &i, Access{}).Cluster().ID()
+	}
+	plain := id(Images{})
+	require.Equal(t, plain, id(Images{}))
+	require.NotEqual(t, plain, id(Images{StandIns: []StandIn{{Image: "a", Digest: sha("1"), StandsFor: []string{"b"}}}}))
+}

@@ -1,0 +1,83 @@
+package all
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers/lock"
+	releases "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// TestTheExamplesImages are those of the lock, all of them found.
+func TestTheExamplesImages(t *testing.T) {
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	refs := map[string]string{}
+	for _, i := range pins.Images {
+		refs[i.Name] = "slipway.local/" + i.Name + "@sha256:" + strings.Repeat("0", 64)
+	}
+	files, err := releases.Release("1.0.0")
+	require.NoError(t, err)
+	find := func(files fs.FS) []contract.ImageUse {
+		t.Helper()
+		r, err := platform.Load(files)
+		require.NoError(t, err)
+		s, err := stages.Preview(conductor.Inputs{Config: config.Default(), Release: r, Images: refs})
+		require.NoError(t, err)
+		s.Kubernetes = "1.35.4"
+		uses, unread, err := Images(r, s)
+		require.NoError(t, err)
+		require.Empty(t, unread)
+		return uses
+	}
+	for _, c := range []struct {
+		release fs.FS
+		names   []string // that are found in what is rendered
+	}{
+		{files, []string{"gitea", "postgresql", "guestbook"}},
+		{os.DirFS("../../examples/platform/manifests/1.0.0"), []string{"dex", "console", "postgresql"}},
+	} {
+		seen := map[string]bool{}
+		for _, u := range find(c.release) {
+			if u.File == platform.File {
+				require.NotEmpty(t, refs[u.Image], u)
+				continue
+			}
+			name, ok := strings.CutPrefix(u.Image, "slipway.local/")
+			require.True(t, ok, u)
+			name, _, _ = strings.Cut(name, "@")
+			require.Equal(t, refs[name], u.Image)
+			seen[name] = true
+		}
+		for _, name := range c.names {
+			require.True(t, seen[name], name)
+		}
+	}
+
+	broken := fstest.MapFS{}
+	for _, from := range []fs.FS{files, os.DirFS(path.Join("../../examples/platform", "broken-image"))} {
+		require.NoError(t, fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(from, name)
+			broken[name] = &fstest.MapFile{Data: text}
+			return err
+		}))
+	}
+	require.Contains(t, find(broken), contract.ImageUse{
+		Component: "guestbook", File: "gitops/apps/guestbook/templates/guestbook.yaml",
+		Image: "slipway.local/no-such-image@sha256:" + strings.Repeat("0", 64),
+	})
+}

@@ -1,0 +1,111 @@
+package component
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// chart installs or upgrades the chart of a component of kind chart.
+func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
+	name := i.component.Name
+	ch, err := loader.LoadDir(filepath.Join(i.env.PlatformDir, filepath.FromSlash(i.component.Path)))
+	if err != nil {
+		return nil, contract.Component{}, badChart(name, err)
+	}
+	values, err := render.Values(i.release.Files(), i.component, i.in)
+	if err != nil {
+		return nil, contract.Component{}, badChart(name, err)
+	}
+	defined, err := i.definitions(ctx, ch)
+	if err != nil {
+		return nil, contract.Component{}, err
+	}
+	rel, err := i.open(ch, values)
+	if err != nil {
+		return nil, contract.Component{}, err
+	}
+	change, err := rel.converge(ctx)
+	if err != nil {
+		return nil, contract.Component{}, err
+	}
+	i.env.Progress("chart %s", change)
+	objs, err := rel.objects(ctx)
+	if err != nil {
+		return nil, contract.Component{}, err
+	}
+	out := contract.Component{Objects: len(objs), Changed: defined}
+	if change != unchanged {
+		out.Changed += len(objs)
+	}
+	return objs, out, i.client.Place(ctx, objs, i.component.Namespace)
+}
+
+// definitions applies the chart's CustomResourceDefinitions, which Helm itself would only
+// make and never change. It returns how many were made or changed.
+func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, error) {
+	var objs []*unstructured.Unstructured
+	for _, file := range ch.CRDObjects() {
+		more, err := kube.Decode(file.File.Data)
+		if err != nil {
+			return 0, badChart(i.component.Name, fmt.Errorf("decode %s: %w", file.Name, err))
+		}
+		objs = append(objs, more...)
+	}
+	for _, o := range objs {
+		o.SetLabels(merged(o.GetLabels(), kube.Labels(i.env.Deployment)))
+	}
+	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	return kube.Altered(applied), err
+}
+
+// complete prepares what a chart renders to. Its context is that of one operation.
+func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	objs, err := kube.Decode(rendered.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	// Helm has a label of its own for who manages an object.
+	if err := i.prepare(ctx, objs, map[string]string{kube.DeploymentLabel: i.env.Deployment}); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, o := range objs {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		fmt.Fprintf(&out, "---\n%s", text)
+	}
+	return &out, nil
+}
+
+func badChart(name string, err error) error {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return f
+	}
+	const fix = "correct the chart in the platform release, then run again: slipway install"
+	return &fault.Fault{Code: CodeChart, Class: fault.Step, Op: "render the chart " + name, Fix: fix, Err: err}
+}
+
+func merged(a, b map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range []map[string]string{a, b} {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out
+}

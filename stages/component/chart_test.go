@@ -1,0 +1,180 @@
+package component
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// valuesRelease has a component of kind chart with values from everywhere.
+const valuesRelease = `
+  - name: web
+    kind: chart
+    path: chart
+    namespace: shop
+    images: [nginx]
+    hosts: {"git.{domain}": shop/git}
+    valuesFiles: [values/all.yaml, "values/{scale}.yaml"]
+    values: {images: {web: "{images.nginx}"}, host: "web.{domain}", size: "{settings.size}", from: release, nested: {b: release}}
+`
+
+// installer is that of a component of the site's release, without its step.
+func (s *site) installer(t *testing.T, in contract.ComponentInput) *installer {
+	t.Helper()
+	r, err := platform.Load(os.DirFS(s.env.PlatformDir))
+	require.NoError(t, err)
+	c, ok := r.Component(in.Component)
+	require.True(t, ok)
+	client, err := kube.Connect(s.env.Kubeconfig, nil)
+	require.NoError(t, err)
+	return &installer{env: s.env, client: client, release: r, component: c, in: in}
+}
+
+func valuesFiles() map[string]string {
+	out := map[string]string{
+		"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"values/all.yaml":  "{from: all, replicas: 1, nested: {a: all, b: all, c: all}}",
+	}
+	for _, scale := range []string{"50", "100", "500", "1000"} {
+		out["values/"+scale+".yaml"] = "{from: scale, replicas: " + scale + ", nested: {c: scale}}"
+	}
+	return out
+}
+
+func valuesInput() contract.ComponentInput {
+	return contract.ComponentInput{
+		Component: "web", Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00"}, Hosts: map[string]string{"git.example.org": "shop/git"},
+		Fill: map[string]any{"images.nginx": "slipway.local/nginx@sha256:00", "domain": "example.org", "scale": "100", "settings.size": 7},
+	}
+}
+
+func valuesOf(i *installer) (map[string]any, error) {
+	return render.Values(i.release.Files(), i.component, i.in)
+}
+
+// TestValuesOfAChart: the user's win over the release's, those over its files, and a later
+// file over an earlier one.
+func TestValuesOfAChart(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	values, err := valuesOf(s.installer(t, valuesInput()))
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"images": map[string]any{"web": "slipway.local/nginx@sha256:00"}, "host": "web.example.org", "size": 7,
+		"from": "release", "replicas": 100.0, "nested": map[string]any{"a": "all", "b": "release", "c": "scale"},
+	}, values)
+
+	in := valuesInput()
+	in.Values = []byte(`{"from": "user", "nested": {"b": "user", "d": "user"}, "more": true}`)
+	values, err = valuesOf(s.installer(t, in))
+	require.NoError(t, err)
+	require.Equal(t, "user", values["from"])
+	require.Equal(t, true, values["more"])
+	require.Equal(t, map[string]any{"a": "all", "b": "user", "c": "scale", "d": "user"}, values["nested"])
+	require.Equal(t, "web.example.org", values["host"])
+}
+
+func TestValuesThatCannotBeFilledIn(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	for says, change := range map[string]func(*contract.ComponentInput){
+		"nothing is known for {settings.size}":   func(in *contract.ComponentInput) { delete(in.Fill, "settings.size") },
+		"open values/7.yaml: no such file":       func(in *contract.ComponentInput) { in.Fill["scale"] = "7" },
+		"read the values of the configuration: ": func(in *contract.ComponentInput) { in.Values = []byte("[]") },
+	} {
+		in := valuesInput()
+		change(&in)
+		_, err := s.install(t.Context(), in)
+		refused(t, err, CodeChart, "render the chart web: ", says)
+	}
+	files := valuesFiles()
+	files["values/100.yaml"] = "a: [\n"
+	s.release(t, valuesRelease, files)
+	_, err := s.install(t.Context(), valuesInput())
+	refused(t, err, CodeChart, "render the chart web: read values/100.yaml: ")
+	delete(files, "chart/Chart.yaml")
+	files["chart/Chart.yaml"] = "nonsense"
+	s.release(t, valuesRelease, files)
+	_, err = s.install(t.Context(), valuesInput())
+	refused(t, err, CodeChart, "render the chart web: ")
+	f := new(fault.Fault)
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "correct the chart in the platform release, then run again: slipway install", f.Fix)
+}
+
+// TestWhatAChartRendersToIsCompleted: Helm knows nothing of what the release says of pods.
+func TestWhatAChartRendersToIsCompleted(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	s.api.Set(t, "/api/v1/namespaces/shop/services/git", "spec: {clusterIP: 10.96.0.7}")
+	s.api.Set(t, "/api/v1/namespaces/shop/secrets/generated", "data: {password: YQ==}")
+	i := s.installer(t, valuesInput())
+	out, err := i.complete(t.Context(), bytes.NewBufferString(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app.kubernetes.io/managed-by: Helm}}
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers: [{name: web, image: "docker.io/library/nginx:1", envFrom: [{secretRef: {name: generated}}]}]
+---
+# Source: web/templates/empty.yaml
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: extra}}
+`))
+	require.NoError(t, err)
+	objs, err := kube.Decode(out.Bytes())
+	require.NoError(t, err)
+	require.Len(t, objs, 2)
+	web := objs[0]
+	require.Equal(t, map[string]string{"app.kubernetes.io/managed-by": "Helm", kube.DeploymentLabel: "demo"}, web.GetLabels(), "Helm's own label stays")
+	require.Equal(t, "shop", web.GetNamespace())
+	require.Empty(t, objs[1].GetNamespace())
+	for _, text := range []string{"image: slipway.local/nginx@sha256:00", "ip: 10.96.0.7", "- git.example.org", "slipway.sh/config: ", "replicas: 2"} {
+		require.Contains(t, out.String(), text)
+	}
+	again, err := i.complete(t.Context(), bytes.NewBuffer(out.Bytes()))
+	require.NoError(t, err)
+	require.Contains(t, again.String(), "slipway.local/nginx@sha256:00")
+	_, err = i.complete(t.Context(), bytes.NewBufferString("kind: X"))
+	require.ErrorContains(t, err, "document 1: ")
+}
+
+// TestTheDefinitionsOfAChart are made and changed; Helm would only make them.
+func TestTheDefinitionsOfAChart(t *testing.T) {
+	const at = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+	s := newSite(t, valuesRelease, valuesFiles())
+	s.api.Controller = func(_ string, o map[string]any) {
+		o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+	}
+	of := func(version string) *chart.Chart {
+		text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec: {group: example.com, scope: Namespaced, names: {kind: Widget}, versions: [{name: " + version + "}]}\n"
+		return &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/widgets.yaml", Data: []byte(text)}}}
+	}
+	i := s.installer(t, valuesInput())
+	_, err := i.definitions(dryrun.Context(t.Context()), of("v1"))
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	for n, c := range []struct {
+		version string
+		altered int
+	}{{"v1", 1}, {"v1", 0}, {"v2", 1}} {
+		altered, err := i.definitions(t.Context(), of(c.version))
+		require.NoError(t, err)
+		require.Equal(t, c.altered, altered, n)
+	}
+	require.Equal(t, []any{map[string]any{"name": "v2"}}, s.at(at, "spec", "versions"))
+	require.Equal(t, "demo", s.at(at, "metadata", "labels", kube.DeploymentLabel))
+	none, err := i.definitions(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}})
+	require.NoError(t, err)
+	require.Zero(t, none)
+	_, err = i.definitions(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/x.yaml", Data: []byte("kind: X")}}})
+	refused(t, err, CodeChart, "render the chart web: decode ")
+}

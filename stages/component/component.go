@@ -1,0 +1,181 @@
+// Package component has the step that installs a component of a platform release,
+// whatever it is made of, and waits until it is ready.
+package component
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeImage: no reference is known for an image.
+	CodeImage fault.Code = "PRE-005"
+	// CodeChart: a component's chart cannot be read or rendered.
+	CodeChart fault.Code = "PRE-006"
+	// CodeRelease: Helm could not install or upgrade.
+	CodeRelease fault.Code = "PRE-007"
+	// CodeManifests: the manifests of a component are missing or cannot be used.
+	CodeManifests fault.Code = "PRE-010"
+)
+
+// Register adds the code of the steps of components to r.
+func Register(r *step.Registry) {
+	step.RegisterRepeatable(r, contract.ComponentCode(), run)
+}
+
+// installer installs one component.
+type installer struct {
+	env       *step.Env
+	client    *kube.Client
+	release   *platform.Release
+	component platform.Component
+	in        contract.ComponentInput
+}
+
+func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contract.Component, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return contract.Component{}, err
+	}
+	c, ok := r.Component(in.Component)
+	if !ok {
+		return contract.Component{}, fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, in.Component)
+	}
+	for _, name := range c.ImageNames() { // before a text that names one cannot be filled in
+		if in.Images[name] == "" {
+			return contract.Component{}, noImage(name)
+		}
+	}
+	for _, ref := range c.ImageReferences() {
+		if len(in.Rewrite) > 0 && in.Rewrite[ref] == "" {
+			return contract.Component{}, noImage(ref)
+		}
+	}
+	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return contract.Component{}, err
+	}
+	i := &installer{env: env, client: client, release: r, component: c, in: in}
+	if err := i.node(ctx); err != nil {
+		return contract.Component{}, err
+	}
+	var objs []*unstructured.Unstructured
+	var out contract.Component
+	switch c.Kind {
+	case platform.Chart:
+		objs, out, err = i.chart(ctx)
+	case platform.Manifests:
+		objs, out, err = i.manifests(ctx)
+	case platform.Job:
+		objs, out, err = i.jobs(ctx)
+	case platform.AppSet:
+		out, err = i.appSet(ctx)
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Workloads, err = client.WaitRollouts(ctx, objs); err != nil {
+		return out, err
+	}
+	out.Gates, err = i.gates(ctx)
+	return out, err
+}
+
+// manifests applies the objects of a component of kind manifests.
+func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
+	objs, err := i.read()
+	if err != nil {
+		return nil, contract.Component{}, err
+	}
+	if err := i.prepare(ctx, objs, kube.Labels(i.env.Deployment)); err != nil {
+		return nil, contract.Component{}, err
+	}
+	out, err := i.apply(ctx, objs)
+	if err != nil {
+		return nil, out, err
+	}
+	up, err := i.client.ScaleUp(ctx, objs, i.component.Namespace)
+	out.Changed += len(up)
+	return objs, out, err
+}
+
+// apply applies objects, and deletes what an earlier version of the component had.
+func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured) (contract.Component, error) {
+	set := kube.Set{Name: i.component.Name + "-objects", Deployment: i.env.Deployment}
+	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true, Namespace: i.component.Namespace})
+	if err != nil {
+		return contract.Component{}, err
+	}
+	i.env.Progress("%s", kube.Count(applied))
+	if len(deleted) > 0 {
+		i.env.Progress("deleted what the release has no more: %s", strings.Join(deleted, ", "))
+	}
+	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted)}, nil
+}
+
+// read renders the component's files.
+func (i *installer) read() ([]*unstructured.Unstructured, error) {
+	objs, err := render.Manifests(i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
+	if err != nil {
+		return nil, i.badManifests(err)
+	}
+	if len(objs) == 0 {
+		return nil, i.badManifests(errors.New("its files hold no object"))
+	}
+	return objs, nil
+}
+
+func (i *installer) badManifests(err error) error {
+	fix := "correct the platform release, then run again: slipway install"
+	if i.component.Bundle != "" {
+		fix = "correct the platform release, or build the bundle again (make bundle), then run again: slipway install"
+	}
+	return &fault.Fault{Code: CodeManifests, Class: fault.Step, Op: "read the manifests of component " + i.component.Name, Fix: fix, Err: err}
+}
+
+// prepare completes objects: their namespaces, labels, the references of images, what the
+// pods resolve, and a note of the configuration that pods read when they start.
+func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructured, labels map[string]string) error {
+	if err := i.client.Place(ctx, objs, i.component.Namespace); err != nil {
+		return err
+	}
+	for _, o := range objs {
+		all := o.GetLabels()
+		if all == nil {
+			all = map[string]string{}
+		}
+		for k, v := range labels {
+			all[k] = v
+		}
+		o.SetLabels(all)
+	}
+	render.SetImages(objs, merged(i.in.Rewrite, i.in.Images))
+	hosts, err := i.hosts(ctx)
+	if err != nil {
+		return err
+	}
+	render.AddHosts(objs, hosts)
+	return i.note(ctx, objs)
+}
+
+func noImage(name string) error {
+	return &fault.Fault{
+		Code: CodeImage, Class: fault.Step, Op: "find the image " + name,
+		Fix: "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR",
+		Err: fmt.Errorf("neither the bundle nor the registry has an image named %s", name),
+	}
+}

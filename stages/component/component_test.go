@@ -1,0 +1,307 @@
+package component
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/gate"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// site is a cluster whose controllers do at once what is wanted, and the environment of a
+// step with a platform release.
+type site struct {
+	api   *kubetest.API
+	env   *step.Env
+	shown bytes.Buffer
+}
+
+// newSite has a release with these components, "- name: …", and files.
+func newSite(t *testing.T, components string, files map[string]string) *site {
+	t.Helper()
+	s := &site{api: kubetest.Serve(t)}
+	s.api.Controller = func(path string, o map[string]any) {
+		switch {
+		case strings.Contains(path, "/deployments/"):
+			o["status"] = map[string]any{"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
+		case strings.Contains(path, "/jobs/"):
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}
+		}
+	}
+	s.api.Set(t, "/api/v1/namespaces/slipway-system/secrets/slipway-salt", "data: {salt: c2FsdA==}")
+	s.env = step.NewEnv("r1", "orchestrator/test", step.Dirs{State: t.TempDir(), Platform: t.TempDir(), Bundle: t.TempDir()}, io.Discard, &s.shown)
+	s.env.Deployment = "demo"
+	require.NoError(t, os.MkdirAll(filepath.Dir(s.env.Kubeconfig), 0o700))
+	text := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, s.api.URL)
+	require.NoError(t, os.WriteFile(s.env.Kubeconfig, []byte(text), 0o600))
+	s.release(t, components, files)
+	return s
+}
+
+// release replaces the platform release. Below "bundle/" are files of the bundle's manifests.
+func (s *site) release(t *testing.T, components string, files map[string]string) {
+	t.Helper()
+	for _, dir := range []string{s.env.PlatformDir, s.env.BundleDir} {
+		require.NoError(t, os.RemoveAll(dir))
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+	}
+	all := map[string]string{platform.File: `apiVersion: slipway/v2
+name: sample
+version: 1.0.0
+namespaces: [{name: shop}]
+secrets: [{name: generated, namespace: shop, keys: [{key: password, generate: password}]}]
+configMaps: [{name: settings, namespace: shop, data: {domain: "{domain}"}}]
+certificates: [{secret: shop/cert, hosts: ["shop.{domain}"]}]
+components:
+` + components}
+	for name, text := range files {
+		all[name] = text
+	}
+	for name, text := range all {
+		file := filepath.Join(s.env.PlatformDir, name)
+		if rest, ok := strings.CutPrefix(name, "bundle/"); ok {
+			file = filepath.Join(s.env.BundleDir, "manifests", rest)
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	_, err := platform.Load(os.DirFS(s.env.PlatformDir))
+	require.NoError(t, err)
+}
+
+// install runs the step of a component.
+func (s *site) install(ctx context.Context, in contract.ComponentInput) (contract.Component, error) {
+	return run(ctx, s.env, in)
+}
+
+// atStatus shows how far the install is.
+const atStatus = "/api/v1/namespaces/slipway-system/configmaps/slipway-status"
+
+// writes are those that have changed something but how far the install is.
+func (s *site) writes() []string {
+	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) })
+}
+
+// held fails the test unless the step would change nothing.
+func (s *site) held(t *testing.T, in contract.ComponentInput) {
+	t.Helper()
+	before, shown := len(s.writes()), s.api.Get(atStatus)
+	_, err := s.install(dryrun.Context(t.Context()), in)
+	require.NoError(t, err)
+	require.Equal(t, shown, s.api.Get(atStatus))
+	out, err := s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Zero(t, out.Changed)
+	require.Len(t, s.writes(), before)
+}
+
+// at is a field of an object in the cluster.
+func (s *site) at(path string, fields ...string) any {
+	var v any = s.api.Get(path)
+	for _, f := range fields {
+		m, _ := v.(map[string]any)
+		v = m[f]
+	}
+	return v
+}
+
+const (
+	atWeb      = "/apis/apps/v1/namespaces/shop/deployments/web"
+	atPage     = "/api/v1/namespaces/shop/configmaps/page"
+	webYAML    = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {app: web}}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: \"docker.io/library/nginx:1\"}]}}}}\n"
+	pageYAML   = "{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {index: hello}}\n"
+	webRelease = `
+  - name: web
+    kind: manifests
+    path: web
+    namespace: shop
+    images: [nginx]
+    ready: [{cel: {object: apps/v1/Deployment shop/web, expression: object.status.availableReplicas >= 1}}]
+`
+)
+
+func webInput() contract.ComponentInput {
+	return contract.ComponentInput{Component: "web", Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00"}}
+}
+
+// On a cluster of others an image is named where that cluster finds it; on Slipway's own,
+// which maps references, as the release names it.
+func TestReferencesAreRewrittenWhereTheClusterDoesNotMapThem(t *testing.T) {
+	const release = "\n  - {name: web, kind: manifests, path: web, namespace: shop, images: [\"nginx:1\"]}\n"
+	image := func(s *site) any {
+		return s.at(atWeb, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)["image"]
+	}
+	s := newSite(t, release, map[string]string{"web/web.yaml": webYAML})
+	in := contract.ComponentInput{Component: "web"}
+	_, err := s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, "docker.io/library/nginx:1", image(s))
+	s.held(t, in)
+
+	in.Rewrite = map[string]string{"docker.io/library/nginx:1": "registry.example.com/nginx@sha256:00"}
+	_, err = s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, "registry.example.com/nginx@sha256:00", image(s))
+	s.held(t, in)
+
+	in.Rewrite = map[string]string{"docker.io/library/redis:8": "registry.example.com/redis@sha256:00"}
+	_, err = s.install(t.Context(), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeImage})
+	require.ErrorContains(t, err, "docker.io/library/nginx:1")
+}
+
+func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
+	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
+	out, err := s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.Equal(t, contract.Component{
+		Objects: 2, Changed: 2, Workloads: []string{"Deployment/web"},
+		Gates: []string{"object.status.availableReplicas >= 1 of apps/v1/Deployment shop/web"},
+	}, out)
+	require.Equal(t, map[string]any{"app": "web", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, s.at(atWeb, "metadata", "labels"))
+	require.Equal(t, map[string]any{"index": "hello"}, s.at(atPage, "data"))
+	container := s.at(atWeb, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
+	require.Equal(t, "slipway.local/nginx@sha256:00", container["image"])
+	require.Contains(t, s.shown.String(), "orchestrator/test: waiting for object.status.availableReplicas >= 1 of ")
+	s.held(t, webInput())
+
+	s.api.Set(t, atPage, "data: {index: edited}")
+	_, err = s.install(dryrun.Context(t.Context()), webInput())
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	out, err = s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.Equal(t, 1, out.Changed)
+	require.Equal(t, map[string]any{"index": "hello"}, s.at(atPage, "data"))
+
+	s.api.Set(t, atWeb, "spec: {replicas: 0}")
+	out, err = s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.Equal(t, 1, out.Changed)
+	require.EqualValues(t, 1, s.at(atWeb, "spec", "replicas"))
+
+	s.release(t, webRelease, map[string]string{"web/web.yaml": webYAML})
+	out, err = s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.Equal(t, 1, out.Changed)
+	require.Nil(t, s.api.Get(atPage), "what the release has no more goes")
+	require.Contains(t, s.shown.String(), "deleted what the release has no more: ConfigMap shop/page")
+	s.held(t, webInput())
+}
+
+func TestTheBundlesObjectsArePatchedByTheRelease(t *testing.T) {
+	s := newSite(t, "  - {name: web, kind: manifests, bundle: product, path: patches, namespace: shop, images: [nginx]}\n", map[string]string{
+		"bundle/product/install.yaml": webYAML + "---\n" + pageYAML,
+		"patches/a.yaml":              "{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {index: ours}}\n",
+	})
+	out, err := s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.Equal(t, 2, out.Objects)
+	require.Equal(t, map[string]any{"index": "ours"}, s.at(atPage, "data"))
+	s.held(t, webInput())
+}
+
+// TestAGateInstallsNothing and waits for all of its gates at the same time.
+func TestAGateInstallsNothing(t *testing.T) {
+	s := newSite(t, `
+  - name: ready
+    kind: gate
+    ready:
+      - {condition: {object: v1/Namespace shop, type: Ready}, deadline: 1s}
+      - {job: shop/seed, deadline: 1s}
+      - {cel: {object: v1/Namespace shop, expression: "has(object.metadata)"}, deadline: 1s}
+`, nil)
+	s.api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
+	in := contract.ComponentInput{Component: "ready"}
+	begun := time.Now()
+	_, err := s.install(t.Context(), in)
+	require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeShut})
+	require.ErrorContains(t, err, "Ready=True of v1/Namespace shop; last seen: it has no condition Ready")
+	require.ErrorContains(t, err, "the gate job shop/seed; last seen: ")
+	require.NotContains(t, err.Error(), "has(object.metadata)")
+	require.Less(t, time.Since(begun), 10*time.Second)
+	_, err = s.install(dryrun.Context(t.Context()), in)
+	require.ErrorContains(t, err, "gate Ready=True of v1/Namespace shop is shut")
+
+	s.api.Set(t, "/api/v1/namespaces/shop", "status: {conditions: [{type: Ready, status: 'True'}]}")
+	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "status: {conditions: [{type: Complete, status: 'True'}]}")
+	out, err := s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, contract.Component{Gates: []string{"Ready=True of v1/Namespace shop", "job shop/seed", "has(object.metadata) of v1/Namespace shop"}}, out)
+	require.Empty(t, s.writes())
+}
+
+// TestWhoLooksAtTheClusterSeesWhatIsWaitedFor without having Slipway.
+func TestWhoLooksAtTheClusterSeesWhatIsWaitedFor(t *testing.T) {
+	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 2s}]}\n", nil)
+	var seen []string
+	s.api.Controller = func(path string, o map[string]any) {
+		if path == atStatus {
+			data := o["data"].(map[string]any)
+			seen = append(seen, fmt.Sprint(data["state"], ": ", data["message"]))
+		}
+	}
+	_, err := s.install(t.Context(), contract.ComponentInput{Component: "ready"})
+	require.Error(t, err)
+	require.Equal(t, []string{"Waiting: component ready: waiting for job shop/seed"}, seen)
+	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "status: {conditions: [{type: Complete, status: 'True'}]}")
+	_, err = s.install(t.Context(), contract.ComponentInput{Component: "ready"})
+	require.NoError(t, err)
+	require.Equal(t, "InProgress: component ready is ready", seen[len(seen)-1])
+}
+
+func TestWhatCannotBeInstalled(t *testing.T) {
+	s := newSite(t, `
+  - {name: web, kind: manifests, path: web, namespace: shop, images: [nginx]}
+  - {name: broken, kind: manifests, path: broken, namespace: shop}
+  - {name: empty, kind: manifests, path: empty.yaml, namespace: shop}
+  - {name: unknown, kind: manifests, path: unknown.yaml, namespace: shop}
+  - {name: product, kind: manifests, bundle: product, namespace: shop}
+  - {name: jobless, kind: job, path: web, namespace: shop}
+  - {name: chart, kind: chart, path: chart, namespace: shop, images: [nginx], values: {image: "{images.nginx}"}}
+`, map[string]string{
+		"web/web.yaml": webYAML, "broken/a.yaml": "a: 1\na: 2\n", "empty.yaml": "# nothing\n", "chart/Chart.yaml": "apiVersion: v2\n",
+		"unknown.yaml": "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}",
+	})
+	const bundleFix = "correct the platform release, or build the bundle again (make bundle), then run again: slipway install"
+	const releaseFix = "correct the platform release, then run again: slipway install"
+	refs := webInput().Images
+	for name, c := range map[string]struct {
+		images    map[string]string
+		code      fault.Code
+		says, fix string
+	}{
+		"web":     {nil, CodeImage, "find the image nginx: neither the bundle nor the registry has an image named nginx", "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR"},
+		"chart":   {nil, CodeImage, "find the image nginx: ", "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR"},
+		"broken":  {refs, CodeManifests, "read the manifests of component broken: the platform release: decode broken/a.yaml: ", releaseFix},
+		"empty":   {refs, CodeManifests, "read the manifests of component empty: its files hold no object", releaseFix},
+		"product": {refs, CodeManifests, "read the manifests of component product: the bundle: ", bundleFix},
+		"jobless": {refs, CodeManifests, "read the manifests of component jobless: its files hold no Job", releaseFix},
+		"unknown": {refs, kube.CodeRejected, "apply Widget shop/w: ", "correct the manifest, then run again: slipway install"},
+	} {
+		_, err := s.install(t.Context(), contract.ComponentInput{Component: name, Images: c.images})
+		refused(t, err, c.code, c.says)
+		f := new(fault.Fault)
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, c.fix, f.Fix, name)
+	}
+	_, err := s.install(t.Context(), contract.ComponentInput{Component: "chart", Images: refs})
+	refused(t, err, CodeChart, "render the chart chart: ")
+	_, err = s.install(t.Context(), contract.ComponentInput{Component: "nobody"})
+	require.EqualError(t, err, "platform sample 1.0.0 has no component nobody")
+}

@@ -1,0 +1,157 @@
+package component
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// serviceSoon is how long a Service may take to appear: components that do not come after
+// each other are installed at the same time.
+const serviceSoon = 5 * time.Minute
+
+// hosts are the addresses in the cluster of what the component's pods resolve, by host.
+func (i *installer) hosts(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	for host, service := range i.in.Hosts {
+		namespace, name, _ := strings.Cut(service, "/")
+		var err error
+		if out[host], err = i.clusterIP(ctx, namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// clusterIP waits for the address of a Service in the cluster.
+func (i *installer) clusterIP(ctx context.Context, namespace, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceSoon)
+	defer cancel()
+	ip := ""
+	err := i.client.WaitFor(ctx, fmt.Sprintf("the Service %s/%s", namespace, name), kube.Poll, func(ctx context.Context) (bool, string, error) {
+		o, err := i.client.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		ip = o.Spec.ClusterIP
+		return ip != "" && !strings.EqualFold(ip, "None"), "it has no address in the cluster", nil
+	})
+	return ip, err
+}
+
+// note gives the pods of each object an annotation with a digest of the ConfigMaps and
+// Secrets that they use and that are this component's or the release's own, so that they
+// are started again when those change.
+func (i *installer) note(ctx context.Context, objs []*unstructured.Unstructured) error {
+	known := map[string][]byte{} // "kind/namespace/name"
+	var salt []byte
+	for _, o := range objs {
+		digest := hmac.New(sha256.New, nil)
+		used := false
+		for _, use := range render.Uses(o) {
+			kind, name, _ := strings.Cut(use, "/")
+			namespace := cmp.Or(o.GetNamespace(), i.component.Namespace)
+			key := kind + "/" + namespace + "/" + name
+			if _, seen := known[key]; !seen {
+				content, err := i.content(ctx, objs, kind, namespace, name)
+				if err != nil {
+					return err
+				}
+				known[key] = content
+			}
+			if known[key] == nil {
+				continue
+			}
+			if !used {
+				if salt == nil {
+					var err error
+					if salt, err = i.salt(ctx); err != nil {
+						return err
+					}
+				}
+				digest, used = hmac.New(sha256.New, salt), true
+			}
+			fmt.Fprintf(digest, "%s %d\n%s\n", use, len(known[key]), known[key])
+		}
+		if !used {
+			continue
+		}
+		if err := render.Note(o, render.ConfigNote, hex.EncodeToString(digest.Sum(nil))); err != nil {
+			return i.badManifests(err)
+		}
+	}
+	return nil
+}
+
+// content is that of a ConfigMap or Secret among objs or of the release; nil for another
+// one's.
+func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructured, kind, namespace, name string) ([]byte, error) {
+	at := slices.IndexFunc(objs, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetName() == name && cmp.Or(o.GetNamespace(), i.component.Namespace) == namespace
+	})
+	if at >= 0 {
+		return json.Marshal([]any{objs[at].Object["data"], objs[at].Object["binaryData"], objs[at].Object["stringData"]})
+	}
+	if !i.generated(kind, namespace, name) {
+		return nil, nil
+	}
+	what := "get " + kind + " " + namespace + "/" + name
+	data, err := kube.Retry(ctx, i.client, what, func(ctx context.Context) (any, error) {
+		if kind == "Secret" {
+			o, err := i.client.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			return o.Data, nil
+		}
+		o, err := i.client.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return o.Data, nil
+	})
+	if apierrors.IsNotFound(err) { // a given one that the configuration does not give
+		return []byte("none"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(data)
+}
+
+// generated reports whether Slipway makes the ConfigMap or Secret.
+func (i *installer) generated(kind, namespace, name string) bool {
+	if kind == "ConfigMap" {
+		return slices.ContainsFunc(i.release.ConfigMaps, func(m platform.ConfigMap) bool { return m.Namespace == namespace && m.Name == name }) ||
+			name == platform.AuthorityConfigMap
+	}
+	return slices.ContainsFunc(i.release.Secrets, func(s platform.Secret) bool { return s.Namespace == namespace && s.Name == name }) ||
+		slices.ContainsFunc(i.release.Certificates, func(c platform.Certificate) bool { return c.Secret == namespace+"/"+name })
+}
+
+// salt keeps the digest of a short secret from being guessed at.
+func (i *installer) salt(ctx context.Context) ([]byte, error) {
+	o, err := i.client.Secret(ctx, kube.SystemNamespace, kube.SaltSecret)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil || len(o.Data[kube.SaltKey]) == 0 {
+		return nil, fmt.Errorf("secret %s/%s is not there", kube.SystemNamespace, kube.SaltSecret)
+	}
+	return o.Data[kube.SaltKey], nil
+}

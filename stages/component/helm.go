@@ -1,0 +1,260 @@
+package component
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// maxHistory is how many revisions of a Helm release are kept.
+const maxHistory = 5
+
+// chartRelease is one Helm release that a step brings about.
+type chartRelease struct {
+	client    *kube.Client
+	log       *slog.Logger
+	config    *action.Configuration
+	name      string
+	namespace string
+	chart     *chart.Chart
+	values    map[string]any
+	complete  func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) // see installer.complete
+}
+
+// open connects Helm to the cluster for the component's chart.
+func (i *installer) open(ch *chart.Chart, values map[string]any) (*chartRelease, error) {
+	namespace := i.component.Namespace
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.Namespace = &i.env.Kubeconfig, &namespace
+	r := &chartRelease{
+		client: i.client, log: i.env.Logger, config: new(action.Configuration), complete: i.complete,
+		name: i.component.Name, namespace: namespace, chart: ch, values: values,
+	}
+	debug := func(format string, args ...any) { r.log.Debug("helm: " + fmt.Sprintf(format, args...)) }
+	if err := r.config.Init(flags, namespace, "secret", debug); err != nil {
+		return nil, badRelease("connect Helm to the cluster", err)
+	}
+	return r, nil
+}
+
+// rendered changes what a chart renders to before Helm applies it.
+type rendered func(*bytes.Buffer) (*bytes.Buffer, error)
+
+// Run implements postrender.PostRenderer.
+func (f rendered) Run(in *bytes.Buffer) (*bytes.Buffer, error) { return f(in) }
+
+// changed is complete with the context of one operation.
+func (r *chartRelease) changed(ctx context.Context) rendered {
+	return func(in *bytes.Buffer) (*bytes.Buffer, error) { return r.complete(ctx, in) }
+}
+
+// hookLimit bounds each hook of a chart whose step has no limit.
+const hookLimit = 10 * time.Minute
+
+// timeLeft is how long each hook of a chart may take.
+func timeLeft(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return time.Until(end)
+	}
+	return hookLimit
+}
+
+// badRelease keeps the fault of what completes a chart's objects: Helm wraps it.
+func badRelease(op string, err error) error {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return f
+	}
+	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: op, Fix: "look at the step's log, then run again: slipway install", Err: err}
+}
+
+// Change of a release.
+const (
+	unchanged = "unchanged"
+	scaledUp  = "scaled up" // where somebody had scaled it to none, and nothing else
+	installed = "installed"
+	upgraded  = "upgraded"
+)
+
+// converge installs or upgrades the release, or leaves it alone when the
+// deployed revision renders the same from the same values and all its objects are
+// as it has them. What a killed run left behind is cleared away first; no object and
+// no volume is deleted for it. It does not wait for the pods.
+func (r *chartRelease) converge(ctx context.Context) (change string, err error) {
+	deployed, unfinished, err := r.recover(ctx)
+	if err != nil {
+		return "", err
+	}
+	if deployed == nil {
+		if err := dryrun.Check(ctx, "install the chart %s", r.name); err != nil {
+			return "", err
+		}
+		in := action.NewInstall(r.config)
+		in.ReleaseName, in.Namespace, in.SkipCRDs = r.name, r.namespace, true
+		in.PostRenderer, in.Timeout = r.changed(ctx), timeLeft(ctx)
+		if _, err := in.RunWithContext(ctx, r.chart, r.values); err != nil {
+			return "", badRelease("install the chart "+r.name, err)
+		}
+		return installed, nil
+	}
+	planned, err := r.upgrade(ctx, true)
+	if kube.Transient(err) || ctx.Err() != nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return "", badRelease("plan the upgrade of the chart "+r.name, err)
+	}
+	if err != nil {
+		return "", badChart(r.name, err)
+	}
+	objs, err := kube.Decode([]byte(planned.Manifest))
+	if err != nil {
+		return "", badChart(r.name, err)
+	}
+	up, err := r.client.ScaleUp(ctx, objs, r.namespace)
+	if err != nil {
+		return "", err
+	}
+	if len(up) > 0 {
+		r.log.Info("scaled up", "release", r.name, "objects", up)
+	}
+	if !unfinished && same(deployed, planned) {
+		differ, err := r.drift(ctx, objs)
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case len(differ) == 0 && len(up) > 0:
+			return scaledUp, nil
+		case len(differ) == 0:
+			return unchanged, nil
+		}
+		r.log.Info("objects are not as the release has them", "release", r.name, "objects", differ)
+	}
+	if err := dryrun.Check(ctx, "upgrade the chart %s", r.name); err != nil {
+		return "", err
+	}
+	if _, err := r.upgrade(ctx, false); err != nil {
+		return "", badRelease("upgrade the chart "+r.name, err)
+	}
+	// What somebody has added by hand, Helm leaves alone.
+	if err := r.client.UndoByHand(ctx, objs, r.namespace); err != nil {
+		return "", err
+	}
+	return upgraded, nil
+}
+
+func (r *chartRelease) upgrade(ctx context.Context, dry bool) (*release.Release, error) {
+	up := action.NewUpgrade(r.config)
+	up.Namespace, up.MaxHistory, up.ResetValues, up.SkipCRDs = r.namespace, maxHistory, true, true
+	up.PostRenderer, up.Timeout = r.changed(ctx), timeLeft(ctx)
+	if dry {
+		up.DryRun, up.DryRunOption = true, "server"
+	}
+	return up.RunWithContext(ctx, r.name, r.chart, r.values)
+}
+
+// same tells whether two revisions would be the same in the cluster.
+func same(a, b *release.Release) bool {
+	return a.Info != nil && a.Info.Status == release.StatusDeployed && a.Manifest == b.Manifest && sameValues(a.Config, b.Config) &&
+		a.Chart.Metadata.Version == b.Chart.Metadata.Version && a.Chart.Metadata.AppVersion == b.Chart.Metadata.AppVersion
+}
+
+// sameValues takes an empty map for none.
+func sameValues(a, b map[string]any) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+}
+
+// recover returns the deployed revision, nil when there is none. Records of
+// operations that were killed half-way, and of failed ones, are removed: Helm
+// would refuse to go on. Their objects stay and are taken over, because they
+// carry the release's name; unfinished tells that there were any, so that the
+// objects may not be those of the deployed revision.
+func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, unfinished bool, err error) {
+	history, err := kube.Retry(ctx, r.client, "read the Helm release "+r.name, func(context.Context) ([]*release.Release, error) {
+		history, err := r.config.Releases.History(r.name)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, nil
+		}
+		return history, err
+	})
+	if err != nil {
+		return nil, false, badRelease("read the Helm release "+r.name, err)
+	}
+	deployed, stale := sortHistory(history)
+	for _, s := range stale {
+		if err := dryrun.Check(ctx, "remove the record of an unfinished operation on %s", r.name); err != nil {
+			return nil, false, err
+		}
+		r.log.Info("removing the record of an unfinished operation", "release", r.name, "revision", s.Version, "status", s.Info.Status)
+		if _, err := r.config.Releases.Delete(r.name, s.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, false, badRelease("remove a record of the Helm release "+r.name, err)
+		}
+	}
+	return deployed, len(stale) > 0, nil
+}
+
+// sortHistory finds the newest deployed revision and the records that are in the
+// way: all that are newer, and all there are when none is deployed.
+func sortHistory(history []*release.Release) (deployed *release.Release, stale []*release.Release) {
+	for _, h := range history {
+		if h.Info != nil && h.Info.Status == release.StatusDeployed && (deployed == nil || h.Version > deployed.Version) {
+			deployed = h
+		}
+	}
+	for _, h := range history {
+		if deployed == nil || h.Version > deployed.Version {
+			stale = append(stale, h)
+		}
+	}
+	slices.SortFunc(stale, func(a, b *release.Release) int { return b.Version - a.Version })
+	return deployed, stale
+}
+
+// drift lists the objects of the release that are not in the cluster, or not there as
+// the release has them. One that the API server would not take again is left as it is:
+// an upgrade could not correct it either.
+func (r *chartRelease) drift(ctx context.Context, objs []*unstructured.Unstructured) ([]string, error) {
+	var out []string
+	for _, o := range objs {
+		found, err := r.client.Drift(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
+		if errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) {
+			r.log.Warn("cannot be compared with the release", "object", o.GetKind()+"/"+o.GetName(), "error", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range found {
+			out = append(out, a.Kind+"/"+a.Name+" would be "+string(a.Change))
+		}
+	}
+	return out, nil
+}
+
+// objects are those of the newest deployed revision.
+func (r *chartRelease) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	rel, err := r.config.Releases.Deployed(r.name)
+	if err != nil {
+		return nil, badRelease("read the Helm release "+r.name, err)
+	}
+	objs, err := kube.Decode([]byte(rel.Manifest))
+	if err != nil {
+		return nil, badChart(r.name, err)
+	}
+	return objs, ctx.Err()
+}

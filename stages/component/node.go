@@ -1,0 +1,93 @@
+package component
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// CodeNode: the node that a component's pods select cannot be determined.
+const CodeNode fault.Code = "CMP-003"
+
+// node makes sure that exactly one node has the label that the component's pods select:
+// where none has it, one that is ready gets it.
+func (i *installer) node(ctx context.Context) error {
+	if i.component.Node == nil {
+		return nil
+	}
+	label := i.component.Node.Label
+	nodes, err := kube.Retry(ctx, i.client, "list the nodes", func(ctx context.Context) (*corev1.NodeList, error) {
+		return i.client.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return err
+	}
+	key, value, _ := strings.Cut(label, "=")
+	var with, free []string
+	for _, n := range nodes.Items {
+		is, has := n.Labels[key] // another value is somebody else's
+		switch {
+		case has && is == value:
+			with = append(with, n.Name)
+		case !has && !n.Spec.Unschedulable && kube.NodeReady(&n):
+			free = append(free, n.Name)
+		}
+	}
+	slices.Sort(with)
+	slices.Sort(free)
+	switch {
+	case len(with) == 1:
+		i.env.Progress("node %s has the label %s", with[0], label)
+		return nil
+	case len(with) > 1:
+		return i.noNode(fmt.Sprintf("%d nodes have the label %s: %s", len(with), label, strings.Join(with, ", ")),
+			"take the label from all but one: kubectl label node NAME "+key+"-")
+	case len(free) == 0:
+		return i.noNode("no node is ready that could get the label "+label, "look at the nodes: kubectl get nodes")
+	}
+	if err := dryrun.Check(ctx, "label node %s", free[0]); err != nil {
+		return err
+	}
+	i.env.Progress("node %s gets the label %s", free[0], label)
+	return i.label(ctx, free[0], key, value)
+}
+
+// label gives a node a label, and notes that it was Slipway: see kube.NodeLabels.
+func (i *installer) label(ctx context.Context, name, key, value string) error {
+	note := kube.NodeLabels(i.env.Deployment)
+	return i.client.Retry(ctx, "label node "+name, func(ctx context.Context) error {
+		n, err := i.client.Kubernetes.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		keys := strings.Fields(n.Annotations[note])
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"labels": map[string]any{key: value}, "annotations": map[string]any{note: strings.Join(keys, " ")},
+		}})
+		if err != nil {
+			return fmt.Errorf("encode a patch: %w", err)
+		}
+		_, err = i.client.Kubernetes.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+}
+
+func (i *installer) noNode(what, fix string) error {
+	return &fault.Fault{
+		Code: CodeNode, Class: fault.Step, Op: "find the node of component " + i.component.Name,
+		Err: fmt.Errorf("%s", what), Fix: fix + "; then run again: slipway install",
+	}
+}

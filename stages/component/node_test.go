@@ -1,0 +1,63 @@
+package component
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// TestTheNodeOfAComponent: without one that has the label, one is chosen; one is used;
+// two are an error.
+func TestTheNodeOfAComponent(t *testing.T) {
+	node := func(name, storage string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+		if storage != "" {
+			n.Labels["storage"] = storage
+		}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		return n
+	}
+	c := fake.NewClientset(node("a", "", corev1.ConditionFalse), node("b", "slow", corev1.ConditionTrue), node("c", "", corev1.ConditionTrue))
+	env := step.NewEnv("r", "orchestrator/db", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
+	env.Deployment = "demo"
+	i := &installer{env: env, client: &kube.Client{Kubernetes: c}, component: platform.Component{Name: "db", Node: &platform.Node{Label: "storage=fast"}}}
+	labels := func() map[string]string {
+		all, err := c.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		out := map[string]string{}
+		for _, n := range all.Items {
+			out[n.Name] = n.Labels["storage"]
+		}
+		return out
+	}
+	require.ErrorIs(t, i.node(dryrun.Context(t.Context())), dryrun.ErrWouldChange)
+	require.NoError(t, i.node(t.Context()))
+	require.Equal(t, map[string]string{"a": "", "b": "slow", "c": "fast"}, labels(), "the first that is ready and has no such label")
+	chosen, err := c.CoreV1().Nodes().Get(t.Context(), "c", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "storage", chosen.Annotations[kube.NodeLabels("demo")])
+	require.NoError(t, i.node(dryrun.Context(t.Context())), "and then it is used")
+
+	other := node("d", "fast", corev1.ConditionTrue)
+	_, err = c.CoreV1().Nodes().Create(t.Context(), other, metav1.CreateOptions{})
+	require.NoError(t, err)
+	err = i.node(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeNode})
+	require.ErrorContains(t, err, "2 nodes have the label storage=fast: c, d")
+
+	i.component.Node.Label = "zone=x"
+	for _, name := range []string{"b", "c", "d"} {
+		require.NoError(t, c.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
+	require.ErrorContains(t, i.node(t.Context()), "no node is ready that could get the label zone=x")
+}

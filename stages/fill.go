@@ -1,0 +1,100 @@
+package stages
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/platform"
+)
+
+// private is what is never asked of a proxy: names of the cluster and private networks.
+const private = "localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16"
+
+// fill returns what names of a release's texts stand for. A name that nothing is known for
+// is left out.
+func (w *platformWiring) fill(names []string) map[string]any {
+	cfg := w.Config
+	known := map[string]any{
+		platform.FillDomain:     cfg.Global.Domain,
+		platform.FillDeployment: cfg.Global.Name,
+		platform.FillAdminEmail: cfg.Global.Admin.Email,
+		platform.FillScale:      cfg.Profile().Name(),
+		platform.FillProxyHTTP:  cfg.Proxy.HTTP,
+		platform.FillProxyHTTPS: cfg.Proxy.HTTPS,
+		platform.FillProxyNone:  w.withoutProxy(),
+		platform.FillKnownHosts: cfg.Git.KnownHosts,
+	}
+	out := map[string]any{}
+	for _, name := range names {
+		if v, ok := known[name]; ok {
+			out[name] = v
+		} else if image, ok := platform.ImageHole(name); ok && w.Images[image] != "" {
+			out[name] = w.Images[image]
+		} else if path, ok := platform.SettingHole(name); ok {
+			if v, ok := setting(cfg.Platform.Settings, path); ok {
+				out[name] = v
+			}
+		} else if name == platform.FillStorageClass {
+			out[name] = w.site.found().StorageClass
+		}
+	}
+	return out
+}
+
+// withoutProxy lists what is reached without the proxies; empty if there are none.
+func (w *platformWiring) withoutProxy() string {
+	p := w.Config.Proxy
+	if p.HTTP == "" && p.HTTPS == "" {
+		return ""
+	}
+	none := []string{private, w.Config.Global.Domain, "." + w.Config.Global.Domain}
+	if p.NoProxy != "" {
+		none = append(none, p.NoProxy)
+	}
+	return strings.Join(none, ",")
+}
+
+// setting finds a value in platform.settings by its path.
+func setting(settings json.RawMessage, path string) (any, bool) {
+	var at any
+	if json.Unmarshal(settings, &at) != nil { // it has been checked; there may be none
+		return nil, false
+	}
+	for _, key := range strings.Split(path, ".") {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = m[key]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// appImages are the references of the images that apps name.
+func (w *platformWiring) appImages() map[string]string {
+	out := map[string]string{}
+	for _, c := range w.Release.Components {
+		if c.Kind != platform.App {
+			continue
+		}
+		for _, name := range c.ImageNames() {
+			if ref := w.Images[name]; ref != "" {
+				out[name] = ref
+			}
+		}
+	}
+	return out
+}
+
+// appValues are the user's values for the charts of apps.
+func (w *platformWiring) appValues() map[string]json.RawMessage {
+	values := w.Config.Overrides()
+	for _, c := range w.Release.Components {
+		if c.Kind != platform.App {
+			delete(values, c.Name)
+		}
+	}
+	return values
+}

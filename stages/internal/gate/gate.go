@@ -1,0 +1,295 @@
+// Package gate tells whether the gates of a platform release are open, and waits for them.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeShut: a gate did not open in time.
+	CodeShut fault.Code = "GAT-001"
+	// CodeFailed: what a gate waits for has failed and will not recover, or cannot be
+	// looked at.
+	CodeFailed fault.Code = "GAT-002"
+)
+
+// lookLimit bounds one look at a gate.
+const lookLimit = 10 * time.Second
+
+// Wait waits until the gate is open, up to its deadline. In a dry run it looks once. The
+// error names the gate, says what was seen last, and what is behind it in the cluster.
+func Wait(ctx context.Context, c *kube.Client, a platform.Await) error {
+	if dryrun.On(ctx) {
+		open, seen, err := Look(ctx, c, a)
+		if err == nil && !open {
+			err = fmt.Errorf("gate %s is shut: %s", a.Describe(), seen)
+		}
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Duration(a.Deadline))
+	defer cancel()
+	err := c.WaitFor(limited, "the gate "+a.Describe(), kube.Poll, func(ctx context.Context) (bool, string, error) {
+		return Look(ctx, c, a)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // the step's time is up, or it was interrupted
+		return err
+	}
+	return shut(ctx, c, a, err)
+}
+
+// shut is the fault of a gate that did not open: err is what its wait ended with.
+func shut(ctx context.Context, c *kube.Client, a platform.Await, err error) error {
+	f := &fault.Fault{Op: "wait for the gate " + a.Describe(), Err: err}
+	if late, ok := errors.AsType[*fault.Fault](err); ok && late.Code == kube.CodeWait {
+		f.Code, f.Class, f.Err = CodeShut, fault.Timeout, late.Err
+		f.Fix = "correct what was seen last, or give the gate more time (deadline in platform.yaml), then run again: slipway install"
+	} else {
+		f.Code, f.Class = CodeFailed, fault.Step
+		f.Fix = "correct what failed, then run again: slipway install"
+		if cause := errors.Unwrap(err); cause != nil { // the fault says what was waited for
+			f.Err = cause
+		}
+	}
+	if cause := behind(ctx, c, a); cause != "" {
+		f.Err = fmt.Errorf("%w: %s", f.Err, cause)
+		f.Class = fault.Step
+	}
+	return f
+}
+
+// Look tells whether the gate is open now, and what was seen. The error is for what
+// waiting does not mend.
+func Look(ctx context.Context, c *kube.Client, a platform.Await) (open bool, seen string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	switch {
+	case a.Rollout != "":
+		return rollout(ctx, c, a.Rollout)
+	case a.Job != "":
+		return job(ctx, c, a.Job)
+	case a.Endpoint != "":
+		return endpoint(ctx, c, a.Endpoint)
+	case a.HTTP != nil:
+		return http(ctx, c, *a.HTTP)
+	case a.Condition != nil:
+		return condition(ctx, c, *a.Condition)
+	case a.CEL != nil:
+		return expression(ctx, c, *a.CEL)
+	case a.Synced != "":
+		return synced(ctx, c, a.Synced)
+	}
+	return false, "", errors.New("a gate without a condition")
+}
+
+func rollout(ctx context.Context, c *kube.Client, ref string) (bool, string, error) {
+	o, err := platform.ParseObject(ref)
+	if err != nil {
+		return false, "", err
+	}
+	err = c.RolledOut(ctx, o.Kind, o.Namespace, o.Name)
+	if err == nil {
+		return true, "it is rolled out", nil
+	}
+	if kube.Transient(err) || apierrors.IsForbidden(err) {
+		return false, "", err
+	}
+	return false, err.Error(), nil
+}
+
+func job(ctx context.Context, c *kube.Client, ref string) (bool, string, error) {
+	namespace, name, _ := strings.Cut(ref, "/")
+	j, err := c.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, "", err
+	}
+	done, failed := kube.JobEnd(j)
+	switch {
+	case done:
+		return true, "it completed", nil
+	case failed != "":
+		return false, "", fmt.Errorf("job %s failed: %s", ref, failed)
+	}
+	return false, fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed), nil
+}
+
+func endpoint(ctx context.Context, c *kube.Client, ref string) (bool, string, error) {
+	namespace, name, port, err := platform.ParseService(ref)
+	if err != nil {
+		return false, "", err
+	}
+	s, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, "", err
+	}
+	i := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return int(p.Port) == port })
+	if i < 0 {
+		return false, fmt.Sprintf("the Service has no port %d", port), nil
+	}
+	all, err := c.Kubernetes.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + name})
+	if err != nil {
+		return false, "", err
+	}
+	ready, known := 0, 0
+	for _, slice := range all.Items {
+		named := false
+		for _, p := range slice.Ports {
+			named = named || p.Name != nil && *p.Name == s.Spec.Ports[i].Name
+		}
+		if !named {
+			continue
+		}
+		for _, e := range slice.Endpoints {
+			known++
+			if e.Conditions.Ready != nil && *e.Conditions.Ready {
+				ready++
+			}
+		}
+	}
+	return ready > 0, fmt.Sprintf("%d of %d endpoints are ready", ready, known), nil
+}
+
+func condition(ctx context.Context, c *kube.Client, g platform.ConditionGate) (bool, string, error) {
+	o, seen, err := object(ctx, c, g.Object)
+	if o == nil {
+		return false, seen, err
+	}
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, e := range all {
+		m, ok := e.(map[string]any)
+		if !ok || m["type"] != g.Type {
+			continue
+		}
+		said := fmt.Sprintf("%s=%v", g.Type, m["status"])
+		for _, field := range []string{"reason", "message"} {
+			if text, ok := m[field].(string); ok && text != "" {
+				said += ", " + text
+			}
+		}
+		// A condition that is about an older object says nothing about this one.
+		if of, ok := m["observedGeneration"].(int64); ok && of < o.GetGeneration() {
+			return false, said + fmt.Sprintf(", of generation %d, not %d", of, o.GetGeneration()), nil
+		}
+		return m["status"] == g.Status, said, nil
+	}
+	return false, "it has no condition " + g.Type, nil
+}
+
+func expression(ctx context.Context, c *kube.Client, g platform.CELGate) (bool, string, error) {
+	program, err := platform.CompileCEL(g.Expression)
+	if err != nil {
+		return false, "", fmt.Errorf("the expression %s: %w", g.Expression, err)
+	}
+	o, seen, err := object(ctx, c, g.Object)
+	if o == nil {
+		return false, seen, err
+	}
+	value, _, err := program.ContextEval(ctx, map[string]any{"object": o.Object})
+	if err != nil { // a field that is not there yet
+		return false, err.Error(), nil
+	}
+	open, ok := value.Value().(bool)
+	if !ok {
+		return false, "", fmt.Errorf("the expression %s is %v, not true or false", g.Expression, value.Value())
+	}
+	return open, fmt.Sprint(open), nil
+}
+
+// object reads the object of a gate; without one, seen says why.
+func object(ctx context.Context, c *kube.Client, ref string) (o *unstructured.Unstructured, seen string, err error) {
+	at, err := platform.ParseObject(ref)
+	if err != nil {
+		return nil, "", err
+	}
+	api, err := c.Resource(ctx, schema.FromAPIVersionAndKind(at.APIVersion, at.Kind), at.Namespace)
+	if meta.IsNoMatchError(err) {
+		return nil, "the cluster has no kind " + at.APIVersion + "/" + at.Kind, nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	o, err = api.Get(ctx, at.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, "it is not there", nil
+	}
+	return o, "", err
+}
+
+func synced(ctx context.Context, c *kube.Client, name string) (bool, string, error) {
+	objs, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	if err != nil {
+		return false, "", err
+	}
+	for i := range objs {
+		if objs[i].GetName() != name {
+			continue
+		}
+		app, err := argo.Read(&objs[i])
+		if err != nil {
+			return false, "", err
+		}
+		why := app.Waiting("")
+		return why == "", why, nil
+	}
+	return false, "it is not there", nil
+}
+
+// behind says what keeps the pods behind a gate from being ready; empty if nothing was
+// found.
+func behind(ctx context.Context, c *kube.Client, a platform.Await) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	defer cancel()
+	service := a.Endpoint
+	if a.HTTP != nil {
+		service = a.HTTP.Service
+	}
+	switch {
+	case service != "":
+		namespace, name, _, err := platform.ParseService(service)
+		if err != nil {
+			return ""
+		}
+		s, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil || len(s.Spec.Selector) == 0 {
+			return ""
+		}
+		return c.PodCause(ctx, namespace, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}))
+	case a.Job != "":
+		namespace, name, _ := strings.Cut(a.Job, "/")
+		return c.PodCause(ctx, namespace, "job-name="+name)
+	case a.Rollout != "":
+		o, _, err := object(ctx, c, a.Rollout)
+		if err != nil || o == nil {
+			return ""
+		}
+		var selector metav1.LabelSelector
+		in, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(in, &selector) != nil || len(in) == 0 {
+			return ""
+		}
+		return c.PodCause(ctx, o.GetNamespace(), metav1.FormatLabelSelector(&selector))
+	}
+	return ""
+}

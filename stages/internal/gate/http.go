@@ -1,0 +1,76 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// maxBody is how much of a response is read, in bytes.
+const maxBody = 1 << 20
+
+// http asks a Service through the API server, which reaches it from inside the cluster.
+func http(ctx context.Context, c *kube.Client, g platform.HTTPGate) (bool, string, error) {
+	namespace, name, port, err := platform.ParseService(g.Service)
+	if err != nil {
+		return false, "", err
+	}
+	asked, err := url.Parse(g.Path)
+	if err != nil {
+		return false, "", fmt.Errorf("the path %s: %w", g.Path, err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(c.Config)
+	if err != nil {
+		return false, "", fmt.Errorf("the API server's address: %w", err)
+	}
+	scheme := "http"
+	if g.TLS {
+		scheme = "https"
+	}
+	u := base.JoinPath("api/v1/namespaces", namespace, "services", fmt.Sprintf("%s:%s:%d", scheme, name, port), "proxy", asked.Path)
+	if strings.HasSuffix(asked.Path, "/") && !strings.HasSuffix(u.Path, "/") {
+		u.Path += "/"
+	}
+	u.RawQuery = asked.RawQuery
+	client, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return false, "", err
+	}
+	client.CheckRedirect = func(*nethttp.Request, []*nethttp.Request) error { return nethttp.ErrUseLastResponse }
+	req, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, u.String(), nil)
+	if err != nil {
+		return false, "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, err.Error(), nil
+	}
+	defer func() { _ = resp.Body.Close() }() // only read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	switch {
+	case err != nil:
+		return false, "read the response: " + err.Error(), nil
+	case resp.StatusCode != g.Status:
+		return false, fmt.Sprintf("answered %d, not %d%s", resp.StatusCode, g.Status, excerpt(body)), nil
+	case !strings.Contains(string(body), g.Contains):
+		return false, fmt.Sprintf("the response does not contain %q%s", g.Contains, excerpt(body)), nil
+	}
+	return true, fmt.Sprintf("answered %d", resp.StatusCode), nil
+}
+
+// excerpt is the beginning of a response, on one line.
+func excerpt(body []byte) string {
+	text := kube.Short(kube.OneLine(string(body)), 120)
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+)
+
+// undoManager owns for a moment the fields that somebody set by hand, to remove them.
+const undoManager = FieldManager + "-undo"
+
+// byHand lists the field managers of an object that are a person's with kubectl: applying
+// leaves alone what they have set and the manifest does not have. A restart of pods is
+// not to be undone, and scaling has a manager of its own.
+func byHand(o *unstructured.Unstructured) []string {
+	var out []string
+	for _, f := range o.GetManagedFields() {
+		if f.Subresource != "" || f.Operation != metav1.ManagedFieldsOperationUpdate || f.FieldsV1 == nil {
+			continue
+		}
+		if strings.HasPrefix(f.Manager, "kubectl") && f.Manager != "kubectl-rollout" && !slices.Contains(out, f.Manager) {
+			out = append(out, f.Manager)
+		}
+	}
+	return out
+}
+
+// undo removes what somebody set by hand in an object, and returns it as it is then; nil
+// if nobody did.
+func undo(ctx context.Context, api dynamic.ResourceInterface, name string) (*unstructured.Unstructured, error) {
+	for {
+		o, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		managers := byHand(o)
+		if len(managers) == 0 {
+			return nil, nil
+		}
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(managers...), undoManager)
+		if err != nil {
+			return nil, fmt.Errorf("find what was set by hand: %w", err)
+		}
+		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+		if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		nothing := &unstructured.Unstructured{}
+		nothing.SetGroupVersionKind(o.GroupVersionKind())
+		nothing.SetNamespace(o.GetNamespace())
+		nothing.SetName(name)
+		return api.Apply(ctx, name, nothing, metav1.ApplyOptions{FieldManager: undoManager, Force: true})
+	}
+}
+
+// UndoByHand removes from objects that somebody else applies, such as Helm, what was set
+// with kubectl. namespace is for those that name none.
+func (c *Client) UndoByHand(ctx context.Context, objs []*unstructured.Unstructured, namespace string) error {
+	for _, o := range objs {
+		api, _, err := c.resource(ctx, o.GroupVersionKind(), cmp.Or(o.GetNamespace(), namespace))
+		if err != nil {
+			return err
+		}
+		err = c.Retry(ctx, "undo what was set by hand in "+describe(o), func(ctx context.Context) error {
+			_, err := undo(ctx, api, o.GetName())
+			return err
+		})
+		if ifThere(err) != nil {
+			return err
+		}
+	}
+	return nil
+}

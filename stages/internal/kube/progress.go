@@ -1,0 +1,59 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+)
+
+// State is how far an install is, for those who look at the cluster and do not have
+// Slipway.
+type State string
+
+// The states of an install. Before the first one there is no StatusConfigMap.
+const (
+	InProgress State = "InProgress"
+	Waiting    State = "Waiting" // for what the message says
+	Success    State = "Success"
+	Failed     State = "Failed"
+)
+
+// StatusConfigMap, in SystemNamespace, holds the state of the last install: state,
+// message, run and since (RFC 3339).
+const StatusConfigMap = "slipway-status"
+
+// Told returns the state of the last install; empty if the cluster shows none.
+func (c *Client) Told(ctx context.Context) (s State, err error) {
+	err = c.Retry(ctx, "read how far the install is", func(ctx context.Context) error {
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, StatusConfigMap, metav1.GetOptions{})
+		if err == nil {
+			s = State(o.Data["state"])
+		}
+		return err
+	})
+	return s, ifThere(err)
+}
+
+// Tell writes the state of an install into the cluster. That it cannot be written does
+// no harm to the install, and is only logged. In a dry run nothing is written.
+func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run string, s State, message string) {
+	if dryrun.On(ctx) {
+		return
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": StatusConfigMap, "namespace": SystemNamespace},
+		"data": map[string]any{
+			"state": string(s), "message": message, "run": run, "since": time.Now().UTC().Format(time.RFC3339),
+		},
+	}}
+	o.SetLabels(Labels(deployment))
+	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true}); err != nil {
+		log.Warn("the cluster does not show how far the install is", "state", s, "error", err)
+	}
+}

@@ -1,0 +1,101 @@
+package render
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// eachImage calls do with the reference of every image that an object's pods run, and puts
+// what it returns in its place. The pods may be anywhere in the object: a custom
+// resource has them where it likes.
+func eachImage(o *unstructured.Unstructured, do func(ref string) string) {
+	switch o.GetKind() {
+	case "ConfigMap", "Secret", "CustomResourceDefinition", "Application", "ApplicationSet": // texts, schemas and values
+		return
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
+				for _, c := range mappings(v[field]) {
+					set(c, "image", do)
+				}
+			}
+			for _, volume := range mappings(v["volumes"]) {
+				if image, ok := volume["image"].(map[string]any); ok {
+					set(image, "reference", do)
+				}
+			}
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(o.Object)
+}
+
+// mappings are the elements of a list that are mappings; none if v is no list.
+func mappings(v any) []map[string]any {
+	list, _ := v.([]any)
+	var out []map[string]any
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func set(m map[string]any, field string, do func(string) string) {
+	if ref, ok := m[field].(string); ok && ref != "" {
+		m[field] = do(ref)
+	}
+}
+
+// Images are the references of the images that objs run, sorted.
+func Images(objs []*unstructured.Unstructured) []string {
+	seen := map[string]bool{}
+	for _, o := range objs {
+		eachImage(o, func(ref string) string {
+			seen[ref] = true
+			return ref
+		})
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// SetImages replaces references of images by those in refs: of the image that a short
+// name stands for, which is the last part of its name, and of what refs has under its
+// whole reference, as imageref.Normal writes it. What is not in refs stays as it is.
+func SetImages(objs []*unstructured.Unstructured, refs map[string]string) {
+	for _, o := range objs {
+		eachImage(o, func(ref string) string {
+			if own := refs[shortName(ref)]; own != "" {
+				return own
+			}
+			if normal, err := imageref.Normal(ref); err == nil && refs[normal] != "" {
+				return refs[normal]
+			}
+			return ref
+		})
+	}
+}
+
+// shortName is the last part of an image's name, without tag and digest.
+func shortName(ref string) string {
+	name, _, _ := strings.Cut(ref, "@")
+	name = path.Base(name)
+	name, _, _ = strings.Cut(name, ":")
+	return name
+}

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// podPath is where an object of a kind has its pod, nil for one that has none.
+func podPath(kind string) []string {
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job":
+		return []string{"spec", "template"}
+	case "CronJob":
+		return []string{"spec", "jobTemplate", "spec", "template"}
+	case "Pod":
+		return []string{}
+	}
+	return nil
+}
+
+// pod returns the pod template of an object, nil if it has none. Changes to it are
+// changes to the object.
+func pod(o *unstructured.Unstructured) map[string]any {
+	at := podPath(o.GetKind())
+	if at == nil {
+		return nil
+	}
+	template, _, _ := unstructured.NestedFieldNoCopy(o.Object, at...)
+	m, _ := template.(map[string]any)
+	if _, has := m["spec"].(map[string]any); !has {
+		return nil
+	}
+	return m
+}
+
+// AddHosts makes the pods of objs resolve hosts to addresses.
+func AddHosts(objs []*unstructured.Unstructured, hosts map[string]string) {
+	if len(hosts) == 0 {
+		return
+	}
+	var aliases []any
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		aliases = append(aliases, map[string]any{"ip": hosts[host], "hostnames": []any{host}})
+	}
+	for _, o := range objs {
+		if p := pod(o); p != nil {
+			spec := p["spec"].(map[string]any)
+			own, _ := spec["hostAliases"].([]any)
+			spec["hostAliases"] = append(slices.Clone(own), aliases...)
+		}
+	}
+}
+
+// Uses are the ConfigMaps and Secrets that the pods of an object read, "ConfigMap/name",
+// sorted.
+func Uses(o *unstructured.Unstructured) []string {
+	p := pod(o)
+	if p == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for key, e := range v {
+				kind := map[string]string{
+					"configMap": "ConfigMap", "configMapRef": "ConfigMap", "configMapKeyRef": "ConfigMap",
+					"secret": "Secret", "secretRef": "Secret", "secretKeyRef": "Secret",
+				}[key]
+				if ref, ok := e.(map[string]any); ok && kind != "" {
+					for _, field := range []string{"name", "secretName"} {
+						if name, ok := ref[field].(string); ok {
+							seen[kind+"/"+name] = true
+						}
+					}
+				}
+				walk(e)
+			}
+		}
+	}
+	walk(p["spec"])
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// ConfigNote is the annotation of pods that holds the digest of the configuration that
+// they have read when they started.
+const ConfigNote = "slipway.sh/config"
+
+// Note gives the pods of an object an annotation.
+func Note(o *unstructured.Unstructured, note, value string) error {
+	at := podPath(o.GetKind())
+	if len(at) == 0 { // a Pod is not started again
+		return nil
+	}
+	err := unstructured.SetNestedField(o.Object, value, append(slices.Clone(at), "metadata", "annotations", note)...)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package orchestrator
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// rootProject is the AppProject of the root Application.
+const rootProject = "slipway-root"
+
+// inCluster is the cluster that Argo CD runs in, in a destination.
+const inCluster = "https://kubernetes.default.svc"
+
+// runProjects makes the projects that bound the tree, and the Secret of the cluster that
+// ApplicationSets read.
+func runProjects(ctx context.Context, env *step.Env, in contract.ProjectsInput) (contract.Projects, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return contract.Projects{}, err
+	}
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return contract.Projects{}, err
+	}
+	objs := projects(env.Deployment, r, in.Tree)
+	if r.GitOps.Cluster != nil {
+		cluster, err := clusterSecret(env.Deployment, r.GitOps.Cluster, in)
+		if err != nil {
+			return contract.Projects{}, err
+		}
+		objs = append(objs, cluster)
+	}
+	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	var out contract.Projects
+	for _, a := range applied {
+		out.Names = append(out.Names, a.Kind+" "+a.Namespace+"/"+a.Name)
+	}
+	if err == nil {
+		env.Progress("%s", kube.Count(applied))
+	}
+	return out, err
+}
+
+// clusterSecret is the cluster that Argo CD runs in, as the cluster generator of
+// ApplicationSets reads it.
+func clusterSecret(deployment string, c *platform.Cluster, in contract.ProjectsInput) (*unstructured.Unstructured, error) {
+	known := maps.Clone(in.Fill)
+	if known == nil {
+		known = map[string]any{}
+	}
+	known[platform.FillGitURL], known[platform.FillGitRevision], known[platform.FillGitPath] = in.Repository, in.Target, in.Path
+	labels, err := c.Filled(c.Labels, known)
+	if err != nil {
+		return nil, badTree(err)
+	}
+	annotations, err := c.Filled(c.Annotations, known)
+	if err != nil {
+		return nil, badTree(err)
+	}
+	maps.Copy(labels, kube.Labels(deployment))
+	labels["argocd.argoproj.io/secret-type"] = "cluster"
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata":   map[string]any{"name": "cluster-" + c.Name, "namespace": in.Namespace},
+		"stringData": map[string]any{"name": c.Name, "server": inCluster, "config": `{"tlsClientConfig":{"insecure":false}}`},
+	}}
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+	return o, nil
+}
+
+// projects bound what a push to the tree can bring about. The root brings Applications in
+// Argo CD's namespace and nothing else; they bring what the release allows, in the
+// namespaces of the apps and not in Argo CD's, from the tree only.
+func projects(deployment string, r *platform.Release, in contract.Tree) []*unstructured.Unstructured {
+	var namespaces []string
+	for _, c := range r.Components {
+		if c.Kind == platform.App && c.Namespace != in.Namespace && !slices.Contains(namespaces, c.Namespace) {
+			namespaces = append(namespaces, c.Namespace)
+		}
+	}
+	apps := map[string]any{
+		"description":              "The apps of " + r.Name + ".",
+		"sourceRepos":              []any{in.Repository},
+		"destinations":             destinations(namespaces),
+		"clusterResourceWhitelist": groupKinds(r.GitOps.Project.ClusterKinds),
+	}
+	if kinds := r.GitOps.Project.Kinds; len(kinds) > 0 {
+		apps["namespaceResourceWhitelist"] = groupKinds(kinds)
+	}
+	root := map[string]any{
+		"description":                "The Application that brings the others.",
+		"sourceRepos":                []any{in.Repository},
+		"destinations":               destinations([]string{in.Namespace}),
+		"clusterResourceWhitelist":   []any{},
+		"namespaceResourceWhitelist": groupKinds([]string{"argoproj.io/Application"}),
+	}
+	return []*unstructured.Unstructured{
+		project(deployment, in.Namespace, rootProject, root),
+		project(deployment, in.Namespace, r.GitOps.Project.Name, apps),
+	}
+}
+
+func project(deployment, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+		"metadata": map[string]any{"name": name, "namespace": namespace},
+		"spec":     spec,
+	}}
+	o.SetLabels(kube.Labels(deployment))
+	return o
+}
+
+func destinations(namespaces []string) []any {
+	out := make([]any, len(namespaces))
+	for i, n := range namespaces {
+		out[i] = map[string]any{"server": inCluster, "namespace": n}
+	}
+	return out
+}
+
+// groupKinds reads "group/Kind" and "Kind".
+func groupKinds(names []string) []any {
+	out := make([]any, len(names))
+	for i, n := range names {
+		group, kind, found := strings.Cut(n, "/")
+		if !found {
+			group, kind = "", n
+		}
+		out[i] = map[string]any{"group": group, "kind": kind}
+	}
+	return out
+}

@@ -1,0 +1,297 @@
+package stages
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// platformWiring wires what a platform release is made of: a step for each component that
+// Slipway installs, and, where there are apps, those that push their tree and wait for
+// them.
+type platformWiring struct {
+	*conductor.Graph
+	site     infrastructure
+	disabled []string // components that are switched off
+
+	prepared []pipeline.Dep          // what every component needs
+	steps    map[string]pipeline.Dep // of the components so far, by name
+	tls      *pipeline.Step[contract.TLS]
+	ops      *gitOps      // nil while the engine is not wired
+	sync     pipeline.Dep // nil while the apps are not wired
+}
+
+func (w *platformWiring) wire() error {
+	w.prepare()
+	for _, c := range w.Release.Components {
+		if err := w.component(c.Name); err != nil {
+			return err
+		}
+	}
+	cfg := w.Config
+	last := slices.Clone(w.site.checked)
+	for _, c := range w.Release.Components {
+		if step := w.steps[c.Name]; step != nil && !c.Optional && !slices.Contains(last, step) {
+			last = append(last, step)
+		}
+	}
+	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
+		return contract.AccessInput{
+			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
+			Disabled: w.disabled, LoadBalancer: w.site.terraform.Value().LoadBalancer,
+		}
+	}, last...)
+	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
+		f.State.Access = &out
+		for _, l := range out.URLs {
+			f.Record.Links = append(f.Record.Links, report.Link(l))
+		}
+		f.Record.Commands, f.Record.Guidance = out.Commands, out.Guidance
+	})
+	return nil
+}
+
+// prepare: what must be there before anything is installed.
+func (w *platformWiring) prepare() {
+	g, cfg := w.Graph, w.Config
+	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, w.site.cluster)
+	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
+		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
+	}, namespaces)
+	w.prepared = append(slices.Clone(w.site.ready), secrets)
+	if len(g.Release.Certificates) > 0 {
+		w.tls = conductor.Add(g, contract.TLSStep(), func() contract.TLSInput {
+			return contract.TLSInput{Domain: cfg.Global.Domain, Disabled: w.disabled, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
+		}, namespaces)
+		w.prepared = append(w.prepared, w.tls)
+	}
+	if len(g.Release.ConfigMaps) > 0 {
+		var holes []string
+		for _, m := range g.Release.ConfigMaps {
+			holes = append(holes, m.Holes()...)
+		}
+		w.prepared = append(w.prepared, conductor.Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
+			return contract.ConfigMapsInput{Fill: w.fill(holes)}
+		}, namespaces))
+	}
+	if len(g.Release.Requires) > 0 {
+		w.prepared = append(w.prepared, conductor.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, namespaces))
+	}
+}
+
+// component wires a component, and before it whatever it comes after.
+func (w *platformWiring) component(name string) error {
+	c, _ := w.Release.Component(name)
+	if w.steps[name] != nil || slices.Contains(w.disabled, name) {
+		return nil
+	}
+	if !c.Installed() {
+		if w.sync == nil {
+			if err := w.apps(); err != nil {
+				return err
+			}
+		}
+		w.steps[name] = w.sync
+		return nil
+	}
+	needs, err := w.following(c, slices.Clone(w.prepared))
+	if err != nil {
+		return err
+	}
+	if c.Kind == platform.AppSet {
+		ops, err := w.gitOps()
+		if err != nil {
+			return err
+		}
+		needs = append(needs, ops.ready...)
+	}
+	stage := contract.StageOrchestrator
+	if slices.Contains(w.Release.Foundation(), name) {
+		stage = contract.StagePreOrchestrator
+	}
+	step := conductor.Add(w.Graph, contract.ComponentStep(stage, name), func() contract.ComponentInput { return w.input(c) }, needs...)
+	if c.Optional {
+		pipeline.Optional(step)
+	}
+	w.steps[name] = step
+	return nil
+}
+
+// input is what the step of a component works on.
+func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
+	in := contract.ComponentInput{Component: c.Name, Fill: w.fill(c.Holes()), Values: w.Config.Overrides()[c.Name], Rewrite: w.Rewrite}
+	for host, service := range c.Hosts {
+		if in.Hosts == nil {
+			in.Hosts = map[string]string{}
+		}
+		in.Hosts[platform.Fill(host, map[string]string{platform.FillDomain: w.Config.Global.Domain})] = service
+	}
+	for _, name := range c.ImageNames() {
+		if in.Images == nil {
+			in.Images = map[string]string{}
+		}
+		in.Images[name] = w.Images[name]
+	}
+	return in
+}
+
+// gitOps are the steps after which Argo CD can read the tree of the apps.
+type gitOps struct {
+	ready []pipeline.Dep
+	tree  func() contract.Tree // once they have succeeded
+}
+
+// gitOps wires the GitOps engine, where its tree is, and what the tree may bring about.
+func (w *platformWiring) gitOps() (*gitOps, error) {
+	if w.ops != nil {
+		return w.ops, nil
+	}
+	if err := w.component(w.Release.GitOps.Engine); err != nil {
+		return nil, err
+	}
+	engine := w.steps[w.Release.GitOps.Engine]
+	from := w.external
+	if w.Config.Git.URL == "" {
+		from = w.published
+	}
+	ops, err := from(engine)
+	if err != nil {
+		return nil, err
+	}
+	var holes []string
+	if c := w.Release.GitOps.Cluster; c != nil {
+		holes = c.Holes()
+	}
+	projects := conductor.Add(w.Graph, contract.ProjectsStep(), func() contract.ProjectsInput {
+		return contract.ProjectsInput{Tree: ops.tree(), Fill: w.fill(holes)}
+	}, append(ops.ready, engine)...)
+	w.ops = &gitOps{ready: []pipeline.Dep{projects}, tree: ops.tree}
+	return w.ops, nil
+}
+
+// apps wires the Application that brings the others, and waits for them.
+func (w *platformWiring) apps() error {
+	cfg := w.Config
+	expected, err := w.Release.Apps(w.disabled)
+	if err != nil {
+		return err
+	}
+	var names []string
+	needs := slices.Clone(w.site.checked)
+	for _, a := range expected {
+		names = append(names, a.Name)
+		if needs, err = w.following(a, needs); err != nil {
+			return err
+		}
+	}
+	ops, err := w.gitOps()
+	if err != nil {
+		return err
+	}
+	syncStep := contract.SyncStep()
+	syncStep.Timeout = syncTimeout(cfg.Advanced.Timeouts, len(names))
+	sync := conductor.Add(w.Graph, syncStep, func() contract.AppsInput {
+		in := contract.AppsInput{Tree: ops.tree(), Apps: names, Deadline: int(time.Duration(cfg.Advanced.Timeouts.App) / time.Second)}
+		if cfg.Git.URL != "" {
+			values := w.treeValues()
+			in.Values = &values
+		}
+		return in
+	}, append(needs, ops.ready...)...)
+	w.sync = sync
+	conductor.Collect(w.Graph, sync, func(out contract.Apps, f *conductor.Findings) {
+		f.Record.Apps, f.State.Revision = out.Record(), out.Revision
+	})
+	return nil
+}
+
+// following adds the steps that a component comes after to needs: where one of these is
+// off, what that one would have come after.
+func (w *platformWiring) following(c platform.Component, needs []pipeline.Dep) ([]pipeline.Dep, error) {
+	for _, before := range c.After {
+		if slices.Contains(w.disabled, before) {
+			off, _ := w.Release.Component(before)
+			var err error
+			if needs, err = w.following(off, needs); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := w.component(before); err != nil {
+			return nil, err
+		}
+		if step := w.steps[before]; step != nil && !slices.Contains(needs, step) {
+			needs = append(needs, step)
+		}
+	}
+	return needs, nil
+}
+
+// published wires the git server of the platform's own, to which the tree is pushed.
+func (w *platformWiring) published(engine pipeline.Dep) (*gitOps, error) {
+	g, server := w.Graph, w.Release.GitServer()
+	if server == nil {
+		return nil, w.Release.NoGitServer()
+	}
+	if err := w.component(server.Component); err != nil {
+		return nil, err
+	}
+	namespace := w.Release.Engine().Namespace
+	git := conductor.Add(g, contract.GitStep(), func() contract.GitInput {
+		return contract.GitInput{Domain: w.Config.Global.Domain, GitHost: w.tls.Value().GitHost}
+	}, w.steps[server.Component])
+	conductor.Add(g, contract.ReconcileStep(), func() contract.ReconcileInput {
+		return contract.ReconcileInput{Namespace: namespace, Repository: git.Value().CloneURL(git.Value().Probe), Revision: git.Value().Revision}
+	}, git, engine)
+	publish := conductor.Add(g, contract.PublishStep(), func() contract.PublishInput {
+		return contract.PublishInput{Git: git.Value(), Values: w.treeValues()}
+	}, git)
+	return &gitOps{ready: []pipeline.Dep{publish}, tree: func() contract.Tree {
+		return contract.Tree{
+			Namespace: namespace, Repository: git.Value().CloneURL(git.Value().Repository),
+			Target: contract.Branch, Revision: publish.Value().Revision,
+		}
+	}}, nil
+}
+
+// external wires a repository of the user's, which Argo CD reads.
+func (w *platformWiring) external(pipeline.Dep) (*gitOps, error) {
+	from, namespace := w.Config.Git, w.Release.Engine().Namespace
+	repository := conductor.Add(w.Graph, contract.RepositoryStep(), func() contract.RepositoryInput {
+		return contract.RepositoryInput{
+			Namespace: namespace, URL: from.URL, Host: from.Host(), Username: from.Username, CA: from.CA,
+			Password: from.Password != "", Key: from.SSHKey != "",
+		}
+	}, w.prepared...)
+	return &gitOps{ready: []pipeline.Dep{repository}, tree: func() contract.Tree {
+		return contract.Tree{Namespace: namespace, Repository: from.URL, Target: from.Revision, Path: from.Path}
+	}}, nil
+}
+
+// treeValues are what the chart of the root gets.
+func (w *platformWiring) treeValues() contract.TreeValues {
+	cfg, site := w.Config, w.site.found()
+	out := contract.TreeValues{
+		Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(), Disabled: w.disabled, Images: w.appImages(),
+		StorageClass: site.StorageClass, Backing: site.Backing, Values: w.appValues(), Settings: cfg.Platform.Settings,
+	}
+	if s := cfg.SMTP; s.Host != "" {
+		out.SMTP = &contract.SMTP{Host: s.Host, Port: s.Port, From: s.From, TLS: s.TLS, Username: s.Username}
+	}
+	if o := cfg.Observability; o.Endpoint != "" {
+		out.Observability = &contract.Observability{Endpoint: o.Endpoint, Username: o.Username, CA: o.CA}
+	}
+	return out
+}
+
+// syncTimeout bounds the step that waits for n apps: each has its own deadline,
+// and with waves they may come one after the other.
+func syncTimeout(t config.Timeouts, n int) time.Duration {
+	return max(time.Duration(t.Step), time.Duration(n+1)*time.Duration(t.App))
+}

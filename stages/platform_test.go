@@ -1,0 +1,225 @@
+package stages_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// components has some of each kind; what is before them in the file comes after them in
+// the graph.
+const components = `
+components:
+  - {name: console, kind: manifests, path: a.yaml, namespace: shop, after: [seed, optional]}
+  - {name: seed, kind: job, path: job.yaml, namespace: shop, after: [database]}
+  - {name: database, kind: chart, path: chart, namespace: shop}
+  - {name: optional, kind: chart, path: chart, namespace: shop, after: [off], optional: true}
+  - {name: off, kind: chart, path: chart, namespace: shop, enabled: false}
+  - {name: seen, kind: gate, after: [console, database], ready: [{rollout: apps/v1/Deployment shop/console}]}
+`
+
+// withApps has a git server and Argo CD that come after a component, an app that does, and
+// a component that comes after an app.
+const withApps = `
+certificates: [{secret: code/git-tls, hosts: ["*.{domain}"]}]
+components:
+  - {name: after-web, kind: job, path: job.yaml, namespace: shop, after: [web]}
+  - {name: web, kind: app, path: gitops/web, namespace: shop, wave: 2, after: [queue]}
+  - {name: api, kind: app, path: gitops/web, namespace: shop, wave: 1}
+  - {name: addons, kind: appset, path: appset.yaml, namespace: cd}
+  - {name: queue, kind: chart, path: chart, namespace: shop}
+  - {name: store, kind: chart, path: chart, namespace: code}
+  - {name: git-server, kind: chart, path: chart, namespace: code, required: true, after: [store]}
+  - {name: argocd, kind: manifests, path: a.yaml, namespace: cd, required: true}
+gitops:
+  engine: argocd
+  server:
+    component: git-server
+    service: code/git:443
+    hosts: ["git.{domain}"]
+    repository: slipway/platform
+    accounts: {administrator: code/root, writer: code/writer, reader: code/reader}
+`
+
+// load reads a release with these sections.
+func load(t *testing.T, sections string) *platform.Release {
+	t.Helper()
+	files := fstest.MapFS{}
+	for name, text := range map[string]string{
+		platform.File: "apiVersion: slipway/v2\nname: sample\nversion: 1.0.0\nnamespaces: [{name: shop}, {name: code}, {name: cd}]\n" + sections,
+		"a.yaml":      "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "job.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}",
+		"appset.yaml":      "{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, metadata: {name: a}}",
+		"chart/Chart.yaml": "name: a", "gitops/web/Chart.yaml": "name: web", "settings.json": "{}",
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	r, err := platform.Load(files)
+	require.NoError(t, err)
+	return r
+}
+
+// installs is the graph of an install of a release, without what comes before it.
+func installs(t *testing.T, r *platform.Release, change func(*config.Config)) map[string][]string {
+	t.Helper()
+	cfg := config.Default()
+	if change != nil {
+		change(cfg)
+	}
+	out := graph(t, stages.Install(), local.Provider{}, r, cfg)
+	for name := range out {
+		if strings.HasPrefix(name, "infrastructure/") {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// after are the needs of a component besides those of every one.
+func after(t *testing.T, g map[string][]string, name string) []string {
+	t.Helper()
+	require.Contains(t, g, name)
+	require.Contains(t, g[name], "preorchestrator/secrets")
+	return slices.DeleteFunc(slices.Clone(g[name]), func(n string) bool {
+		return slices.Contains([]string{
+			"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps", "preorchestrator/requires",
+		}, n)
+	})
+}
+
+func TestComponentsComeAfterEachOther(t *testing.T) {
+	g := installs(t, load(t, components), nil)
+	require.Equal(t, []string{"orchestrator/seed", "orchestrator/optional"}, after(t, g, "orchestrator/console"))
+	require.Equal(t, []string{"orchestrator/database"}, after(t, g, "orchestrator/seed"))
+	require.Empty(t, after(t, g, "orchestrator/database"))
+	require.Equal(t, []string{"orchestrator/console", "orchestrator/database"}, after(t, g, "orchestrator/seen"))
+	require.Equal(t, []string{
+		"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/seen",
+	}, g["postorchestrator/access"], "all but the optional one")
+}
+
+// TestAPlatformWithoutApps has no git server, no tree and no Argo CD.
+func TestAPlatformWithoutApps(t *testing.T) {
+	g := installs(t, load(t, components), nil)
+	var names []string
+	for name := range g {
+		names = append(names, name)
+	}
+	require.ElementsMatch(t, []string{
+		"preorchestrator/namespaces", "preorchestrator/secrets",
+		"orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/optional", "orchestrator/seen", "postorchestrator/access",
+	}, names)
+}
+
+func TestComponentsThatAreOffAreNotInstalled(t *testing.T) {
+	on, not := true, false
+	g := installs(t, load(t, components), func(c *config.Config) {
+		c.Platform.Components = map[string]config.Component{"off": {Enabled: &on}, "seed": {Enabled: &not}}
+	})
+	require.Equal(t, []string{"orchestrator/off"}, after(t, g, "orchestrator/optional"))
+	require.NotContains(t, g, "orchestrator/seed")
+	require.Equal(t, []string{"orchestrator/database", "orchestrator/optional"}, after(t, g, "orchestrator/console"), "what the one that is off would have waited for")
+
+	g = installs(t, load(t, withApps), func(c *config.Config) {
+		c.Platform.Components = map[string]config.Component{"web": {Enabled: &not}, "api": {Enabled: &not}, "addons": {Enabled: &not}}
+	})
+	require.Equal(t, []string{"orchestrator/queue"}, after(t, g, "orchestrator/after-web"))
+	for _, name := range []string{"orchestrator/sync", "orchestrator/publish", "preorchestrator/git", "orchestrator/projects"} {
+		require.NotContains(t, g, name, "every app is off")
+	}
+}
+
+// TestWhatIsPreparedIsThatOfTheRelease: every component waits for it, and for nothing that
+// there is not.
+func TestWhatIsPreparedIsThatOfTheRelease(t *testing.T) {
+	const sections = `
+configMaps: [{name: settings, namespace: shop, data: {domain: "{domain}"}}]
+certificates: [{secret: shop/tls, hosts: ["*.{domain}"]}]
+requires: [{secret: shop/license}]
+`
+	g := installs(t, load(t, components+sections), nil)
+	for _, name := range []string{"preorchestrator/tls", "preorchestrator/configmaps", "preorchestrator/requires"} {
+		require.Equal(t, []string{"preorchestrator/namespaces"}, g[name])
+		require.Contains(t, g["orchestrator/database"], name)
+	}
+	bare := installs(t, load(t, components), nil)
+	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets"}, bare["orchestrator/database"])
+}
+
+func TestAppsAndComponentsComeAfterEachOther(t *testing.T) {
+	g := installs(t, load(t, withApps), nil)
+	require.Equal(t, []string{"orchestrator/sync"}, after(t, g, "orchestrator/after-web"), "after an app is after all of them")
+	require.Equal(t, []string{"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/queue", "orchestrator/projects"}, g["orchestrator/sync"], "before an app is before all of them")
+	require.Empty(t, after(t, g, "orchestrator/queue"))
+	require.NotContains(t, g, "orchestrator/web")
+	require.Equal(t, []string{"orchestrator/projects"}, after(t, g, "orchestrator/addons"))
+
+	require.Empty(t, after(t, g, "preorchestrator/store"), "what the git server comes after is of its stage")
+	require.Equal(t, []string{"preorchestrator/store"}, after(t, g, "preorchestrator/git-server"))
+	require.Equal(t, []string{"preorchestrator/git-server"}, g["preorchestrator/git"])
+	require.Equal(t, []string{"preorchestrator/git", "preorchestrator/argocd"}, g["preorchestrator/reconcile"])
+	require.Equal(t, []string{"preorchestrator/git"}, g["orchestrator/publish"])
+	require.Equal(t, []string{"orchestrator/publish", "preorchestrator/argocd"}, g["orchestrator/projects"])
+}
+
+// TestAppsOfARepositoryOfTheUsers: the platform has no git server then.
+func TestAppsOfARepositoryOfTheUsers(t *testing.T) {
+	g := installs(t, load(t, withApps), func(c *config.Config) { c.Git.URL = "https://git.example.org/team/platform.git" })
+	for _, name := range []string{"preorchestrator/git-server", "preorchestrator/git", "preorchestrator/reconcile", "orchestrator/publish"} {
+		require.NotContains(t, g, name)
+	}
+	require.Empty(t, after(t, g, "preorchestrator/repository"))
+	require.Equal(t, []string{"preorchestrator/repository", "preorchestrator/argocd"}, g["orchestrator/projects"])
+	require.Contains(t, g["orchestrator/sync"], "orchestrator/projects")
+}
+
+// TestAppsThatComeFromNowhere are refused before anything is started.
+func TestAppsThatComeFromNowhere(t *testing.T) {
+	server := strings.Index(withApps, "  server:")
+	r := load(t, withApps[:server])
+	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	require.NoError(t, err)
+	_, err = conductor.Nodes(stages.Install(), conductor.Inputs{Config: config.Default(), Release: r, Site: site})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeNoGit})
+}
+
+// TestAnOptionalComponentThatFailsIsAWarning: what needs it is left out, and the rest goes
+// on.
+func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
+	ended := map[string]pipeline.Status{}
+	fail := func(name string) {
+		clear(ended)
+		run := func(_ context.Context, req contract.Request) contract.Result {
+			if req.ID() == name {
+				return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: "CMP-001", Class: fault.Step, Err: errors.New("no")}}
+			}
+			return contract.Result{Status: contract.Reused, Output: []byte("{}")}
+		}
+		_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r1", Site: localSite(t, config.Default())}, config.Default(), load(t, components), run,
+			func(e pipeline.Event) { ended[e.Result.String()] = e.Status })
+		require.NoError(t, err)
+	}
+	fail("orchestrator/optional")
+	require.Equal(t, pipeline.Warned, ended["orchestrator/optional"])
+	require.Equal(t, pipeline.Skipped, ended["orchestrator/console"])
+	require.Equal(t, pipeline.Reused, ended["orchestrator/seed"])
+	fail("orchestrator/database")
+	require.Equal(t, pipeline.Failed, ended["orchestrator/database"])
+	require.Equal(t, pipeline.Blocked, ended["orchestrator/seed"])
+	require.Equal(t, pipeline.Blocked, ended["postorchestrator/access"])
+	require.Equal(t, pipeline.Reused, ended["orchestrator/optional"])
+}

@@ -1,0 +1,55 @@
+package preorchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// runConfigMaps makes the release's ConfigMaps from the configuration.
+func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInput) (contract.ConfigMaps, error) {
+	r, c, err := open(env)
+	if err != nil {
+		return contract.ConfigMaps{}, err
+	}
+	var out contract.ConfigMaps
+	for _, m := range r.ConfigMaps {
+		name := m.Namespace + "/" + m.Name
+		out.Names = append(out.Names, name)
+		data, err := fillData(m.Data, in.Fill)
+		if err != nil {
+			return out, fmt.Errorf("make configmap %s: %w", name, err)
+		}
+		changed, err := writeConfigMap(ctx, c, m.Namespace, m.Name, kube.Labels(env.Deployment), data)
+		if err != nil {
+			return out, err
+		}
+		if changed {
+			out.Changed++
+		}
+	}
+	env.Progress("%d configmaps, %d of them changed", len(out.Names), out.Changed)
+	return out, nil
+}
+
+// fillData fills in the texts of a ConfigMap.
+func fillData(data map[string]string, known map[string]any) (map[string]string, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	filled, err := platform.FillValues(text, known)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for k, v := range filled {
+		out[k] = fmt.Sprint(v)
+	}
+	return out, nil
+}

@@ -1,0 +1,173 @@
+package preorchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	probeApp       = "slipway-probe" // the Application, its project and what it brings
+	reconcileSoon  = 3 * time.Minute
+	probeRetention = "the check of step preorchestrator/reconcile"
+)
+
+// probeTree is what the probe repository holds: one object that Argo CD can
+// bring about anywhere.
+func probeTree() gitserver.Tree {
+	return gitserver.Tree{"probe.yaml": []byte(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: ` + probeApp + `
+data:
+  purpose: ` + probeRetention + `
+`)}
+}
+
+func runReconcile(ctx context.Context, env *step.Env, in contract.ReconcileInput) (contract.Reconcile, error) {
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return contract.Reconcile{}, err
+	}
+	if err := removeProbe(ctx, c, in.Namespace); err != nil { // of a run that was killed
+		return contract.Reconcile{}, badReconcile(in.Namespace, err)
+	}
+	app, err := reconcile(ctx, c, env.Deployment, in)
+	if err != nil {
+		return contract.Reconcile{}, err
+	}
+	env.Progress("%s/%s was %s and %s at %s", app.Namespace, app.Name, app.Sync, app.Health, argo.Short(app.Revision))
+	if err := removeProbe(ctx, c, in.Namespace); err != nil {
+		return contract.Reconcile{}, badReconcile(in.Namespace, err)
+	}
+	return contract.Reconcile{Application: app.Namespace + "/" + app.Name, Revision: app.Revision}, nil
+}
+
+// verifyReconcile is cheap: what was seen stays true while Argo CD's controller
+// and repository server run.
+func verifyReconcile(ctx context.Context, env *step.Env, in contract.ReconcileInput, _ contract.Reconcile) error {
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return err
+	}
+	if err := c.RolledOut(ctx, "StatefulSet", in.Namespace, "argocd-application-controller"); err != nil {
+		return err
+	}
+	return c.RolledOut(ctx, "Deployment", in.Namespace, "argocd-repo-server")
+}
+
+// reconcile applies the probe Application and waits until it is Synced and
+// Healthy at the commit that was pushed.
+func reconcile(ctx context.Context, c *kube.Client, deployment string, in contract.ReconcileInput) (argo.Application, error) {
+	for _, o := range probeObjects(deployment, in) { // the project before the Application that names it
+		if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
+			return argo.Application{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, reconcileSoon)
+	defer cancel()
+	var app argo.Application
+	what := fmt.Sprintf("the Application %s/%s to be Synced and Healthy", kube.SystemNamespace, probeApp)
+	err := c.WaitFor(ctx, what, kube.Poll, func(ctx context.Context) (bool, string, error) {
+		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		if app, err = argo.Read(o); err != nil {
+			return false, "", err
+		}
+		why := app.Waiting(in.Revision)
+		if why != "" {
+			why += ": " + app.Explain()
+		}
+		return why == "", why, nil
+	})
+	if err != nil {
+		return app, badReconcile(in.Namespace, err)
+	}
+	return app, nil
+}
+
+func badReconcile(engine string, err error) error {
+	fix := "look at its log: kubectl logs -n " + engine + " sts/argocd-application-controller"
+	return &fault.Fault{Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
+}
+
+// probeObjects are a project that only the probe may use and the probe itself. It
+// has no finalizer: see removeProbe.
+func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured.Unstructured {
+	meta := func(namespace string) map[string]any {
+		return map[string]any{
+			"name": probeApp, "namespace": namespace,
+			"labels": map[string]any{kube.ManagedBy: kube.FieldManager, kube.DeploymentLabel: deployment},
+		}
+	}
+	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": kube.SystemNamespace}
+	return []*unstructured.Unstructured{
+		{Object: map[string]any{
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(in.Namespace),
+			"spec": map[string]any{
+				"description":      probeRetention,
+				"sourceRepos":      []any{in.Repository},
+				"sourceNamespaces": []any{kube.SystemNamespace},
+				"destinations":     []any{target},
+			},
+		}},
+		{Object: map[string]any{
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": meta(kube.SystemNamespace),
+			"spec": map[string]any{
+				"project":     probeApp,
+				"source":      map[string]any{"repoURL": in.Repository, "targetRevision": contract.Branch, "path": "."},
+				"destination": target,
+				"syncPolicy":  map[string]any{"automated": map[string]any{"prune": true}},
+			},
+		}},
+	}
+}
+
+// removeProbe deletes the probe, what it brought, and its project, and waits for
+// nothing: an Application without finalizers is gone at once, and what Argo CD
+// does for one that has them is done here. The Application goes first, so that
+// nobody brings its object again.
+func removeProbe(ctx context.Context, c *kube.Client, engine string) error {
+	app, err := kube.Retry(ctx, c, "look for a probe", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err == nil && len(app.GetFinalizers()) > 0 { // of an earlier Slipway, perhaps being deleted
+		held := kube.Stuck{
+			Resource: argo.Applications(), Kind: app.GetKind(), Namespace: app.GetNamespace(), Name: app.GetName(),
+			Finalizers: app.GetFinalizers(),
+		}
+		if err := c.Strip(ctx, held); err != nil {
+			return err
+		}
+	}
+	for _, o := range []struct {
+		resource  schema.GroupVersionResource
+		namespace string
+	}{
+		{argo.Applications(), kube.SystemNamespace},
+		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, kube.SystemNamespace},
+		{argo.AppProjects(), engine},
+	} {
+		if err := c.Delete(ctx, o.resource, o.namespace, probeApp, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	return nil
+}

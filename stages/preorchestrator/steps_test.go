@@ -1,0 +1,51 @@
+package preorchestrator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// TestTheFirstStepShowsThatAnInstallHasBegun to those who look at the cluster.
+func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
+	api, env := preparing(t, "")
+	_, err := runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	out, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop", kube.SystemNamespace}, out.Names)
+	require.Equal(t, out.Names, out.Created)
+	data := api.Get(atStatus)["data"].(map[string]any)
+	require.Equal(t, []any{"InProgress", "installing sample 1.0.0", "r1"}, []any{data["state"], data["message"], data["run"]})
+
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, data, api.Get(atStatus)["data"], "a look shows nothing")
+}
+
+// TestTheCertificatesOfARelease are made where it says, and once.
+func TestTheCertificatesOfARelease(t *testing.T) {
+	const at = "/api/v1/namespaces/shop/secrets/tls"
+	api, env := preparing(t, "certificates: [{secret: shop/tls, hosts: [\"shop.{domain}\"]}]\n")
+	in := contract.TLSInput{Domain: "example.org", Mode: "self-signed"}
+	_, err := runTLS(dryrun.Context(t.Context()), env, in)
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	out, err := runTLS(t.Context(), env, in)
+	require.NoError(t, err)
+	require.Empty(t, out.GitHost, "there is no git server")
+	require.Equal(t, "kubernetes.io/tls", api.Get(at)["type"])
+	key := text(t, api, at)["tls.key"]
+	require.NotContains(t, env.Clean("it is "+key), key)
+
+	before := len(api.Writes())
+	_, err = runTLS(dryrun.Context(t.Context()), env, in)
+	require.NoError(t, err)
+	again, err := runTLS(t.Context(), env, in)
+	require.NoError(t, err)
+	require.Equal(t, out, again)
+	require.Len(t, api.Writes(), before)
+}

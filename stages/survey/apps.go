@@ -1,0 +1,216 @@
+package survey
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// application is what is read of an Application.
+type application struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Source      *source  `json:"source"`
+		Sources     []source `json:"sources"`
+		Destination struct {
+			Namespace string `json:"namespace"`
+		} `json:"destination"`
+	} `json:"spec"`
+}
+
+type source struct {
+	RepoURL string `json:"repoURL"`
+	Path    string `json:"path"`
+	Chart   string `json:"chart"`
+	Helm    struct {
+		ReleaseName  string         `json:"releaseName"`
+		ValueFiles   []string       `json:"valueFiles"`
+		Values       string         `json:"values"`
+		ValuesObject map[string]any `json:"valuesObject"`
+		Parameters   []struct {
+			Name  string `json:"name"`
+			Value string `json:"value"`
+		} `json:"parameters"`
+	} `json:"helm"`
+}
+
+// apps finds the images of what Argo CD brings about from the tree.
+func (v *surveyor) apps(build BuildTree) error {
+	in := *v.Apps
+	in.Images = maps.Clone(in.Images)
+	if in.Images == nil {
+		in.Images = map[string]string{}
+	}
+	expected, err := v.release.Apps(in.Disabled)
+	if err != nil {
+		return err
+	}
+	for _, c := range expected {
+		v.declared(c)
+		for _, name := range c.ImageNames() {
+			if in.Images[name] == "" {
+				in.Images[name] = fmt.Sprintf(absent, name)
+			}
+		}
+	}
+	if v.Elsewhere {
+		v.skip("the apps", errors.New("their tree is in a repository of the user's"))
+		return nil
+	}
+	tree, err := build(v.release, v.Deployment, in)
+	if err != nil {
+		v.skip("the apps", err)
+		return nil
+	}
+	return v.withDirectory(func(dir string) error {
+		for name, text := range tree.Files {
+			file := filepath.Join(dir, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				return err
+			}
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				return err
+			}
+		}
+		v.tree(dir, tree)
+		return nil
+	})
+}
+
+// tree follows the Applications that the root's chart makes, and those that these make.
+func (v *surveyor) tree(dir string, tree Tree) {
+	values := map[string]any{}
+	if err := yaml.Unmarshal(tree.Files[path.Join(tree.Chart, tree.Values)], &values); err != nil {
+		v.skip("the apps", err)
+		return
+	}
+	engine := v.release.Engine().Namespace
+	root := chart{component: "the apps", dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values}
+	var waiting []*unstructured.Unstructured
+	for _, p := range v.chart(root) {
+		waiting = append(waiting, p.objs...)
+	}
+	seen := map[string]bool{}
+	for len(waiting) > 0 {
+		o := waiting[0]
+		waiting = waiting[1:]
+		if o.GetKind() != "Application" || seen[o.GetName()] {
+			continue
+		}
+		seen[o.GetName()] = true
+		more, err := v.application(dir, o)
+		if err != nil {
+			v.skip(o.GetName(), err)
+		}
+		waiting = append(waiting, more...)
+	}
+}
+
+// inRelease is a path of the tree as one of the release.
+func (v *surveyor) inRelease(name string) string { return path.Join(v.release.GitOps.Tree, name) }
+
+// application notes the images of an Application and returns its objects.
+func (v *surveyor) application(dir string, o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var app application
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &app); err != nil {
+		return nil, err
+	}
+	sources := app.Spec.Sources
+	if app.Spec.Source != nil {
+		sources = append(sources, *app.Spec.Source)
+	}
+	var out []*unstructured.Unstructured
+	for _, s := range sources {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.Path)))
+		if s.Chart != "" || s.Path == "" || err != nil || !info.IsDir() {
+			return out, fmt.Errorf("it is from %s, which is not the platform's tree", s.RepoURL)
+		}
+		objs, err := v.source(dir, app, s)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, objs...)
+	}
+	return out, nil
+}
+
+// source renders a source of an Application that is in the tree.
+func (v *surveyor) source(dir string, app application, s source) ([]*unstructured.Unstructured, error) {
+	name, at := app.Metadata.Name, filepath.Join(dir, filepath.FromSlash(s.Path))
+	if _, err := os.Stat(filepath.Join(at, "Chart.yaml")); err != nil {
+		files := os.DirFS(dir)
+		objs, err := render.Manifests(files, nil, platform.Component{Path: path.Clean(s.Path)})
+		if err != nil {
+			return nil, err
+		}
+		for _, image := range render.Images(objs) {
+			v.use(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
+		}
+		return objs, nil
+	}
+	values, err := s.values(dir)
+	if err != nil {
+		return nil, err
+	}
+	release := s.Helm.ReleaseName
+	if release == "" {
+		release = name
+	}
+	var out []*unstructured.Unstructured
+	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values}) {
+		out = append(out, p.objs...)
+	}
+	return out, nil
+}
+
+// values are what Argo CD gives the chart of a source: the later of these wins.
+func (s source) values(dir string) (map[string]any, error) {
+	out := map[string]any{}
+	add := func(text []byte) error {
+		var more map[string]any
+		if err := yaml.Unmarshal(text, &more); err != nil {
+			return err
+		}
+		out = chartutil.CoalesceTables(more, out)
+		return nil
+	}
+	for _, name := range s.Helm.ValueFiles {
+		file := path.Join(s.Path, name)
+		if path.IsAbs(name) { // from the top of the repository
+			file = path.Clean(name)[1:]
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+		if err == nil {
+			err = add(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the values %s: %w", name, err)
+		}
+	}
+	if err := add([]byte(s.Helm.Values)); err != nil {
+		return nil, fmt.Errorf("read the Application's values: %w", err)
+	}
+	if s.Helm.ValuesObject != nil {
+		out = chartutil.CoalesceTables(s.Helm.ValuesObject, out)
+	}
+	for _, p := range s.Helm.Parameters {
+		if err := strvals.ParseInto(p.Name+"="+p.Value, out); err != nil {
+			return nil, fmt.Errorf("read the parameter %s: %w", p.Name, err)
+		}
+	}
+	return out, nil
+}

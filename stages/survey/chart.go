@@ -1,0 +1,120 @@
+package survey
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// chart is a chart to render.
+type chart struct {
+	component string
+	dir       string // on this machine
+	path      string // in the release
+	release   string
+	namespace string
+	values    map[string]any
+	names     map[string]string // references by short name, which take the place of others
+}
+
+// rendered is a part of what a chart renders to.
+type rendered struct {
+	file string // in the release
+	objs []*unstructured.Unstructured
+}
+
+// chart notes the images of a chart, those of its hooks among them.
+func (v *surveyor) chart(c chart) []rendered {
+	parts, err := c.render(v.Kubernetes)
+	if err != nil {
+		v.skip(c.component, err)
+		return nil
+	}
+	for _, p := range parts {
+		render.SetImages(p.objs, c.names)
+		v.use(c.component, p.file, render.Images(p.objs)...)
+	}
+	return parts
+}
+
+// render renders a chart as helm template does, for a version of Kubernetes. What a chart
+// looks up in the cluster is not there.
+func (c chart) render(kubernetes string) ([]rendered, error) {
+	ch, err := loader.LoadDir(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	install := action.NewInstall(&action.Configuration{})
+	install.ClientOnly, install.DryRun, install.Replace, install.SkipCRDs = true, true, true, true
+	install.ReleaseName, install.Namespace = c.release, c.namespace
+	if install.KubeVersion, err = chartutil.ParseKubeVersion(kubernetes); err != nil {
+		return nil, fmt.Errorf("the version %q of Kubernetes: %w", kubernetes, err)
+	}
+	rel, err := install.Run(ch, c.values)
+	if err != nil {
+		return nil, err
+	}
+	var out []rendered
+	for _, doc := range documents(rel.Manifest) {
+		if out, err = c.add(out, doc.file, doc.text); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range rel.Hooks {
+		if slices.Equal(h.Events, []release.HookEvent{release.HookTest}) { // which no install runs
+			continue
+		}
+		if out, err = c.add(out, h.Path, h.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// add decodes a document that is from a file of the chart, whose path starts with the
+// chart's name.
+func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
+	objs, err := kube.Decode([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	_, below, _ := strings.Cut(file, "/")
+	return append(out, rendered{file: path.Join(c.path, below), objs: objs}), nil
+}
+
+type document struct{ file, text string }
+
+var (
+	separator  = regexp.MustCompile(`(?m)^---\n`)
+	sourceLine = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
+)
+
+// documents takes apart what a chart renders to. Helm says before each document which file
+// it is from.
+func documents(manifest string) []document {
+	var out []document
+	for _, text := range separator.Split(manifest, -1) {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		d := document{text: text}
+		if m := sourceLine.FindStringSubmatch(text); m != nil {
+			d.file = m[1]
+		} else if len(out) > 0 {
+			d.file = out[len(out)-1].file // a file may have several
+		}
+		out = append(out, d)
+	}
+	return out
+}
