@@ -35,7 +35,7 @@ type Config struct {
 	Proxy         Proxy         `json:"proxy" jsonschema_description:"Outgoing proxies of the platform."`
 	SMTP          SMTP          `json:"smtp,omitzero" jsonschema_description:"Mail server over which the platform's apps send mail; they send none when left out."`
 	Observability Observability `json:"observability,omitzero" jsonschema_description:"Where the platform sends its metrics; nowhere when left out."`
-	Git           Git           `json:"git,omitzero" jsonschema_description:"Repository of yours that the platform's apps are installed from, in place of one on a git server of the platform's own."`
+	Git           Git           `json:"git,omitzero" jsonschema_description:"Your own repository for the platform's apps, in place of the platform's git server."`
 	State         State         `json:"state,omitzero" jsonschema_description:"Where the deployment's state is kept."`
 	Hooks         []Hook        `json:"hooks,omitempty" jsonschema_description:"Commands of yours that run before and after steps and workflows."`
 	Advanced      Advanced      `json:"advanced" jsonschema_description:"What seldom needs another value."`

@@ -101,9 +101,9 @@ func TestImagesOfAnyChart(t *testing.T) {
 	require.Contains(t, program("bundle", "list", d.Bundle), "docker.io/library/e2e-web:1.0")
 
 	const images = `kubectl get pods -n shop -o 'jsonpath={range .items[*]}{.metadata.labels.app} {.spec.containers[0].image} {.status.phase}{"\n"}{end}'`
-	runs := func(t *testing.T, d deployment) {
+	runs := func(t *testing.T, d deployment, args ...string) {
 		t.Helper()
-		got := d.shell(t, images)
+		got := d.ok(t, "toolchain", append(args, "with-exec", "--args", list("sh", "-ceu", images), "stdout")...).out
 		require.Regexp(t, `(?m)^web e2e-web:1\.0 Running$`, got, "as the chart has it")
 		require.Regexp(t, `(?m)^tool registry\.k8s\.io/e2e/tool:v1@`+digest.String()+` Running$`, got)
 	}
@@ -128,7 +128,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		config := write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
 		before := time.Now()
 		d.ok(t, "install", "--config", config, "--platform", release)
-		runs(t, d)
+		runs(t, d, "--config", config)
 		pulled := strings.Join(r.pulled(before), "\n")
 		for _, path := range []string{"docker.io-library-e2e-web/manifests/", "quay.io-e2e-hook/manifests/", "registry.k8s.io-e2e-tool/blobs/" + digest.String()} {
 			require.Contains(t, pulled, "/v2/team/slipway/"+path)
