@@ -231,6 +231,7 @@ keep() {
 }
 echo "username: gitea-admin, password: \"$(password)\", email: admin@$domain" | keep gitea gitea-admin
 echo "username: slipway, password: \"$(password)\", email: slipway@$domain" | keep gitea gitea-slipway
+echo "username: argocd, password: \"$(password)\", email: argocd@$domain" | keep gitea gitea-reader
 echo "internal-token: \"$(token 64)\", secret-key: \"$(token 64)\", jwt-secret: \"$(password 43)\"" | keep gitea gitea-keys
 echo "username: platform, password: \"$(password)\"" | keep database database-owner
 echo "username: guestbook, password: \"$(password)\"" | keep database database-reader

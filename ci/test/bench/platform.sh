@@ -20,7 +20,7 @@ if [ "$(shown)" != "$(fingerprint <"$tmp/tls.crt")" ]; then # it reads its certi
 	[ "$(shown)" = "$(fingerprint <"$tmp/tls.crt")" ] || die "the git server shows another certificate"
 fi
 gitea_ip=$(address gitea gitea)
-for account in gitea-admin gitea-slipway; do
+for account in gitea-admin gitea-slipway gitea-reader; do
 	printf 'user = "%s:%s"\n' "$(secret gitea $account username)" "$(secret gitea $account password)" >"$tmp/$account.curl"
 done
 # gitea ACCOUNT PATH ARGUMENTS…: a request as a user; "" is a stranger.
@@ -32,77 +32,89 @@ gitea() {
 }
 logged_in() { gitea "$1" /api/v1/user -f | grep -q "\"login\":\"$2\""; }
 until_ok 120 "slipway to log in" logged_in gitea-slipway slipway
+until_ok 120 "argocd to log in" logged_in gitea-reader argocd
 until_ok 120 "gitea-admin to log in" logged_in gitea-admin gitea-admin
+# repository NAME: it is there, and Argo CD's account may read it.
 repository() {
 	[ "$(gitea gitea-slipway "/api/v1/repos/slipway/$1" -o /dev/null -w '%{http_code}')" = 200 ] ||
 		gitea gitea-slipway /api/v1/user/repos -f -o /dev/null -H 'Content-Type: application/json' \
 			-d "{\"name\": \"$1\", \"private\": true, \"default_branch\": \"main\", \"auto_init\": false}"
+	gitea gitea-slipway "/api/v1/repos/slipway/$1/collaborators/argocd/permission" | grep -q '"permission":"read"' ||
+		gitea gitea-slipway "/api/v1/repos/slipway/$1/collaborators/argocd" -f -o /dev/null -X PUT -H 'Content-Type: application/json' \
+			-d '{"permission": "read"}'
 }
 repository platform
+repository probe
 stranger=stranger-$(token 12)
 gitea "" /user/sign_up -o /dev/null -d "user_name=$stranger&email=$stranger@example.invalid&password=Aa1!$stranger&retype=Aa1!$stranger"
 [ "$(gitea gitea-admin "/api/v1/users/$stranger" -o /dev/null -w '%{http_code}')" = 404 ] || die "a stranger can sign up"
-user_password=$(secret gitea gitea-slipway password)
+reader_password=$(secret gitea gitea-reader password)
 apply -f - <<END
 apiVersion: v1
 kind: Secret
 metadata: {name: repository-platform, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repository}}
-stringData: {type: git, url: "https://$git_host/slipway/platform.git", username: slipway, password: "$user_password"}
+stringData: {type: git, url: "https://$git_host/slipway/platform.git", username: argocd, password: "$reader_password"}
 ---
 apiVersion: v1
 kind: Secret
 metadata: {name: repositories-slipway, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repo-creds}}
-stringData: {type: git, url: "https://$git_host/slipway/", username: slipway, password: "$user_password"}
+stringData: {type: git, url: "https://$git_host/slipway/", username: argocd, password: "$reader_password"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: outgoing-proxy, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+data: {HTTP_PROXY: "", HTTPS_PROXY: "", NO_PROXY: ""}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-ssh-known-hosts-cm, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+data: {ssh_known_hosts: ""}
 END
 
 say argocd
 overlay=$tmp/argocd
-mkdir -p "$overlay/project"
+mkdir "$overlay"
 cp /slipway/manifests/argocd/core-install.yaml "$platform/argocd/config.yaml" "$platform/argocd/workloads.yaml" "$overlay/"
-cp "$platform/argocd/project.yaml" "$overlay/project/"
-cat >"$overlay/changes.yaml" <<'END'
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: argocd-redis}
-spec:
-  template:
-    spec:
-      initContainers: [{name: secret-init, $patch: delete}]
-      containers: [{name: redis, command: [redis-server]}]
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: argocd-cmd-params-cm}
-data: {repo.server: "argocd-repo-server.argocd.svc.cluster.local:8081"}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: argocd-tls-certs-cm}
-$patch: delete
-END
 cat >"$overlay/kustomization.yaml" <<END
 namespace: argocd
 labels: [{pairs: {slipway.sh/deployment: $DEPLOYMENT}}]
 resources: [core-install.yaml]
-patches: [{path: config.yaml}, {path: workloads.yaml}, {path: changes.yaml}]
+patches: [{path: config.yaml}, {path: workloads.yaml}]
 images:
   - {name: quay.io/argoproj/argocd, newName: "${image_argocd%@*}", digest: "${image_argocd#*@}"}
   - {name: public.ecr.aws/docker/library/redis, newName: "${image_redis%@*}", digest: "${image_redis#*@}"}
 END
-cat >"$overlay/project/kustomization.yaml" <<END
-namespace: argocd
-labels: [{pairs: {slipway.sh/deployment: $DEPLOYMENT}}]
-resources: [project.yaml]
-END
 apply -k "$overlay"
 kubectl wait crd applications.argoproj.io appprojects.argoproj.io --for=condition=Established --timeout=60s >/dev/null
-apply -k "$overlay/project"
+apply -f - <<END
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: slipway-root, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+spec:
+  description: The Application that brings the others.
+  sourceRepos: ["https://$git_host/slipway/platform.git"]
+  destinations: [{server: "https://kubernetes.default.svc", namespace: argocd}]
+  clusterResourceWhitelist: []
+  namespaceResourceWhitelist: [{group: argoproj.io, kind: Application}]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: platform, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+spec:
+  description: The platform's own apps.
+  sourceRepos: ["https://$git_host/slipway/platform.git"]
+  destinations:
+    - {server: "https://kubernetes.default.svc", namespace: platform}
+    - {server: "https://kubernetes.default.svc", namespace: database}
+    - {server: "https://kubernetes.default.svc", namespace: guestbook}
+  clusterResourceWhitelist: [{group: scheduling.k8s.io, kind: PriorityClass}]
+END
 for workload in deployment/argocd-redis deployment/argocd-repo-server deployment/argocd-applicationset-controller \
 	statefulset/argocd-application-controller; do
 	rolled_out argocd $workload
 done
 
-printf 'https://slipway:%s@gitea.%s\n' "$user_password" "$domain" >"$tmp/credentials"
+printf 'https://slipway:%s@gitea.%s\n' "$(secret gitea gitea-slipway password)" "$domain" >"$tmp/credentials"
 git config --global credential.helper "store --file $tmp/credentials"
 git config --global http.sslCAInfo "$tmp/ca.crt"
 git config --global http.curloptResolve "gitea.$domain:443:$gitea_ip"
@@ -125,7 +137,6 @@ push() {
 }
 
 say "a push over HTTPS"
-repository probe
 mkdir "$tmp/probe"
 echo '{apiVersion: v1, kind: ConfigMap, metadata: {name: slipway-probe}, data: {purpose: a check}}' >"$tmp/probe/probe.yaml"
 if checked push; then
@@ -212,7 +223,7 @@ apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: root, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}, finalizers: [resources-finalizer.argocd.argoproj.io]}
 spec:
-  project: platform
+  project: slipway-root
   source:
     repoURL: https://$git_host/slipway/platform.git
     targetRevision: main
