@@ -59,7 +59,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-images")
 	original := d.Bundle
-	archive, index := worldly(t, original)
+	web, hook, index := worldly(t, original)
 	digest, err := index.Digest()
 	require.NoError(t, err)
 	release := t.TempDir()
@@ -93,7 +93,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 	path, err := layout.Write(dir, empty.Index)
 	require.NoError(t, err)
 	require.NoError(t, path.AppendIndex(index))
-	add := []string{"bundle", "add", d.Bundle, "--image", "e2e-web:1.0=" + archive, "--image", "quay.io/e2e/hook:1=" + archive,
+	add := []string{"bundle", "add", d.Bundle, "--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
 		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + dir}
 	require.Contains(t, program(add...), "added")
 	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, program(add...))
@@ -137,9 +137,9 @@ func TestImagesOfAnyChart(t *testing.T) {
 	})
 }
 
-// worldly makes of the bundle's busybox an image that no bundle has: in an archive of
-// docker save, and in an index of two platforms.
-func worldly(t *testing.T, dir string) (archive string, index v1.ImageIndex) {
+// worldly makes of the bundle's busybox images that no bundle has: two in archives of
+// docker save, and one in an index of two platforms.
+func worldly(t *testing.T, dir string) (web, hook string, index v1.ImageIndex) {
 	t.Helper()
 	b, err := bundle.Read(dir)
 	require.NoError(t, err)
@@ -165,17 +165,20 @@ func worldly(t *testing.T, dir string) (archive string, index v1.ImageIndex) {
 		return image
 	}
 	system, arch, _ := strings.Cut(b.Platform, "/")
-	tag, err := name.NewTag("e2e-web:1.0")
-	require.NoError(t, err)
-	archive = filepath.Join(t.TempDir(), "web.tar")
-	require.NoError(t, tarball.WriteToFile(archive, tag, of(image, system, arch, "web")))
+	archived := func(ref, label string) string {
+		tag, err := name.NewTag(ref)
+		require.NoError(t, err)
+		archive := filepath.Join(t.TempDir(), label+".tar")
+		require.NoError(t, tarball.WriteToFile(archive, tag, of(image, system, arch, label)))
+		return archive
+	}
 	foreign, err := random.Image(100, 1)
 	require.NoError(t, err)
 	index = empty.Index
 	for arch, i := range map[string]v1.Image{arch: of(image, system, arch, "tool"), "s390x": of(foreign, "linux", "s390x", "foreign")} {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
-	return archive, index
+	return archived("e2e-web:1.0", "web"), archived("quay.io/e2e/hook:1", "hook"), index
 }
 
 // linked is a copy of a bundle whose files are links to the original's: nothing that is
