@@ -96,7 +96,8 @@ terminal: ## Install tmux, in which the form is filled in by the tests
 	@command -v tmux >/dev/null || $(GO) run -C ci/dev ./build/need tmux=tmux
 
 .PHONY: bench
-bench: engine bundle ## Compare installs with a plain shell script, side by side
+bench: PLATFORM := examples/platform/manifests/1.0.0
+bench: engine bundle ## Compare installs with a plain shell script and with helmfile, side by side
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./bench
 	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
 

@@ -5,7 +5,7 @@
 # compare with; docs/benchmarks.md lists the differences.
 #
 # It runs in the toolchain container, connected to the node's service, with
-# DEPLOYMENT and these files:
+# DEPLOYMENT, PLATFORM, which is the name of the file with its second half, and these files:
 #   /bench/pins.env       image_NAME=reference by digest, version_TOOL=version
 #   /slipway/terraform    the Terraform root of provider local
 #   /slipway/addons       its add-ons, with {{ .Name }} and {{ image "NAME" }} to fill in
@@ -17,13 +17,14 @@ set -eu
 umask 077
 
 : "${DEPLOYMENT:?the name of the deployment}"
+: "${PLATFORM:?reference or identity}"
 : "${REPEAT_CHECKS:=}"
 . /bench/pins.env
 
 domain=slipway.test
-git_host=gitea.gitea.svc
 state=/slipway/state
 platform=/slipway/platform
+bench=/bench
 checks=slipway-checks-$DEPLOYMENT
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -209,15 +210,17 @@ fi
 
 # -------------------------------------------------------------- pre-orchestrator
 
-say namespaces
-for namespace in slipway-system gitea argocd platform database guestbook; do
-	labels="app.kubernetes.io/managed-by: installer, slipway.sh/deployment: $DEPLOYMENT"
-	[ "$namespace" = slipway-system ] || labels="$labels, pod-security.kubernetes.io/enforce: restricted"
-	echo "{apiVersion: v1, kind: Namespace, metadata: {name: $namespace, labels: {$labels}}}"
-	echo ---
-done | apply -f -
+# namespaces NAME…: those of the platform, and the installer's own.
+namespaces() {
+	namespaces="slipway-system $*"
+	for namespace in $namespaces; do
+		labels="app.kubernetes.io/managed-by: installer, slipway.sh/deployment: $DEPLOYMENT"
+		[ "$namespace" = slipway-system ] || labels="$labels, pod-security.kubernetes.io/enforce: restricted"
+		echo "{apiVersion: v1, kind: Namespace, metadata: {name: $namespace, labels: {$labels}}}"
+		echo ---
+	done | apply -f -
+}
 
-say secrets
 # keep NAMESPACE NAME: makes the Secret of standard input unless it is there.
 keep() {
 	if kubectl get secret -n "$1" "$2" >/dev/null 2>&1; then
@@ -229,38 +232,37 @@ keep() {
 		echo " stringData: {$(cat)}}"
 	} | kubectl create -f - >/dev/null
 }
-echo "username: gitea-admin, password: \"$(password)\", email: admin@$domain" | keep gitea gitea-admin
-echo "username: slipway, password: \"$(password)\", email: slipway@$domain" | keep gitea gitea-slipway
-echo "username: argocd, password: \"$(password)\", email: argocd@$domain" | keep gitea gitea-reader
-echo "internal-token: \"$(token 64)\", secret-key: \"$(token 64)\", jwt-secret: \"$(password 43)\"" | keep gitea gitea-keys
-echo "username: platform, password: \"$(password)\"" | keep database database-owner
-echo "username: guestbook, password: \"$(password)\"" | keep database database-reader
-echo "username: guestbook, password: \"$(secret database database-reader password)\"" | keep guestbook database-reader
-echo "auth: \"$(password)\"" | keep argocd argocd-redis
 
-say certificate
-names="DNS:*.$domain, DNS:$domain, DNS:$git_host, DNS:$git_host.cluster.local"
-secret slipway-system slipway-ca tls.crt >"$tmp/ca.crt"
-secret slipway-system slipway-ca tls.key >"$tmp/ca.key"
-if ! openssl x509 -in "$tmp/ca.crt" -noout -checkend 2592000 >/dev/null 2>&1; then
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/O=Installer/CN=CA of $DEPLOYMENT" \
-		-addext basicConstraints=critical,CA:TRUE,pathlen:0 -addext keyUsage=critical,keyCertSign,cRLSign \
-		-keyout "$tmp/ca.key" -out "$tmp/ca.crt" 2>/dev/null
-fi
-secret gitea gitea-tls tls.crt >"$tmp/tls.crt"
-secret gitea gitea-tls tls.key >"$tmp/tls.key"
-if ! openssl x509 -in "$tmp/tls.crt" -noout -checkend 2592000 >/dev/null 2>&1 ||
-	! openssl verify -CAfile "$tmp/ca.crt" "$tmp/tls.crt" >/dev/null 2>&1 ||
-	! openssl x509 -in "$tmp/tls.crt" -noout -ext subjectAltName | grep -qF "$names"; then
-	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/O=Installer/CN=*.$domain" \
-		-keyout "$tmp/tls.key" -out "$tmp/tls.csr" 2>/dev/null
-	printf 'subjectAltName=%s\nkeyUsage=digitalSignature\nextendedKeyUsage=serverAuth\n' "$names" >"$tmp/tls.ext"
-	openssl x509 -req -in "$tmp/tls.csr" -CA "$tmp/ca.crt" -CAkey "$tmp/ca.key" -days 365 -extfile "$tmp/tls.ext" \
-		-out "$tmp/tls.crt" 2>/dev/null
-fi
 encoded() { base64 -w 0 <"$tmp/$1"; }
 indented() { sed 's/^/    /' "$tmp/ca.crt"; }
-apply -f - <<END
+
+# certificate NAMESPACE SECRET HOST…: a certificate for the hosts, of a CA that every
+# namespace has in a ConfigMap. Both stay as long as they can.
+certificate() {
+	in=$1 name=$2
+	shift 2
+	names=$(printf ', DNS:%s' "$@")
+	names=${names#, }
+	secret slipway-system slipway-ca tls.crt >"$tmp/ca.crt"
+	secret slipway-system slipway-ca tls.key >"$tmp/ca.key"
+	if ! openssl x509 -in "$tmp/ca.crt" -noout -checkend 2592000 >/dev/null 2>&1; then
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/O=Installer/CN=CA of $DEPLOYMENT" \
+			-addext basicConstraints=critical,CA:TRUE,pathlen:0 -addext keyUsage=critical,keyCertSign,cRLSign \
+			-keyout "$tmp/ca.key" -out "$tmp/ca.crt" 2>/dev/null
+	fi
+	secret "$in" "$name" tls.crt >"$tmp/tls.crt"
+	secret "$in" "$name" tls.key >"$tmp/tls.key"
+	if ! openssl x509 -in "$tmp/tls.crt" -noout -checkend 2592000 >/dev/null 2>&1 ||
+		! openssl verify -CAfile "$tmp/ca.crt" "$tmp/tls.crt" >/dev/null 2>&1 ||
+		! openssl x509 -in "$tmp/tls.crt" -noout -ext subjectAltName | grep -qF "$names"; then
+		openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/O=Installer/CN=$1" \
+			-keyout "$tmp/tls.key" -out "$tmp/tls.csr" 2>/dev/null
+		printf 'subjectAltName=%s\nkeyUsage=digitalSignature\nextendedKeyUsage=serverAuth\n' "$names" >"$tmp/tls.ext"
+		openssl x509 -req -in "$tmp/tls.csr" -CA "$tmp/ca.crt" -CAkey "$tmp/ca.key" -days 365 -extfile "$tmp/tls.ext" \
+			-out "$tmp/tls.crt" 2>/dev/null
+	fi
+	{
+		cat <<END
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/tls
@@ -270,22 +272,22 @@ data: {tls.crt: $(encoded ca.crt), tls.key: $(encoded ca.key)}
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/tls
-metadata: {name: gitea-tls, namespace: gitea, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+metadata: {name: $name, namespace: $in, labels: {slipway.sh/deployment: $DEPLOYMENT}}
 data: {tls.crt: $(encoded tls.crt), tls.key: $(encoded tls.key), ca.crt: $(encoded ca.crt)}
+END
+		for namespace in $namespaces; do
+			cat <<END
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+metadata: {name: slipway-ca, namespace: $namespace, labels: {slipway.sh/deployment: $DEPLOYMENT}}
 data:
   ca.crt: |
 $(indented)
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: argocd-tls-certs-cm, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, app.kubernetes.io/part-of: argocd}}
-data:
-  $git_host: |
-$(indented)
 END
+		done
+	} | apply -f -
+}
 
-. /bench/platform.sh
+# shellcheck source=/dev/null
+. "$bench/$PLATFORM.sh"

@@ -1,5 +1,5 @@
-// The bench compares Slipway with the plain shell script in install.sh: a cold
-// install and a second one, on one machine, one after the other, in one run.
+// The bench compares Slipway with the plain shell script in install.sh and with helmfile:
+// a cold install and a second one, on one machine, one after the other, in one run.
 // docs/benchmarks.md says how it is measured. `make bench` runs it.
 package main
 
@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
-
-	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -26,7 +24,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type settings struct {
 	bundle  string
 	rounds  int
-	only    string
+	only    []string // names of contestants; none for all
 	cold    bool
 	verbose bool
 }
@@ -37,39 +35,29 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.SetOutput(errw)
 	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE)")
 	set.IntVar(&s.rounds, "rounds", 2, "how often everything is measured; the table shows medians")
-	set.StringVar(&s.only, "only", "", "measure only module, cli, resumed, kept or script")
+	only := set.String("only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
 	set.BoolVar(&s.cold, "cold", false, "measure cold installs only")
 	set.BoolVar(&s.verbose, "verbose", false, "show what the installers print")
 	if err := set.Parse(args); err != nil {
 		return s, err
 	}
+	if *only != "" {
+		s.only = strings.Split(*only, ",")
+	}
+	unknown := slices.DeleteFunc(slices.Clone(s.only), func(name string) bool { return slices.Contains(names(), name) })
 	switch {
 	case set.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	case s.rounds < 1:
 		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
-	case !slices.Contains([]string{"", "module", "cli", "resumed", "kept", "script"}, s.only):
-		return s, fmt.Errorf("there is no installer %q: give module, cli, resumed, kept or script", s.only)
+	case len(unknown) > 0:
+		return s, fmt.Errorf("there is no installer %q: give one or more of %s", unknown[0], strings.Join(names(), ", "))
 	case s.bundle == "":
 		return s, errors.New("no bundle: give --bundle DIR, or run make bench")
 	}
 	var err error
 	s.bundle, err = filepath.Abs(s.bundle)
 	return s, err
-}
-
-// choose gives those of all that the flags want measured, and of each the kinds.
-func (s settings) choose(all []contestant) []contestant {
-	var chosen []contestant
-	for _, c := range all {
-		if s.cold {
-			c.kinds = slices.DeleteFunc(slices.Clone(c.kinds), func(k kind) bool { return k != cold })
-		}
-		if len(c.kinds) > 0 && (s.only == "" || c.name == "bench-"+s.only) {
-			chosen = append(chosen, c)
-		}
-	}
-	return chosen
 }
 
 // run is the whole program; it returns the exit code: 0 when everything that was
@@ -90,23 +78,6 @@ func run(args []string, out, errw io.Writer) int {
 		return 1
 	}
 	return 0
-}
-
-// installer is one of those that are compared.
-type installer interface {
-	// Install brings the platform up under a name, or makes sure that it is, in the
-	// way that is measured.
-	Install(ctx context.Context, name string, k kind) error
-	// Remove takes everything of that name away; nothing there is no error.
-	Remove(ctx context.Context, name string) error
-}
-
-// contestant is an installer with its place in the table.
-type contestant struct {
-	installer
-	title string
-	name  string // of the deployments that it makes
-	kinds []kind // what is measured, in this order
 }
 
 // cleanLimit bounds the removal of what a measurement made, which also happens
@@ -132,31 +103,22 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 	if s.verbose {
 		log = errw
 	}
-	on := func(name string) slipway.Deployment {
-		return slipway.Deployment{Name: name, Bundle: s.bundle, Root: root}
-	}
-	module := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
-		return on(name).Module(ctx, command, args...)
-	}
-	cli := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
-		return on(name).CLI(ctx, command, args...)
-	}
 	gate, clean, err := brokenAtTheEnd()
 	if err != nil {
 		return err
 	}
 	defer clean()
-	ignore := []string{"--ignore-not-found"} // the module's destroy does so by itself
-	contestants := []contestant{
-		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
-		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, remove: ignore}},
-		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{cli, log, []string{"--config", gate}, ignore}},
-		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed, second}, installer: &program{cli, log, []string{"--config", gate, "--keep-cluster"}, ignore}},
-		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &script{root: root, bundle: s.bundle, pins: pins, log: log}},
-	}
-	contestants = s.choose(contestants)
+	contestants := s.choose(s.contestants(root, pins, gate, log))
 	if len(contestants) == 0 {
-		return fmt.Errorf("%s has no cold install", s.only)
+		return fmt.Errorf("%s has no cold install", strings.Join(s.only, ", "))
+	}
+	for _, c := range contestants {
+		if c.prepare == nil {
+			continue
+		}
+		if err := c.prepare(ctx); err != nil {
+			return fmt.Errorf("prepare %s: %w", c.title, err)
+		}
 	}
 	// Removing what an earlier bench left also warms the engine: images are
 	// imported, the bundle is verified and the module is compiled, for all alike.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,11 +84,14 @@ func TestParse(t *testing.T) {
 	require.ErrorContains(t, err, "make bench")
 	_, err = parse([]string{"--bundle", "b", "--rounds", "0"}, io.Discard)
 	require.ErrorContains(t, err, "rounds")
-	_, err = parse([]string{"--bundle", "b", "--only", "other"}, io.Discard)
+	_, err = parse([]string{"--bundle", "b", "--only", "static,other"}, io.Discard)
 	require.ErrorContains(t, err, "other")
 	s, err := parse([]string{"--bundle", "/b"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, settings{bundle: "/b", rounds: 2}, s)
+	s, err = parse([]string{"--bundle", "/b", "--only", "static,helmfile"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"static", "helmfile"}, s.only)
 }
 
 // What is to fail must fail, and in a step: anything else is no measurement.
@@ -111,6 +115,19 @@ func TestAnInstallThatIsToFail(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
+// Every install of a platform is one of that platform.
+func TestAnInstallOfAnotherPlatform(t *testing.T) {
+	var given []string
+	p := &program{command: func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		given = append([]string{command, name}, args...)
+		return exec.CommandContext(ctx, "true")
+	}, log: io.Discard, install: []string{"--platform", "dir"}}
+	for _, k := range []kind{cold, second} {
+		require.NoError(t, p.Install(t.Context(), "x", k))
+		require.Equal(t, []string{"install", "x", "--platform", "dir"}, given)
+	}
+}
+
 // A flag that one of the two does not have would end the bench before it began.
 func TestRemove(t *testing.T) {
 	for _, remove := range [][]string{nil, {"--ignore-not-found"}} {
@@ -124,6 +141,33 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// Each name of --only is a contestant's, and the other way round.
+func TestNames(t *testing.T) {
+	var all []string
+	titles := map[string]bool{}
+	for _, c := range (settings{}).contestants("/r", &pins{}, "gate", io.Discard) {
+		all = append(all, strings.TrimPrefix(c.name, "bench-"))
+		titles[c.title] = true
+	}
+	require.Equal(t, names(), all)
+	require.Len(t, titles, len(all), "the table tells them apart")
+	for _, target := range targets {
+		require.True(t, titles[target.title] && titles[target.other], target.what)
+	}
+}
+
+// A bundle without the static platform's images is refused before anything is installed.
+func TestABundleWithoutTheStaticPlatform(t *testing.T) {
+	p := &pins{images: map[string]string{"dex": "x"}}
+	for _, c := range (settings{}).contestants("/r", p, "gate", io.Discard) {
+		if c.prepare != nil {
+			require.ErrorContains(t, c.prepare(t.Context()), "lacks the image console", c.title)
+		}
+	}
+	p.images["console"] = "x"
+	require.NoError(t, p.haveStatic())
+}
+
 func TestChoose(t *testing.T) {
 	all := []contestant{
 		{name: "bench-cli", kinds: []kind{cold, second}},
@@ -131,8 +175,8 @@ func TestChoose(t *testing.T) {
 		{name: "bench-script", kinds: []kind{cold, second, repeated}},
 	}
 	require.Equal(t, all, settings{}.choose(all))
-	require.Equal(t, []contestant{{name: "bench-script", kinds: []kind{cold}}}, settings{only: "script", cold: true}.choose(all))
+	require.Equal(t, []contestant{{name: "bench-script", kinds: []kind{cold}}}, settings{only: []string{"script"}, cold: true}.choose(all))
 	require.Equal(t, []contestant{{name: "bench-cli", kinds: []kind{cold}}, {name: "bench-script", kinds: []kind{cold}}}, settings{cold: true}.choose(all))
-	require.Empty(t, settings{only: "kept", cold: true}.choose(all))
+	require.Empty(t, settings{only: []string{"kept"}, cold: true}.choose(all))
 	require.Len(t, all[2].kinds, 3, "what was given is left alone")
 }

@@ -26,11 +26,24 @@ const (
 
 // script is install.sh in the toolchain container, on a node of its own.
 type script struct {
-	root   string // the checkout
-	bundle string
-	pins   *pins
-	log    io.Writer
+	root     string // the checkout
+	bundle   string
+	pins     *pins
+	log      io.Writer
+	release  release
+	helmfile bool // it applies the platform in place of kubectl
 }
+
+// release is a platform release that a script installs.
+type release struct {
+	name string // of the file with the script's second half
+	dir  string // in the checkout
+}
+
+func reference() release { return release{"reference", "examples/platform/1.0.0"} }
+
+// static has neither a git server nor a GitOps engine.
+func static() release { return release{"identity", "examples/platform/manifests/1.0.0"} }
 
 // session is one connection to the engine with what the script works on.
 type session struct {
@@ -55,13 +68,18 @@ func (s *script) open(ctx context.Context, name string) (*session, error) {
 	host := client.Host()
 	for path, dir := range map[string]string{
 		"/bench":            "ci/test/bench",
-		"/slipway/platform": "examples/platform/1.0.0", "/slipway/terraform": "providers/local/terraform", "/slipway/addons": "providers/local/addons",
+		"/slipway/platform": s.release.dir, "/slipway/terraform": "providers/local/terraform", "/slipway/addons": "providers/local/addons",
 	} {
 		toolchain = toolchain.WithDirectory(path, host.Directory(filepath.Join(s.root, dir)))
 	}
 	toolchain = toolchain.
 		WithDirectory("/slipway/manifests", bundle.Directory("manifests")).
-		WithNewFile("/bench/pins.env", s.pins.env())
+		WithNewFile("/bench/pins.env", s.pins.env()).
+		WithEnvVariable("DEPLOYMENT", name).
+		WithEnvVariable("PLATFORM", s.release.name)
+	if s.helmfile {
+		toolchain = toolchain.WithMountedFile(binDir+"/helmfile", host.File(helmfilePath(s.root))).WithEnvVariable("HELMFILE", "1")
+	}
 	node := client.Container().Import(bundle.File("images/node.tar")).
 		WithMountedCache(nodeDir, client.CacheVolume("slipway-bench-node-"+name)).
 		WithMountedCache(stateDir, state).
@@ -88,7 +106,7 @@ func (s *script) Install(ctx context.Context, name string, k kind) (err error) {
 	if _, err := cluster.Start(ctx); err != nil {
 		return fmt.Errorf("start the node: %w", err)
 	}
-	ctr := on.toolchain.WithServiceBinding("cluster", cluster).WithEnvVariable("DEPLOYMENT", name)
+	ctr := on.toolchain.WithServiceBinding("cluster", cluster)
 	if k == repeated {
 		ctr = ctr.WithEnvVariable("REPEAT_CHECKS", "1")
 	}

@@ -35,14 +35,14 @@ func TestTheScriptsValuesSuitTheCharts(t *testing.T) {
 	}
 }
 
-// written is the here-document that platform.sh writes to a file, with every
+// written is the here-document that reference.sh writes to a file, with every
 // variable set: images to references by digest, others to a word.
 func written(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile("platform.sh")
+	text, err := os.ReadFile("reference.sh")
 	require.NoError(t, err)
 	document := regexp.MustCompile(`(?s)\ncat >"` + regexp.QuoteMeta(file) + `" <<END\n(.*?\n)END\n`).FindSubmatch(text)
-	require.NotNil(t, document, "platform.sh writes %s", file)
+	require.NotNil(t, document, "reference.sh writes %s", file)
 	return os.Expand(string(document[1]), func(name string) string {
 		if image, ok := strings.CutPrefix(name, "image_"); ok {
 			return "slipway.local/" + image + "@sha256:" + strings.Repeat("0", 64)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
@@ -16,7 +17,8 @@ import (
 type program struct {
 	command func(ctx context.Context, command, name string, args ...string) *exec.Cmd
 	log     io.Writer
-	broken  []string // what an install that is to fail is given
+	install []string // what every install is given
+	broken  []string // what one that is to fail is given besides
 	remove  []string // what `destroy` is given, so that nothing to remove is no error
 }
 
@@ -38,9 +40,9 @@ func brokenAtTheEnd() (file string, remove func(), err error) {
 // Install never repeats a check that Slipway remembers.
 func (p *program) Install(ctx context.Context, name string, k kind) error {
 	if k != failed {
-		return slipway.Run(p.command(ctx, "install", name), p.log)
+		return slipway.Run(p.command(ctx, "install", name, p.install...), p.log)
 	}
-	err := slipway.Run(p.command(ctx, "install", name, p.broken...), p.log)
+	err := slipway.Run(p.command(ctx, "install", name, slices.Concat(p.install, p.broken)...), p.log)
 	if err == nil {
 		return errors.New("it was to fail, and did not")
 	}

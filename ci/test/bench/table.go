@@ -14,6 +14,10 @@ const (
 	titleResumed = "slipway install, broken"
 	titleKept    = "the same with --keep-cluster"
 	titleScript  = "install.sh"
+
+	titleStatic       = "slipway install, static platform"
+	titleStaticScript = "install.sh, static platform"
+	titleHelmfile     = "helmfile, static platform"
 )
 
 // kind is what is measured.
@@ -101,6 +105,10 @@ var targets = []target{ //nolint:gochecknoglobals // a constant list
 	{"CLI: resumed after a failure in the last stage / cold install", titleResumed, titleCLI, resumed, cold, 0},
 	{"CLI with --keep-cluster: the same", titleKept, titleCLI, resumed, cold, 0.1},
 	{"CLI with --keep-cluster: second install / script's second run", titleKept, titleScript, second, second, 0.5},
+	{"static platform: cold install / script's cold install", titleStatic, titleStaticScript, cold, cold, 1.2},
+	{"static platform: cold install / helmfile's cold install", titleStatic, titleHelmfile, cold, cold, 1.2},
+	{"static platform: second install / script's second run", titleStatic, titleStaticScript, second, second, 1.2},
+	{"static platform: second install / helmfile's second run", titleStatic, titleHelmfile, second, second, 1.2},
 }
 
 // verdict shows the ratios of the medians and whether the targets are met, in

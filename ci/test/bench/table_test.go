@@ -34,7 +34,16 @@ func TestVerdictNamesMissedTargets(t *testing.T) {
 	require.Regexp(t, `second install / script's second run +\| 1\.50 +\| at most 0\.50 +\| missed`, text)
 	require.Regexp(t, `second install / cold install +\| 0\.38 +\| at most 0\.25 +\| missed`, text)
 	require.NotContains(t, text, "CLI", "what was not measured has no ratio")
+	require.NotContains(t, text, "static")
 	require.Contains(t, s.table(), "60.0 s")
+
+	s.add(titleStatic, cold, 36*time.Second)
+	s.add(titleStatic, second, 13*time.Second)
+	s.add(titleStaticScript, cold, 30*time.Second)
+	s.add(titleHelmfile, second, 10*time.Second)
+	text = s.verdict()
+	require.Regexp(t, `static platform: cold install / script's cold install +\| 1\.20 +\| at most 1\.20 +\| met`, text)
+	require.Regexp(t, `static platform: second install / helmfile's second run +\| 1\.30 +\| at most 1\.20 +\| missed`, text)
 }
 
 func TestPinsBecomeShellVariables(t *testing.T) {

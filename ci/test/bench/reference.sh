@@ -1,5 +1,41 @@
-# The second half of install.sh, which reads it: git server, Argo CD, the apps.
+# The second half of install.sh for the reference platform: git server, Argo CD, the apps.
 # shellcheck shell=sh disable=SC2154
+
+git_host=gitea.gitea.svc
+
+say namespaces
+namespaces gitea argocd platform database guestbook
+
+say secrets
+echo "username: gitea-admin, password: \"$(password)\", email: admin@$domain" | keep gitea gitea-admin
+echo "username: slipway, password: \"$(password)\", email: slipway@$domain" | keep gitea gitea-slipway
+echo "username: argocd, password: \"$(password)\", email: argocd@$domain" | keep gitea gitea-reader
+echo "internal-token: \"$(token 64)\", secret-key: \"$(token 64)\", jwt-secret: \"$(password 43)\"" | keep gitea gitea-keys
+echo "username: platform, password: \"$(password)\"" | keep database database-owner
+echo "username: guestbook, password: \"$(password)\"" | keep database database-reader
+echo "username: guestbook, password: \"$(secret database database-reader password)\"" | keep guestbook database-reader
+echo "auth: \"$(password)\"" | keep argocd argocd-redis
+
+say certificate
+certificate gitea gitea-tls "*.$domain" "$domain" "$git_host" "$git_host.cluster.local"
+apply -f - <<END
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-tls-certs-cm, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, app.kubernetes.io/part-of: argocd}}
+data:
+  $git_host: |
+$(indented)
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: outgoing-proxy, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+data: {HTTP_PROXY: "", HTTPS_PROXY: "", NO_PROXY: ""}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-ssh-known-hosts-cm, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+data: {ssh_known_hosts: ""}
+END
 
 say gitea
 cat >"$tmp/values.yaml" <<END
@@ -59,16 +95,6 @@ apiVersion: v1
 kind: Secret
 metadata: {name: repositories-slipway, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT, argocd.argoproj.io/secret-type: repo-creds}}
 stringData: {type: git, url: "https://$git_host/slipway/", username: argocd, password: "$reader_password"}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: outgoing-proxy, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
-data: {HTTP_PROXY: "", HTTPS_PROXY: "", NO_PROXY: ""}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: argocd-ssh-known-hosts-cm, namespace: argocd, labels: {slipway.sh/deployment: $DEPLOYMENT}}
-data: {ssh_known_hosts: ""}
 END
 
 say argocd

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// installer is one of those that are compared.
+type installer interface {
+	// Install brings the platform up under a name, or makes sure that it is, in the
+	// way that is measured.
+	Install(ctx context.Context, name string, k kind) error
+	// Remove takes everything of that name away; nothing there is no error.
+	Remove(ctx context.Context, name string) error
+}
+
+// contestant is an installer with its place in the table.
+type contestant struct {
+	installer
+	title string
+	name  string // of the deployments that it makes
+	kinds []kind // what is measured, in this order
+	// prepare makes what the installer needs on this machine, before anything is measured;
+	// nil for nothing.
+	prepare func(context.Context) error
+}
+
+// choose gives those of all that the flags want measured, and of each the kinds.
+func (s settings) choose(all []contestant) []contestant {
+	var chosen []contestant
+	for _, c := range all {
+		if s.cold {
+			c.kinds = slices.DeleteFunc(slices.Clone(c.kinds), func(k kind) bool { return k != cold })
+		}
+		if len(c.kinds) > 0 && (len(s.only) == 0 || slices.Contains(s.only, strings.TrimPrefix(c.name, "bench-"))) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
+}
+
+// names are those of all contestants, without what their deployments' names begin with.
+func names() []string {
+	return []string{"module", "cli", "resumed", "kept", "script", "static", "static-script", "helmfile"}
+}
+
+// contestants are all of them, in the order of the table. gate is a configuration with which
+// an install fails before its last stage.
+func (s settings) contestants(root string, pins *pins, gate string, log io.Writer) []contestant {
+	on := func(name string) slipway.Deployment {
+		return slipway.Deployment{Name: name, Bundle: s.bundle, Root: root}
+	}
+	module := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		return on(name).Module(ctx, command, args...)
+	}
+	cli := func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		return on(name).CLI(ctx, command, args...)
+	}
+	sh := script{root: root, bundle: s.bundle, pins: pins, log: log, release: reference()}
+	staticSh := sh
+	staticSh.release = static()
+	helmfile := staticSh
+	helmfile.helmfile = true
+
+	ignore := []string{"--ignore-not-found"} // the module's destroy does so by itself
+	other := []string{"--platform", filepath.Join(root, static().dir)}
+	broken, kept := []string{"--config", gate}, []string{"--config", gate, "--keep-cluster"}
+	complete := func(context.Context) error { return pins.haveStatic() }
+	return []contestant{
+		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
+		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, remove: ignore}},
+		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{command: cli, log: log, broken: broken, remove: ignore}},
+		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed, second}, installer: &program{command: cli, log: log, broken: kept, remove: ignore}},
+		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &sh},
+		{title: titleStatic, name: "bench-static", kinds: []kind{cold, second}, prepare: complete, installer: &program{command: cli, log: log, install: other, remove: ignore}},
+		{title: titleStaticScript, name: "bench-static-script", kinds: []kind{cold, second}, prepare: complete, installer: &staticSh},
+		{title: titleHelmfile, name: "bench-helmfile", kinds: []kind{cold, second}, installer: &helmfile, prepare: func(ctx context.Context) error {
+			if err := complete(ctx); err != nil {
+				return err
+			}
+			return buildHelmfile(ctx, root, pins.target)
+		}},
+	}
+}
+
+// haveStatic reports which image of the static platform the bundle lacks.
+func (p *pins) haveStatic() error {
+	for _, name := range []string{"dex", "console"} {
+		if p.images[name] == "" {
+			return fmt.Errorf("the bundle lacks the image %s: make bench builds one with it, or make bundle PLATFORM=%s", name, static().dir)
+		}
+	}
+	return nil
+}
