@@ -16,29 +16,142 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// TestReleaseFromGit: the engine fetches the platform release from a Git server, by
-// version, and refuses one that is another than the configuration says.
+// extra is a component that may fail, and does.
+const extra = `
+  - {name: extra, kind: job, path: jobs/extra.yaml, namespace: shop, optional: true, images: [busybox]}
+  - {name: more, kind: gate, after: [extra], ready: [{endpoint: "shop/web:80"}]}
+`
+
+const failing = `apiVersion: batch/v1
+kind: Job
+metadata: {name: extra}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
+      containers:
+        - name: extra
+          image: busybox
+          command: [sh, -c, "echo nobody needs this; exit 1"]
+          securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+`
+
+// TestReleaseFromGit installs the platform release that `slipway platform init` makes,
+// with a component that may fail and a password that the user gives, from a Git server, by
+// version. The engine fetches it, and refuses one that is another than the configuration
+// says.
 func TestReleaseFromGit(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-release")
+	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found")) // whatever an earlier run of the tests left
 	work := t.TempDir()
-	git := func(args ...string) {
+	git := func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", work, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
+		return strings.TrimSpace(string(out))
 	}
-	release := filepath.Join(work, "releases/one")
-	require.NoError(t, os.CopyFS(release, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
+	release := filepath.Join(work, "releases/shop")
+	program := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin/slipway"), args...)
+		cmd.Env = append(os.Environ(), "SLIPWAY_CONFIG_DIR="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	require.NoError(t, os.Mkdir(filepath.Dir(release), 0o755))
+	program("platform", "init", release)
+	require.Contains(t, program("validate", "--platform", release, "--bundle", d.Bundle), "valid: ")
+	text := read(t, release, "platform.yaml")
+	const components = "\ncomponents:\n"
+	require.Equal(t, 1, strings.Count(text, components))
+	text = strings.Replace(text, components, components+strings.TrimPrefix(extra, "\n"), 1)
+	require.NoError(t, os.WriteFile(filepath.Join(release, "platform.yaml"), []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(release, "jobs/extra.yaml"), []byte(failing), 0o600))
 	git("init", "-q", "-b", "main")
+	git("config", "uploadpack.allowAnySHA1InWant", "true")
 	git("add", "-A")
 	git("commit", "-q", "-m", "one")
 	git("tag", "v1.2.0")
-	was := digest(t, release)
+	was, first := digest(t, release), git("rev-parse", "HEAD")
 
+	url := serveGit(t, work) + "//releases/shop"
+	const password = "given, not generated"
+	given := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(given, []byte(password), 0o600))
+	at := func(ref string) *kept {
+		return &kept{deployment: d, config: write(t, configured+fmt.Sprintf("platform: {release: %q, secrets: {webPassword: %q}}\n", url+"@"+ref, "file:"+given))}
+	}
+	k := at("v1.2.0#" + was)
+	r := k.must(t, "install")
+	t.Run("what was installed can be found again", func(t *testing.T) {
+		require.Equal(t, was, k.record(t).Platform.Digest)
+	})
+
+	t.Run("what may fail is a warning, and the rest is installed", func(t *testing.T) {
+		require.Regexp(t, `(?m)^\s*orchestrator/extra\s+warned\s`, r.out)
+		require.Regexp(t, `(?m)^\s*orchestrator/more\s+skipped`, r.out, "it comes after that")
+		require.Regexp(t, `(?m)^\s*orchestrator/sign-in\s+succeeded\s`, r.out)
+		require.Contains(t, r.out+r.err, "nobody needs this", "why it failed")
+		require.Equal(t, "succeeded", k.outcome(t))
+	})
+
+	t.Run("the guidance is shown at the end, and kept in the report", func(t *testing.T) {
+		const says = "shop 0.1.0 is installed as e2e-release."
+		require.Contains(t, r.out, says)
+		dir := filepath.Join(t.TempDir(), "report")
+		k.must(t, "report", "--output", dir)
+		for _, file := range []string{"report.json", "report.html", "summary.txt"} {
+			require.Contains(t, read(t, dir, file), says, file)
+		}
+		require.NotContains(t, read(t, dir, "report.json"), password)
+	})
+
+	t.Run("the password that the user gives is used", func(t *testing.T) {
+		out := k.must(t, "toolchain", "--", "sh", "-ceu", `password=$(kubectl get secret -n shop web -o 'jsonpath={.data.password}' | base64 -d)
+echo "$password"
+curl -fsS -u "admin:$password" http://cluster/private/
+curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/private/`).out
+		require.Equal(t, password+"\n<p>Signed in to shop.</p>\n401\n", out)
+	})
+
+	require.NoError(t, os.WriteFile(filepath.Join(release, "more.txt"), []byte("more"), 0o600))
+	git("add", "-A")
+	git("commit", "-q", "-m", "two")
+	git("tag", "-f", "v1.2.0")
+	t.Run("a version that has changed meanwhile is refused", func(t *testing.T) {
+		r := at("v1.2.0#"+was).cli(t, "install")
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "PLT-015")
+		require.Contains(t, r.err, "its digest is "+digest(t, release)+", not "+was)
+	})
+
+	t.Run("the same is there by its commit", func(t *testing.T) {
+		k := at(first + "#" + was)
+		r := k.must(t, "install")
+		require.Regexp(t, `(?m)^\s*orchestrator/web\s+reused`, r.out)
+		require.Equal(t, was, k.record(t).Platform.Digest)
+	})
+
+	t.Run("a version that is not there", func(t *testing.T) {
+		r := at("v9.9.9#"+was).cli(t, "install")
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "PLT-014")
+		require.Contains(t, r.err, "v9.9.9")
+	})
+	k.must(t, "destroy")
+}
+
+// serveGit serves the repository in a directory to the engine, and returns its URL.
+func serveGit(t *testing.T, work string) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t), "0"))
 	require.NoError(t, err)
-	path, err := exec.Command("git", "--exec-path").Output()
+	path, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
 	require.NoError(t, err)
 	server := &http.Server{Handler: &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
@@ -46,28 +159,5 @@ func TestReleaseFromGit(t *testing.T) {
 	}}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	t.Cleanup(func() { _ = server.Close() })
-	url := fmt.Sprintf("http://%s/%s/.git//releases/one", listener.Addr(), filepath.Base(work))
-	install := func(ref string) (*kept, result) {
-		t.Helper()
-		k := &kept{deployment: d, config: write(t, configured+"platform: {release: \""+url+"@"+ref+"\"}\n")}
-		return k, k.cli(t, "install", "--to", "infrastructure/preflight")
-	}
-	k, r := install("v1.2.0#" + was)
-	require.Zero(t, r.code, slipway.Tail(r.err))
-	require.Equal(t, was, k.record(t).Platform.Digest, "what was installed can be found again")
-
-	require.NoError(t, os.WriteFile(filepath.Join(release, "more.txt"), []byte("more"), 0o600))
-	git("add", "-A")
-	git("commit", "-q", "-m", "two")
-	git("tag", "-f", "v1.2.0")
-	_, r = install("v1.2.0#" + was)
-	require.Equal(t, 3, r.code, slipway.Tail(r.err))
-	require.Contains(t, r.err, "PLT-015")
-	require.Contains(t, r.err, "its digest is "+digest(t, release)+", not "+was)
-
-	_, r = install("v9.9.9#" + was)
-	require.Equal(t, 3, r.code, slipway.Tail(r.err))
-	require.Contains(t, r.err, "PLT-014")
-	require.Contains(t, r.err, "v9.9.9")
-	k.must(t, "destroy", "--ignore-not-found")
+	return fmt.Sprintf("http://%s/%s/.git", listener.Addr(), filepath.Base(work))
 }

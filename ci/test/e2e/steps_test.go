@@ -33,7 +33,7 @@ func TestStepsOnANode(t *testing.T) {
 	defer d.ok(t, "destroy")
 	d.ok(t, "install", "--to", "infrastructure/cluster")
 	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure", "./stages/component")
 	build.Dir = d.Root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
@@ -46,7 +46,7 @@ func TestStepsOnANode(t *testing.T) {
 		"with-exec", "--args", list("sh", "-ceu", `export SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG"
 for program in /test/programs/*; do echo "$program"; "$program" -test.run=^TestReal -test.v -test.failfast; done`),
 		"stdout")
-	for _, program := range []string{"infrastructure", "kube"} {
+	for _, program := range []string{"component", "infrastructure", "kube"} {
 		_, printed, found := strings.Cut(r.out, "/test/programs/"+program+".test\n")
 		require.True(t, found, slipway.Tail(r.out))
 		require.Contains(t, printed, "--- PASS: TestReal", program)

@@ -1,0 +1,144 @@
+package component
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// realSite is the cluster of SLIPWAY_TEST_KUBECONFIG, with a namespace "shop" that the
+// test's end removes, and the environment of a step with a platform release of these
+// components. busybox is the reference of the image.
+func realSite(t *testing.T, components string, files map[string]string) (env *step.Env, shown *bytes.Buffer, c *kube.Client, busybox string) {
+	t.Helper()
+	kubeconfig, bundle := os.Getenv("SLIPWAY_TEST_KUBECONFIG"), os.Getenv("SLIPWAY_TEST_BUNDLE")
+	if kubeconfig == "" || bundle == "" {
+		t.Skip("set SLIPWAY_TEST_KUBECONFIG to the access file of a local node, and SLIPWAY_TEST_BUNDLE to the bundle it was started with")
+	}
+	raw, err := os.ReadFile(filepath.Join(bundle, "bundle.json"))
+	require.NoError(t, err)
+	var index struct {
+		Images []struct{ Name, Digest string }
+	}
+	require.NoError(t, json.Unmarshal(raw, &index))
+	for _, i := range index.Images {
+		if i.Name == "busybox" {
+			busybox = "slipway.local/busybox@" + i.Digest
+		}
+	}
+	shown = &bytes.Buffer{}
+	env = step.NewEnv("r1", "orchestrator/test", step.Dirs{State: t.TempDir(), Platform: t.TempDir(), Bundle: t.TempDir()}, t.Output(), shown)
+	env.Deployment, env.Kubeconfig = "it", kubeconfig
+	files[platform.File] = "apiVersion: slipway/v2\nname: sample\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents:\n" + components
+	for name, text := range files {
+		file := filepath.Join(env.PlatformDir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	c, err = kube.Connect(kubeconfig, nil)
+	require.NoError(t, err)
+	_, err = c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		require.NoError(t, c.DeleteNamespace(ctx, "shop"))
+	})
+	return env, shown, c, busybox
+}
+
+const onOneDisk = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: db}
+spec:
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      nodeSelector: {test.slipway.sh/disk: fast}
+      containers: [{name: db, image: busybox, imagePullPolicy: IfNotPresent, command: [busybox, sleep, "1000"]}]
+`
+
+// TestRealNodeOfAComponent: without a node that has the label, one that is ready gets it
+// and the component's pods; it is used again; two are an error that names them.
+func TestRealNodeOfAComponent(t *testing.T) {
+	const label = "test.slipway.sh/disk"
+	env, shown, c, busybox := realSite(t, `  - {name: db, kind: manifests, path: db.yaml, namespace: shop, images: [busybox], node: {label: "`+label+`=fast"}}`+"\n", map[string]string{"db.yaml": onOneDisk})
+	nodes := c.Kubernetes.CoreV1().Nodes()
+	all, err := nodes.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, all.Items, 1)
+	first := all.Items[0].Name
+	const spare = "a-spare" // nothing runs there: it is never ready
+	_, err = nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: spare}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	patch := func(name, patch string) {
+		t.Helper()
+		_, err := nodes.Patch(context.WithoutCancel(t.Context()), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		patch(first, `{"metadata":{"labels":{"`+label+`":null},"annotations":{"`+kube.NodeLabels("it")+`":null}}}`)
+		require.NoError(t, nodes.Delete(context.Background(), spare, metav1.DeleteOptions{}))
+	})
+	labelled := func() []string {
+		t.Helper()
+		all, err := nodes.List(t.Context(), metav1.ListOptions{LabelSelector: label + "=fast"})
+		require.NoError(t, err)
+		var out []string
+		for _, n := range all.Items {
+			out = append(out, n.Name)
+		}
+		slices.Sort(out)
+		return out
+	}
+	in := contract.ComponentInput{Component: "db", Images: map[string]string{"busybox": busybox}}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+
+	require.Empty(t, labelled())
+	_, err = run(dryrun.Context(ctx), env, in)
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	require.Empty(t, labelled())
+	_, err = run(ctx, env, in)
+	require.NoError(t, err)
+	require.Equal(t, []string{first}, labelled(), "the one that is ready is chosen")
+	require.Contains(t, shown.String(), "node "+first+" gets the label "+label+"=fast")
+	pods, err := c.Kubernetes.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=db"})
+	require.NoError(t, err)
+	require.NotEmpty(t, pods.Items)
+	require.Equal(t, first, pods.Items[0].Spec.NodeName)
+
+	out, err := run(ctx, env, in)
+	require.NoError(t, err)
+	require.Zero(t, out.Changed)
+	require.Equal(t, []string{first}, labelled(), "the one that has it is used")
+	require.Contains(t, shown.String(), "node "+first+" has the label "+label+"=fast")
+
+	patch(spare, `{"metadata":{"labels":{"`+label+`":"fast"}}}`)
+	_, err = run(ctx, env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeNode})
+	both := []string{first, spare}
+	slices.Sort(both)
+	require.ErrorContains(t, err, "2 nodes have the label "+label+"=fast: "+strings.Join(both, ", "))
+	require.Equal(t, both, labelled(), "whose they are is not for Slipway to say")
+}
