@@ -255,6 +255,33 @@ func TestTheUsersValuesWin(t *testing.T) {
 	require.Contains(t, text, "guestbook: slipway.local/guestbook@sha256:", "the rest stays")
 }
 
+// TestATreeOfTheUsers is read by HTTPS or SSH, from a folder.
+func TestATreeOfTheUsers(t *testing.T) {
+	dir, _ := open(t)
+	root := load(t, dir, "gitops/root-app")
+	for _, url := range []string{"https://git.example.org/team/platform.git", "ssh://git@git.example.org:2222/team/platform.git", "git@git.example.org:team/platform.git"} {
+		values := rootValues("50", map[string]bool{"base": true})
+		values["repository"] = map[string]any{"revision": "v1", "url": url, "path": "deploy"}
+		text, err := manifest(root, "root", "argocd", values)
+		require.NoError(t, err, url)
+		source, _, err := unstructured.NestedMap(objects(t, text)[0].Object, "spec", "source")
+		require.NoError(t, err)
+		require.Equal(t, []any{url, "v1"}, []any{source["repoURL"], source["targetRevision"]})
+		require.Regexp(t, `^deploy/apps/`, source["path"])
+	}
+}
+
+func TestGuidanceOfTheGitServer(t *testing.T) {
+	_, release := open(t)
+	own, err := release.Guide(platform.GuidanceData{Components: []string{"gitea", "argocd"}})
+	require.NoError(t, err)
+	require.Contains(t, own, "gitea-admin")
+	other, err := release.Guide(platform.GuidanceData{Components: []string{"argocd", "guestbook"}})
+	require.NoError(t, err)
+	require.NotContains(t, other, "gitea", "the git server is the user's")
+	require.Contains(t, other, "the rows of the database")
+}
+
 // TestGoldens shows a change of what is installed in a review.
 func TestGoldens(t *testing.T) {
 	dir, release := open(t)

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +42,11 @@ func TestBackgroundCluster(t *testing.T) {
 	ok(t, "destroy", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
-	gate := write(t, configured+"hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
+	const administrators = "the administrator's own"
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte(administrators), 0o600))
+	given := configured + fmt.Sprintf("platform: {secrets: {adminPassword: %q}}\n", "file:"+password)
+	gate := write(t, given+"hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
 	failed := run(t, "install", "--keep-cluster", "--config", gate)
 	require.Equal(t, 4, failed.code, slipway.Tail(failed.err))
 	require.Contains(t, failed.err, "run the hook gate before postorchestrator/access")
@@ -62,13 +68,35 @@ func TestBackgroundCluster(t *testing.T) {
 	before := running(t)
 	require.Contains(t, before, "gitea")
 
+	state := func(t *testing.T) (inCluster, shown string) {
+		t.Helper()
+		var s status
+		require.NoError(t, json.Unmarshal([]byte(ok(t, "status", "--output", "json").out), &s))
+		return kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}"), s.State
+	}
+	t.Run("its status", func(t *testing.T) {
+		inCluster, shown := state(t)
+		require.Equal(t, []string{"Failed", "Failed"}, []string{inCluster, shown})
+	})
+
 	t.Run("an install joins it and continues", func(t *testing.T) {
-		r := ok(t, "install")
+		r := ok(t, "install", "--config", write(t, given))
 		require.Regexp(t, `orchestrator/sync\s+reused`, r.out)
 		require.Regexp(t, `postorchestrator/access\s+succeeded`, r.out)
 		require.Regexp(t, `\d+ of \d+ earlier results hold`, r.err, "what the engine's log says of a step is shown")
 		require.Equal(t, before, running(t), "a pod was started anew")
+		require.Contains(t, r.out, "The administrator of the git server is gitea-admin", "the release's guidance")
+		inCluster, shown := state(t)
+		require.Equal(t, []string{"Success", "Success"}, []string{inCluster, shown})
 		t.Logf("resume after a failure in the last stage: %.1f %% of the install that failed there", 100*r.took.Seconds()/failed.took.Seconds())
+	})
+
+	t.Run("the administrator's password is the one that was given", func(t *testing.T) {
+		ok(t, "install") // without it: what was given once stays
+		r := ok(t, "toolchain", "--", "sh", "-ceu", `password=$(kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | base64 -d)
+echo "$password"
+curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
+		require.Regexp(t, "^"+administrators+`\n.*"login":"gitea-admin"`, r.out)
 	})
 
 	t.Run("a later wave waited for the one before it", func(t *testing.T) { wavesWait(t, kubectl) })
@@ -184,6 +212,11 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		require.NoError(t, exec.CommandContext(t.Context(), "kill", "-KILL", pid[1]).Run())
 		require.Contains(t, ok(t, "cluster", "--background").out, "It runs in the background")
 	})
+
+	others := &kept{deployment: d, config: write(t, configured), kubeconfig: access}
+	t.Run("an endpoint that answers late is waited for", func(t *testing.T) { waitsForAnAnswer(t, others) })
+
+	t.Run("a git server that is not part of the platform", func(t *testing.T) { appsFromElsewhere(t, others) })
 
 	t.Run("a name under which nothing was installed", func(t *testing.T) {
 		never := d

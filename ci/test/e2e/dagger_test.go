@@ -121,6 +121,7 @@ type status struct {
 	Deployment string `json:"deployment"`
 	Platform   string `json:"platform"`
 	Outcome    string `json:"outcome"`
+	State      string `json:"state"`
 	Steps      []struct {
 		Stage  string `json:"stage"`
 		Step   string `json:"step"`

@@ -30,6 +30,7 @@ hooks:
       date +%s%N
       echo "$SLIPWAY_HOOK: $SLIPWAY_WORKFLOW $SLIPWAY_STAGE/$SLIPWAY_STEP $SLIPWAY_STATUS"
       kubectl get namespace argocd
+      kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state} {.data.message}'
       test ! -e /slipway/state || { echo "the state volume is here"; exit 1; }
   - name: after-two
     after: preorchestrator/namespaces
@@ -172,6 +173,7 @@ hooks:
 		}
 		require.True(t, slices.IsSorted(when), "%v", when)
 		require.Regexp(t, `(?m)^argocd\s+Active`, read(t, dir, "hooks/after-one.txt"))
+		require.Contains(t, read(t, dir, "hooks/after-one.txt"), "InProgress installing reference 1.0.0")
 	})
 
 	d.ok(t, "destroy")

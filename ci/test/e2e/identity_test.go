@@ -99,6 +99,7 @@ func TestIdentityPlatform(t *testing.T) {
 		k.kubectl(t, "patch", "configmap", "-n", "identity", "branding", "--patch", `{"data": {"title": "The branded console"}}`)
 		first.sees(t, "preorchestrator/requires: waiting for secret identity/license")
 		require.NotContains(t, first.printed(), "orchestrator/postgres: running")
+		require.Regexp(t, "^Waiting .*secret identity/license$", k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state} {.data.message}"))
 		require.Empty(t, k.kubectl(t, "get", "deployments,statefulsets,jobs", "-n", "identity", "-o", "name"))
 		k.kubectl(t, "create", "secret", "generic", "-n", "identity", "license", "--from-literal=holder=Ada")
 		first.sees(t, "orchestrator/postgres: running")

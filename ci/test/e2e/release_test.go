@@ -114,7 +114,7 @@ func TestReleaseFromGit(t *testing.T) {
 	t.Run("the password that the user gives is used", func(t *testing.T) {
 		out := k.must(t, "toolchain", "--", "sh", "-ceu", `password=$(kubectl get secret -n shop web -o 'jsonpath={.data.password}' | base64 -d)
 echo "$password"
-curl -fsS -u "admin:$password" http://cluster/private/
+for i in $(seq 60); do curl -fsS -u "admin:$password" http://cluster/private/ && break; sleep 1; done
 curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/private/`).out
 		require.Equal(t, password+"\n<p>Signed in to shop.</p>\n401\n", out)
 	})
