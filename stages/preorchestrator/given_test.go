@@ -1,6 +1,8 @@
 package preorchestrator
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -48,4 +50,19 @@ func TestAGivenPasswordIsUsed(t *testing.T) {
 	require.Equal(t, "battery staple", is, "what was given once stays")
 	require.Equal(t, is, copied)
 	require.Equal(t, other, data(t, c, "db", "admin")["other"])
+}
+
+// TestTheEndOfALineIsNoPartOfASecret: a file has one, what it is about has not.
+func TestTheEndOfALineIsNoPartOfASecret(t *testing.T) {
+	_, env := preparing(t, "")
+	env.UserSecretsDir = t.TempDir()
+	for written, want := range map[string]string{
+		"hunter2": "hunter2", "hunter2\n": "hunter2", "hunter2\r\n": "hunter2", " a b ": " a b ",
+		"-----BEGIN\nabc\n-----END\n": "-----BEGIN\nabc\n-----END\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, "a"), []byte(written), 0o600))
+		got, err := userSecret(env, "a")
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
 }

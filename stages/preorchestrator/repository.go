@@ -2,10 +2,7 @@ package preorchestrator
 
 import (
 	"context"
-	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -31,9 +28,9 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 		if !key.given {
 			continue
 		}
-		value, err := os.ReadFile(filepath.Join(env.UserSecretsDir, name))
+		value, err := userSecret(env, name)
 		if err != nil {
-			return contract.Repository{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
+			return contract.Repository{}, err
 		}
 		env.Redact(string(value))
 		data[key.in] = value

@@ -33,7 +33,7 @@ func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			api, env := preparing(t, "")
 			env.UserSecretsDir = t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitPassword), []byte("hunter2"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitPassword), []byte("hunter2\n"), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitKey), []byte("a key"), 0o600))
 			c.in.Namespace = "cd"
 			_, err := runRepository(dryrun.Context(t.Context()), env, c.in)

@@ -38,8 +38,8 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	})
 	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}, declared: r.Secrets}
 	for _, name := range in.UserSecrets {
-		if s.given[name], err = os.ReadFile(filepath.Join(env.UserSecretsDir, name)); err != nil {
-			return contract.Secrets{}, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
+		if s.given[name], err = userSecret(env, name); err != nil {
+			return contract.Secrets{}, err
 		}
 	}
 	out, err := s.ensure(ctx, s.wanted(want))
@@ -47,6 +47,19 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 		env.Progress("%d secrets, %d of them new", len(out.Names), len(out.Created))
 	}
 	return out, err
+}
+
+// userSecret reads a secret of the configuration. One of a single line, such as a password
+// that an editor has saved, is without the end of the line.
+func userSecret(env *step.Env, name string) ([]byte, error) {
+	value, err := os.ReadFile(filepath.Join(env.UserSecretsDir, name))
+	if err != nil {
+		return nil, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
+	}
+	if line := bytes.TrimRight(value, "\r\n"); !bytes.ContainsRune(line, '\n') {
+		value = line
+	}
+	return value, nil
 }
 
 // secrets makes the Secrets of a release. What is there is never overwritten, but

@@ -44,7 +44,7 @@ func TestBackgroundCluster(t *testing.T) {
 
 	const administrators = "the administrator's own"
 	password := filepath.Join(t.TempDir(), "password")
-	require.NoError(t, os.WriteFile(password, []byte(administrators), 0o600))
+	require.NoError(t, os.WriteFile(password, []byte(administrators+"\n"), 0o600))
 	given := configured + fmt.Sprintf("platform: {secrets: {adminPassword: %q}}\n", "file:"+password)
 	gate := write(t, given+"hooks: [{name: gate, before: postorchestrator/access, script: 'exit 3'}]\n")
 	failed := run(t, "install", "--keep-cluster", "--config", gate)

@@ -82,7 +82,7 @@ func TestReleaseFromGit(t *testing.T) {
 	url := serveGit(t, work) + "//releases/shop"
 	const password = "given, not generated"
 	given := filepath.Join(t.TempDir(), "password")
-	require.NoError(t, os.WriteFile(given, []byte(password), 0o600))
+	require.NoError(t, os.WriteFile(given, []byte(password+"\n"), 0o600))
 	at := func(ref string) *kept {
 		return &kept{deployment: d, config: write(t, configured+fmt.Sprintf("platform: {release: %q, secrets: {webPassword: %q}}\n", url+"@"+ref, "file:"+given))}
 	}
