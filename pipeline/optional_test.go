@@ -56,6 +56,33 @@ func TestOptional_failureIsAWarning(t *testing.T) {
 	}
 }
 
+// TestSpare: a step that can do without another runs also when that warned or was skipped,
+// after it, and not when it failed or was blocked.
+func TestSpare(t *testing.T) {
+	for addonIs, optional := range map[Status]bool{Warned: true, Failed: false} {
+		var p Pipeline
+		addon := Add(&p, key("addon"), func(context.Context) (int, error) { return 0, errors.New("no") })
+		want := map[string]Status{"addon": addonIs, "page": Blocked, "end": Blocked}
+		if optional {
+			Optional(addon)
+			want["page"], want["end"] = Skipped, Succeeded
+		}
+		page := Add(&p, key("page"), func(context.Context) (int, error) { t.Error("ran page"); return 0, nil }, addon)
+		Add(&p, key("end"), func(context.Context) (int, error) {
+			for step, want := range map[*Step[int]]Status{addon: Warned, page: Skipped} {
+				r, ok := step.Result()
+				require.True(t, ok)
+				require.Equal(t, want, r.Status)
+			}
+			return 1, nil
+		}, Spare(addon), Spare(page))
+		results, _ := p.Run(t.Context(), Options{})
+		require.Equal(t, want, statuses(results))
+		require.Equal(t, []Key{key("addon"), key("page")}, p.Graph()[2].Needs)
+	}
+	require.Contains(t, panicOf(func() { Spare(nil) }), "Spare(nil)")
+}
+
 func TestOptional_otherwiseLikeAnyStep(t *testing.T) {
 	var p Pipeline
 	a := Optional(Add(&p, key("a"), func(context.Context) (int, error) { return 7, nil }))

@@ -115,12 +115,13 @@ func (s *Step[T]) Result() (r Result, ok bool) {
 	return Result{}, false
 }
 
-// Dep is a dependency: a *Step, or the result of Settled.
+// Dep is a dependency: a *Step, or the result of Settled or Spare.
 type Dep interface{ edge() edge }
 
 type edge struct {
 	to      *node
 	settled bool // whatever its outcome
+	spare   bool // also when it warned or was skipped
 }
 
 func (e edge) edge() edge { return e }
@@ -143,6 +144,17 @@ func Settled(d Dep) Dep {
 	}
 	e := d.edge()
 	e.settled = true
+	return e
+}
+
+// Spare weakens a dependency: when the step warned (see Optional) or was skipped, the one
+// that needs it is not skipped. It learns so from Result. In all else it is a need.
+func Spare(d Dep) Dep {
+	if d == nil {
+		panic("pipeline: Spare(nil)")
+	}
+	e := d.edge()
+	e.spare = true
 	return e
 }
 
@@ -217,7 +229,7 @@ func (p *Pipeline) Graph() []Node {
 
 // Optional turns the failure of a step into a warning: its status is Warned, its
 // result holds the error, the run's error does not include it, and the steps that
-// need it are skipped. It returns s, so that it can wrap a call of Add. It panics
+// need it are skipped, unless they do with Spare. It returns s, so that it can wrap a call of Add. It panics
 // when the pipeline has been run.
 func Optional[T any](s *Step[T]) *Step[T] {
 	if s.n.p.sealed {

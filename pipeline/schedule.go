@@ -212,7 +212,7 @@ func (n *node) verdict() (Status, error) {
 		case Cancelled:
 			stopped = cmp.Or(stopped, r.Err)
 		case Skipped, Warned:
-			skipped = true
+			skipped = skipped || !e.spare
 		}
 	}
 	switch {

@@ -35,16 +35,17 @@ func (w *platformWiring) wire() error {
 		}
 	}
 	cfg := w.Config
+	var installed []pipeline.Dep
 	last := slices.Clone(w.site.checked)
 	for _, c := range w.Release.Components {
-		if step := w.steps[c.Name]; step != nil && !c.Optional && !slices.Contains(last, step) {
-			last = append(last, step)
+		if step := w.steps[c.Name]; step != nil && !slices.Contains(installed, step) {
+			installed, last = append(installed, step), append(last, pipeline.Spare(step))
 		}
 	}
 	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
 		return contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
-			Disabled: w.disabled, LoadBalancer: w.site.terraform.Value().LoadBalancer,
+			Disabled: w.missing(), LoadBalancer: w.site.terraform.Value().LoadBalancer,
 		}
 	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
@@ -55,6 +56,24 @@ func (w *platformWiring) wire() error {
 		f.Record.Commands, f.Record.Guidance = out.Commands, out.Guidance
 	})
 	return nil
+}
+
+// missing are the components that are off, and those that the run has left out: an
+// optional one that failed, and what comes after it.
+func (w *platformWiring) missing() []string {
+	out := slices.Clone(w.disabled)
+	for _, c := range w.Release.Components {
+		step, ok := w.steps[c.Name].(interface {
+			Result() (pipeline.Result, bool)
+		})
+		if !ok {
+			continue
+		}
+		if r, ended := step.Result(); ended && (r.Status == pipeline.Warned || r.Status == pipeline.Skipped) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
 }
 
 // prepare: what must be there before anything is installed.

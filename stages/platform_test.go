@@ -2,6 +2,7 @@ package stages_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -108,8 +109,8 @@ func TestComponentsComeAfterEachOther(t *testing.T) {
 	require.Empty(t, after(t, g, "orchestrator/database"))
 	require.Equal(t, []string{"orchestrator/console", "orchestrator/database"}, after(t, g, "orchestrator/seen"))
 	require.Equal(t, []string{
-		"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/seen",
-	}, g["postorchestrator/access"], "all but the optional one")
+		"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/optional", "orchestrator/seen",
+	}, g["postorchestrator/access"])
 }
 
 // TestAPlatformWithoutApps has no git server, no tree and no Argo CD.
@@ -201,9 +202,13 @@ func TestAppsThatComeFromNowhere(t *testing.T) {
 // on.
 func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 	ended := map[string]pipeline.Status{}
+	var access contract.AccessInput
 	fail := func(name string) {
 		clear(ended)
 		run := func(_ context.Context, req contract.Request) contract.Result {
+			if req.ID() == "postorchestrator/access" {
+				require.NoError(t, json.Unmarshal(req.Input, &access))
+			}
 			if req.ID() == name {
 				return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: "CMP-001", Class: fault.Step, Err: errors.New("no")}}
 			}
@@ -217,6 +222,8 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 	require.Equal(t, pipeline.Warned, ended["orchestrator/optional"])
 	require.Equal(t, pipeline.Skipped, ended["orchestrator/console"])
 	require.Equal(t, pipeline.Reused, ended["orchestrator/seed"])
+	require.Equal(t, pipeline.Reused, ended["postorchestrator/access"], "the rest is looked at, and shown")
+	require.Equal(t, []string{"off", "console", "optional", "seen"}, access.Disabled)
 	fail("orchestrator/database")
 	require.Equal(t, pipeline.Failed, ended["orchestrator/database"])
 	require.Equal(t, pipeline.Blocked, ended["orchestrator/seed"])

@@ -177,6 +177,6 @@ type AccessInput struct {
 	Domain       string       `json:"domain"`
 	AdminEmail   string       `json:"adminEmail"`
 	Scale        string       `json:"scale"`    // name of the scale profile
-	Disabled     []string     `json:"disabled"` // components that are switched off
+	Disabled     []string     `json:"disabled"` // components that are switched off, or that the run has left out
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
 }
