@@ -100,7 +100,7 @@ func TestIdentityPlatform(t *testing.T) {
 		first.sees(t, "preorchestrator/requires: waiting for secret identity/license")
 		require.NotContains(t, first.printed(), "orchestrator/postgres: running")
 		require.Empty(t, k.kubectl(t, "get", "deployments,statefulsets,jobs", "-n", "identity", "-o", "name"))
-		require.Regexp(t, "^Waiting .*secret identity/license$", k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state} {.data.message}"))
+		require.Regexp(t, "^Waiting .*secret identity/license", k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state} {.data.message}"))
 		k.kubectl(t, "create", "secret", "generic", "-n", "identity", "license", "--from-literal=holder=Ada")
 		first.sees(t, "orchestrator/postgres: running")
 		require.Equal(t, made, k.generated(t), "the secrets of the run that failed")
