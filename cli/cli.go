@@ -37,6 +37,8 @@ type Program struct {
 	Steps func(map[string]store.Opener) *step.Registry
 	// Images finds the images that a platform release runs.
 	Images func(*platform.Release, contract.Survey) ([]contract.ImageUse, []contract.Unread, error)
+	// Render renders what an install of a platform release applies.
+	Render func(*platform.Release, contract.Survey) ([]contract.Rendered, error)
 }
 
 func (p *Program) registries() source.Registries {
@@ -96,7 +98,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),
 		newUse(p), newEnv(p), newSchema(p),
 		group("bundle", "Lists or checks a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundlePush()),
-		group("platform", "Begins a platform release, or prints the schema of its file", newPlatformInit(), newPlatformSchema()),
+		group("platform", "Begins a platform release, shows what it installs, or prints the schema of its file", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
 		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(), newLockUpdate()),
 		newExplain(), newVersion(p),
 		newStep(p), newState(p), newVerify(p), newSession(),

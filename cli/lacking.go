@@ -38,27 +38,47 @@ type imageCheck struct {
 // lacking are the images that the run does not have, and the components whose images could
 // not be found.
 func (c imageCheck) lacking() ([]contract.ImageUse, []contract.Unread, error) {
-	cfg := c.config
-	site, err := conductor.SiteOf(c.provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return nil, nil, err
 	}
-	refs, rewrite := c.images.In(site.Node != nil)
-	survey, err := stages.Preview(conductor.Inputs{Config: cfg, Release: c.release, Site: site, Images: refs, Rewrite: rewrite})
+	survey, err := stages.Preview(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	pins, err := lock.Load()
-	if err != nil {
+	if survey.Kubernetes, err = kubernetesVersion(); err != nil {
 		return nil, nil, err
 	}
-	node, _ := pins.Image("node") // whose version is that of Kubernetes
-	survey.Kubernetes, survey.Manifests = node.Version, c.manifests
+	survey.Manifests = c.manifests
 	uses, unread, err := c.program.Images(c.release, survey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the images of the platform release: %w", err)
 	}
 	return slices.DeleteFunc(uses, func(u contract.ImageUse) bool { return c.images.Has(u.Image) }), unread, nil
+}
+
+// wiringOf is what the steps of a deployment are wired from, as far as it is known without
+// an engine. provider and images may be nil.
+func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (conductor.Inputs, error) {
+	site, err := conductor.SiteOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	if err != nil {
+		return conductor.Inputs{}, err
+	}
+	in := conductor.Inputs{Config: cfg, Release: r, Site: site}
+	if images != nil {
+		in.Images, in.Rewrite = images.In(site.Node != nil)
+	}
+	return in, nil
+}
+
+// kubernetesVersion is the version of the cluster that Slipway runs itself.
+func kubernetesVersion() (string, error) {
+	pins, err := lock.Load()
+	if err != nil {
+		return "", err
+	}
+	node, _ := pins.Image("node")
+	return node.Version, nil
 }
 
 // run fails with codeLacking and names each image that the run does not have. Where the

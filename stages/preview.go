@@ -1,8 +1,10 @@
 package stages
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -11,13 +13,21 @@ import (
 // Preview is what an install would hand to the steps that render, as far as it is known
 // before one. Nothing is started for it.
 func Preview(in conductor.Inputs) (contract.Survey, error) {
+	s, _, err := preview(in, contract.Infrastructure{StorageClass: "standard"})
+	for i := range s.Components {
+		s.Components[i].Rewrite = nil // what the objects name is asked for
+	}
+	return s, err
+}
+
+func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Survey, *platformWiring, error) {
 	off, err := in.Release.Off(in.Config.Choices())
 	if err != nil {
-		return contract.Survey{}, err
+		return contract.Survey{}, nil, err
 	}
 	w := &platformWiring{
 		Graph: &conductor.Graph{Inputs: in}, disabled: off,
-		site: infrastructure{found: func() contract.Infrastructure { return contract.Infrastructure{StorageClass: "standard"} }},
+		site: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
 	out := contract.Survey{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != ""}
 	for _, c := range in.Release.Components {
@@ -29,10 +39,84 @@ func Preview(in conductor.Inputs) (contract.Survey, error) {
 				out.Apps = &values
 			}
 		default:
-			component := w.input(c)
-			component.Rewrite = nil // what the objects name is asked for
-			out.Components = append(out.Components, component)
+			out.Components = append(out.Components, w.input(c))
+		}
+	}
+	return out, w, nil
+}
+
+// Rendering is Preview for who looks at all that an install applies: contract.NotKnown
+// stands for what only a run finds out.
+func Rendering(in conductor.Inputs) (contract.Survey, error) {
+	out, w, err := preview(in, contract.Infrastructure{
+		StorageClass: contract.NotKnown,
+		Backing: contract.Backing{
+			ClusterName: contract.NotKnown, LoadBalancer: contract.LoadBalancer{Kind: contract.NotKnown},
+			ObjectStore: contract.ObjectStore{Kind: contract.NotKnown}, Database: contract.Database{Kind: contract.NotKnown},
+		},
+	})
+	if err != nil {
+		return out, err
+	}
+	if out.Order, err = w.order(); err != nil {
+		return out, err
+	}
+	var holes []string
+	for _, m := range in.Release.ConfigMaps {
+		holes = append(holes, m.Holes()...)
+	}
+	out.Fill, out.UserSecrets, out.UserTLS = w.fill(holes), in.UserSecrets, in.Config.TLS.Mode == config.UserCertificate
+	sets := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
+		return c.Kind == platform.AppSet && !slices.Contains(w.disabled, c.Name)
+	})
+	if out.Apps != nil || sets {
+		out.Projects = w.projectsInput()
+	}
+	return out, nil
+}
+
+// order names the components in the order of their steps.
+func (w *platformWiring) order() ([]string, error) {
+	nodes, err := conductor.Nodes(Install(), w.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	apps, err := w.Release.Apps(w.disabled)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(apps, func(a, b platform.Component) int { return cmp.Compare(a.Wave, b.Wave) })
+	var out []string
+	for _, n := range nodes {
+		if n.Key == contract.SyncStep().Key {
+			for _, a := range apps {
+				out = append(out, a.Name)
+			}
+		}
+		stage := n.Key.Stage == contract.StagePreOrchestrator || n.Key.Stage == contract.StageOrchestrator
+		if _, ok := w.Release.Component(n.Key.Name); ok && stage {
+			out = append(out, n.Key.Name)
 		}
 	}
 	return out, nil
+}
+
+// projectsInput is what the projects of the apps are made from, as far as it is known
+// before a run.
+func (w *platformWiring) projectsInput() *contract.ProjectsInput {
+	var out contract.ProjectsInput
+	if c := w.Release.GitOps.Cluster; c != nil {
+		out.Fill = w.fill(c.Holes())
+	}
+	out.Namespace = w.Release.Engine().Namespace
+	if from := w.Config.Git; from.URL != "" {
+		out.Repository, out.Target, out.Path = from.URL, from.Revision, from.Path
+		return &out
+	}
+	git := contract.Git{ClusterURL: "https://" + contract.NotKnown}
+	if s := w.Release.GitServer(); s != nil {
+		git.Repository = s.Repository
+	}
+	out.Repository, out.Target = git.CloneURL(git.Repository), contract.Branch
+	return &out
 }

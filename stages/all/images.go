@@ -1,6 +1,8 @@
 package all
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
@@ -9,8 +11,17 @@ import (
 
 // Images are the images that a platform release runs: see survey.Images.
 func Images(r *platform.Release, s contract.Survey) ([]contract.ImageUse, []contract.Unread, error) {
-	return survey.Images(r, s, func(r *platform.Release, deployment string, in contract.TreeValues) (survey.Tree, error) {
-		files, err := orchestrator.Tree(r, deployment, in)
-		return survey.Tree{Files: files, Chart: orchestrator.RootChart, Values: orchestrator.RootValues}, err
+	return survey.Images(r, s, tree)
+}
+
+// Render is what an install of a platform release applies: see survey.Render.
+func Render(r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
+	return survey.Render(r, s, tree, func(r *platform.Release, s contract.Survey) ([]*unstructured.Unstructured, error) {
+		return orchestrator.Objects(r, s.Deployment, *s.Projects, s.Apps, s.Elsewhere)
 	})
+}
+
+func tree(r *platform.Release, deployment string, in contract.TreeValues) (survey.Tree, error) {
+	files, err := orchestrator.Tree(r, deployment, in)
+	return survey.Tree{Files: files, Chart: orchestrator.RootChart, Values: orchestrator.RootValues}, err
 }

@@ -2,8 +2,11 @@ package contract
 
 import "io/fs"
 
-// Survey is what the images of a platform release are found from before a run, without a
-// cluster: what the steps that render would work on, with plausible values in place of
+// NotKnown stands for what only a run finds out in what is shown before one.
+const NotKnown = "known-when-installed"
+
+// Survey is what a platform release is rendered from before a run, without a cluster: what
+// the steps that render would work on, with something plausible, or NotKnown, in place of
 // what only a run finds out. It does not cross to a container.
 type Survey struct {
 	Deployment string
@@ -13,6 +16,13 @@ type Survey struct {
 	Apps       *TreeValues      // nil where the release has none
 	// Elsewhere says that the tree of the apps is not that of the release.
 	Elsewhere bool
+
+	// What a rendering needs besides.
+	Order       []string       // components by name, as they are installed; all apps are at the end of their steps
+	Fill        map[string]any // what the texts of ConfigMaps name
+	UserSecrets []string       // secrets that the configuration gives, by the names that platform.GivenNames lists
+	UserTLS     bool           // the certificate is the user's
+	Projects    *ProjectsInput // nil where GitOps brings nothing about
 }
 
 // ImageUse is an image that a component runs.
@@ -26,4 +36,13 @@ type ImageUse struct {
 type Unread struct {
 	Component string
 	Err       error // why
+}
+
+// Rendered is what a file of a release brings into the cluster.
+type Rendered struct {
+	Component string           // empty: what Slipway makes before, or for, the components
+	Kind      string           // of the component; else what it is: "namespaces"
+	File      string           // of the release
+	Objects   []map[string]any // in the order in which they are applied; Secrets without values
+	Err       error            // why there are no objects: they are not known without a cluster
 }

@@ -32,13 +32,9 @@ func runProjects(ctx context.Context, env *step.Env, in contract.ProjectsInput) 
 	if err != nil {
 		return contract.Projects{}, err
 	}
-	objs := projects(env.Deployment, r, in.Tree)
-	if r.GitOps.Cluster != nil {
-		cluster, err := clusterSecret(env.Deployment, r.GitOps.Cluster, in)
-		if err != nil {
-			return contract.Projects{}, err
-		}
-		objs = append(objs, cluster)
+	objs, err := Objects(r, env.Deployment, in, nil, false)
+	if err != nil {
+		return contract.Projects{}, err
 	}
 	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
 	var out contract.Projects

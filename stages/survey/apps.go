@@ -50,30 +50,20 @@ type source struct {
 
 // apps finds the images of what Argo CD brings about from the tree.
 func (v *surveyor) apps(build BuildTree) error {
-	in := *v.Apps
-	in.Images = maps.Clone(in.Images)
-	if in.Images == nil {
-		in.Images = map[string]string{}
-	}
-	expected, err := v.release.Apps(in.Disabled)
+	expected, err := v.release.Apps(v.Apps.Disabled)
 	if err != nil {
 		return err
 	}
 	for _, c := range expected {
 		v.declared(c)
-		for _, name := range c.ImageNames() {
-			if in.Images[name] == "" {
-				in.Images[name] = fmt.Sprintf(absent, name)
-			}
-		}
 	}
 	if v.Elsewhere {
-		v.skip("the apps", errors.New("their tree is in a repository of the user's"))
+		v.skip(theApps, errors.New("their tree is in a repository of the user's"))
 		return nil
 	}
-	tree, err := build(v.release, v.Deployment, in)
+	tree, err := build(v.release, v.Deployment, *v.Apps)
 	if err != nil {
-		v.skip("the apps", err)
+		v.skip(theApps, err)
 		return nil
 	}
 	return v.withDirectory(func(dir string) error {
@@ -91,15 +81,33 @@ func (v *surveyor) apps(build BuildTree) error {
 	})
 }
 
+// completeApps puts something in the place of images of apps that no short name is known for.
+func (v *surveyor) completeApps() {
+	if v.Apps == nil {
+		return
+	}
+	in := *v.Apps
+	in.Images = map[string]string{}
+	maps.Copy(in.Images, v.Apps.Images)
+	for _, c := range v.release.Components {
+		for _, name := range c.ImageNames() {
+			if c.Kind == platform.App && in.Images[name] == "" {
+				in.Images[name] = fmt.Sprintf(absent, name)
+			}
+		}
+	}
+	v.Apps = &in
+}
+
 // tree follows the Applications that the root's chart makes, and those that these make.
 func (v *surveyor) tree(dir string, tree Tree) {
 	values := map[string]any{}
 	if err := yaml.Unmarshal(tree.Files[path.Join(tree.Chart, tree.Values)], &values); err != nil {
-		v.skip("the apps", err)
+		v.skip(theApps, err)
 		return
 	}
 	engine := v.release.Engine().Namespace
-	root := chart{component: "the apps", dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values}
+	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values}
 	var waiting []*unstructured.Unstructured
 	for _, p := range v.chart(root) {
 		waiting = append(waiting, p.objs...)
@@ -153,14 +161,19 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 	name, at := app.Metadata.Name, filepath.Join(dir, filepath.FromSlash(s.Path))
 	if _, err := os.Stat(filepath.Join(at, "Chart.yaml")); err != nil {
 		files := os.DirFS(dir)
-		objs, err := render.Manifests(files, nil, platform.Component{Path: path.Clean(s.Path)})
+		sources, err := render.Sources(files, nil, platform.Component{Path: path.Clean(s.Path)})
 		if err != nil {
 			return nil, err
 		}
-		for _, image := range render.Images(objs) {
-			v.use(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
+		var out []*unstructured.Unstructured
+		for _, from := range sources {
+			for _, image := range render.Images(from.Objects) {
+				v.use(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
+			}
+			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
+			out = append(out, from.Objects...)
 		}
-		return objs, nil
+		return out, nil
 	}
 	values, err := s.values(dir)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -25,7 +26,8 @@ type chart struct {
 	release   string
 	namespace string
 	values    map[string]any
-	names     map[string]string // references by short name, which take the place of others
+	in        contract.ComponentInput // Images take the place of references; zero for an app
+	crds      bool                    // its CustomResourceDefinitions, too
 }
 
 // rendered is a part of what a chart renders to.
@@ -36,14 +38,16 @@ type rendered struct {
 
 // chart notes the images of a chart, those of its hooks among them.
 func (v *surveyor) chart(c chart) []rendered {
+	c.crds = v.shown != nil
 	parts, err := c.render(v.Kubernetes)
 	if err != nil {
 		v.skip(c.component, err)
 		return nil
 	}
 	for _, p := range parts {
-		render.SetImages(p.objs, c.names)
+		render.SetImages(p.objs, c.in.Images)
 		v.use(c.component, p.file, render.Images(p.objs)...)
+		v.file(c.component, p.file, c.namespace, c.in.Hosts, p.objs)
 	}
 	return parts
 }
@@ -66,6 +70,13 @@ func (c chart) render(kubernetes string) ([]rendered, error) {
 		return nil, err
 	}
 	var out []rendered
+	if c.crds {
+		for _, d := range ch.CRDObjects() {
+			if out, err = c.add(out, d.Filename, string(d.File.Data)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for _, doc := range documents(rel.Manifest) {
 		if out, err = c.add(out, doc.file, doc.text); err != nil {
 			return nil, err

@@ -1,5 +1,5 @@
-// Package survey finds the images that a platform release runs, without a cluster: it
-// renders charts and manifests as the steps do.
+// Package survey finds what a platform release brings into a cluster, and the images that
+// it runs, without a cluster: it renders charts and manifests as the steps do.
 package survey
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// absent is the tag of what stands for an image that is not known by a short name, so that
-// the rest can be rendered.
-const absent = "slipway.local/%s:not-known"
+// absent stands for an image that is not known by a short name, so that the rest can be
+// rendered; charts may insist on a digest.
+const absent = "slipway.local/%s:not-known@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 // Tree is the GitOps tree as it would be pushed.
 type Tree struct {
@@ -33,37 +33,45 @@ type Tree struct {
 // BuildTree makes the GitOps tree of a release.
 type BuildTree func(r *platform.Release, deployment string, in contract.TreeValues) (Tree, error)
 
-// surveyor collects what components run.
+// surveyor collects what components run and what they bring about.
 type surveyor struct {
 	contract.Survey
 	release *platform.Release
 	uses    []contract.ImageUse
 	unread  []contract.Unread
+	shown   *[]contract.Rendered // nil: only images are asked for
 }
 
 // Images are the images that the components of a release run, sorted, each once for a
 // file, and the components whose images cannot be found. An error is one of this machine.
 func Images(r *platform.Release, s contract.Survey, build BuildTree) ([]contract.ImageUse, []contract.Unread, error) {
 	v := &surveyor{Survey: s, release: r}
-	for _, in := range s.Components {
-		c, ok := r.Component(in.Component)
-		if !ok {
-			return nil, nil, fmt.Errorf("platform %s has no component %s", r.Name, in.Component)
-		}
-		v.declared(c)
-		if err := v.component(c, in); err != nil {
-			return nil, nil, err
-		}
-	}
-	if s.Apps != nil {
-		if err := v.apps(build); err != nil {
-			return nil, nil, err
-		}
+	v.completeApps()
+	if err := v.all(build); err != nil {
+		return nil, nil, err
 	}
 	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
 		return strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image)
 	})
 	return slices.Compact(v.uses), v.unread, nil
+}
+
+// all looks at every component.
+func (v *surveyor) all(build BuildTree) error {
+	for _, in := range v.Components {
+		c, ok := v.release.Component(in.Component)
+		if !ok {
+			return fmt.Errorf("platform %s has no component %s", v.release.Name, in.Component)
+		}
+		v.declared(c)
+		if err := v.component(c, in); err != nil {
+			return err
+		}
+	}
+	if v.Apps == nil {
+		return nil
+	}
+	return v.apps(build)
 }
 
 // declared notes the images that the component itself names.
@@ -86,9 +94,10 @@ func isAbsent(image string) bool {
 	return strings.HasPrefix(image, before) && strings.HasSuffix(image, after)
 }
 
-// skip notes that a component's images cannot be found.
+// skip notes that a component's images and objects cannot be found.
 func (v *surveyor) skip(component string, err error) {
 	v.unread = append(v.unread, contract.Unread{Component: component, Err: err})
+	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: err})
 }
 
 // component finds the images of a component that Slipway installs.
@@ -109,12 +118,16 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 			if err != nil {
 				return fmt.Errorf("copy the chart of component %s: %w", c.Name, err)
 			}
-			v.chart(chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, names: in.Images})
+			v.chart(chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in})
 			return nil
 		})
 	case platform.Manifests, platform.Job:
-		v.manifests(c, in.Images)
+		v.manifests(c, in)
 	case platform.AppSet:
+		if v.shown != nil {
+			v.manifests(c, in)
+			return nil
+		}
 		v.skip(c.Name, errors.New("the cluster decides which Applications it brings"))
 	}
 	return nil
@@ -137,25 +150,35 @@ func complete(c platform.Component, in contract.ComponentInput) contract.Compone
 			images[name] = fmt.Sprintf(absent, name)
 		}
 	}
+	for ref, own := range in.Rewrite {
+		images[ref] = own
+	}
 	in.Fill, in.Images = fill, images
 	return in
 }
 
 // manifests finds the images of a component's files. What the bundle's manifests run, the
 // bundle and the lock have.
-func (v *surveyor) manifests(c platform.Component, names map[string]string) {
+func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 	if c.Bundle != "" && v.Manifests == nil {
+		if v.shown != nil {
+			v.skip(c.Name, errors.New("they are those of a bundle, and none is given: --bundle DIR"))
+			return
+		}
 		if c.Bundle = ""; c.Path == "" {
 			return
 		}
 	}
-	objs, err := render.Manifests(v.release.Files(), v.Manifests, c)
+	sources, err := render.Sources(v.release.Files(), v.Manifests, c)
 	if err != nil {
 		v.skip(c.Name, err)
 		return
 	}
-	render.SetImages(objs, names)
-	v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), objs)
+	for _, s := range sources {
+		render.SetImages(s.Objects, in.Images)
+		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
+		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
+	}
 }
 
 // objects notes the images of objs, each with the file below root that names it.

@@ -32,21 +32,28 @@ type Source interface {
 	Set(name, value string) *dagger.Secret
 }
 
+// references are the secrets of the configuration that a platform may have, by name.
+func references(cfg *config.Config) map[string]config.SecretRef {
+	all := map[string]config.SecretRef{"smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
+		contract.GitPassword: cfg.Git.Password, contract.GitKey: cfg.Git.SSHKey}
+	maps.Copy(all, cfg.Platform.Secrets)
+	maps.DeleteFunc(all, func(_ string, ref config.SecretRef) bool { return ref == "" })
+	return all
+}
+
+// Names are the names of the Passwords of a configuration, sorted, whether they are there
+// or not.
+func Names(cfg *config.Config) []string { return slices.Sorted(maps.Keys(references(cfg))) }
+
 // Passwords are the secrets of the configuration that a platform may have, by the names
 // that platform.GivenNames lists and those of platform.secrets. Every one that is not
 // there is reported.
 func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string]*dagger.Secret, error) {
-	all := map[string]config.SecretRef{"smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
-		contract.GitPassword: cfg.Git.Password, contract.GitKey: cfg.Git.SSHKey}
-	maps.Copy(all, cfg.Platform.Secrets)
+	all := references(cfg)
 	out := map[string]*dagger.Secret{}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		ref := all[name]
-		if ref == "" {
-			continue
-		}
-		secret, err := from.Find(ctx, ref)
+	for _, name := range Names(cfg) {
+		secret, err := from.Find(ctx, all[name])
 		if err != nil {
 			errs = append(errs, &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
 				Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"})

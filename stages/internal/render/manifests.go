@@ -11,12 +11,33 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
+// Source is a file, or a directory with a kustomization, and the objects that it holds.
+type Source struct {
+	Name    string
+	Objects []*unstructured.Unstructured
+}
+
 // Manifests are the objects of a component of kind manifests or job, as its files have
 // them: those of a kustomization, or of the files themselves. Where the component names a
 // directory of the bundle, these are patches of its objects, or additions to them. bundle
 // is the directory that holds the bundle's manifests.
 func Manifests(release, bundle fs.FS, c platform.Component) ([]*unstructured.Unstructured, error) {
-	var own []*unstructured.Unstructured
+	sources, err := Sources(release, bundle, c)
+	return flat(sources), err
+}
+
+func flat(sources []Source) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, s := range sources {
+		out = append(out, s.Objects...)
+	}
+	return out
+}
+
+// Sources are the objects of Manifests by where they are from. Those of the bundle, with
+// what changes them, are one source.
+func Sources(release, bundle fs.FS, c platform.Component) ([]Source, error) {
+	var own []Source
 	var err error
 	if c.Path != "" {
 		if own, err = files(release, c.Path); err != nil {
@@ -26,7 +47,7 @@ func Manifests(release, bundle fs.FS, c platform.Component) ([]*unstructured.Uns
 	if c.Bundle == "" {
 		return own, nil
 	}
-	objs, err := read(bundle, c.Bundle)
+	base, err := read(bundle, c.Bundle)
 	if err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
@@ -39,38 +60,43 @@ func Manifests(release, bundle fs.FS, c platform.Component) ([]*unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	return merge(objs, append(append(before, own...), after...))
+	objs, err := merge(flat(base), append(append(before, flat(own)...), after...))
+	name := "manifests/" + c.Bundle + " of the bundle"
+	if c.Path != "" {
+		name += ", changed by " + c.Path
+	}
+	return []Source{{Name: name, Objects: objs}}, err
 }
 
 // files are the objects of a file, a directory or a kustomization of the release.
-func files(release fs.FS, name string) ([]*unstructured.Unstructured, error) {
+func files(release fs.FS, name string) ([]Source, error) {
 	info, err := fs.Stat(release, name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		return readFile(release, name)
+	if info.IsDir() && kustomization(release, name) == "" {
+		return read(release, name)
 	}
-	if kustomization(release, name) != "" {
-		return kustomize(release, name)
+	from := readFile
+	if info.IsDir() {
+		from = kustomize
 	}
-	return read(release, name)
+	objs, err := from(release, name)
+	return []Source{{Name: name, Objects: objs}}, err
 }
 
 // read decodes every manifest of dir and below, in the order of the names.
-func read(fsys fs.FS, dir string) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	found := false
+func read(fsys fs.FS, dir string) ([]Source, error) {
+	var out []Source
 	err := fs.WalkDir(fsys, dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !platform.IsManifest(name) {
 			return err
 		}
-		found = true
 		objs, err := readFile(fsys, name)
-		out = append(out, objs...)
+		out = append(out, Source{Name: name, Objects: objs})
 		return err
 	})
-	if err == nil && !found {
+	if err == nil && len(out) == 0 {
 		err = fmt.Errorf("%s holds no YAML file", dir)
 	}
 	return out, err

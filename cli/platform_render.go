@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
+	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+type platformRenderOptions struct {
+	program    *Program
+	source     source.Source
+	release    release.Flags
+	images     images.Flags
+	components []string
+}
+
+func newPlatformRender(p *Program) *cobra.Command {
+	o := platformRenderOptions{program: p}
+	cmd := &cobra.Command{
+		Use: "render", Short: "Prints the objects that an install would apply; starts nothing", Args: noArgs, RunE: atOnce(o.run),
+		Long: `Prints the objects that an install would apply, as YAML, in its order; starts nothing.
+
+A comment before each says which component it is of, its kind, and the file of the release.
+Secrets are without values: <generated>, <given> and the like stand for them, and
+` + contract.NotKnown + ` for what only a run finds out. Without --bundle or --lock, digests of
+images are not known, and what a component takes from the bundle is left out, with a comment.`,
+	}
+	addSource(cmd, p, &o.source, false)
+	o.release.AddFlags(cmd.Flags())
+	o.images.AddFlags(cmd.Flags())
+	cmd.Flags().StringArrayVar(&o.components, "component", nil, "print this component only; may be given several times")
+	return cmd
+}
+
+func (o *platformRenderOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	o.source.Release = o.release.Known(o.source.Path)
+	cfg, err := o.source.Load(io)
+	if err != nil {
+		return err
+	}
+	r, err := o.release.Load(cfg, o.source.Path)
+	if err == nil {
+		_, err = release.Settings(nil, cfg, r)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range o.components {
+		if _, ok := r.Component(name); !ok {
+			return usage.Errorf("platform %s %s has no component %s", r.Name, r.Version, name)
+		}
+	}
+	survey, err := o.survey(cfg, r)
+	if err != nil {
+		return err
+	}
+	parts, err := o.program.Render(r, survey)
+	if err != nil {
+		return fmt.Errorf("render the platform release: %w", err)
+	}
+	if len(o.components) > 0 {
+		parts = slices.DeleteFunc(parts, func(p contract.Rendered) bool { return !slices.Contains(o.components, p.Component) })
+	}
+	fmt.Fprintf(io.Out, "# %s %s, as deployment %s on %s would install it\n", r.Name, r.Version, cfg.Global.Name, cfg.Provider)
+	return printRendered(io.Out, parts)
+}
+
+// survey is what the release is rendered from.
+func (o *platformRenderOptions) survey(cfg *config.Config, r *platform.Release) (contract.Survey, error) {
+	provider, err := o.source.Providers.Get(cfg.Provider)
+	if err != nil { // nothing can be installed to it yet
+		provider = nil
+	}
+	var known *containers.Images
+	var manifests fs.FS
+	if o.images.Given() {
+		if known, manifests, err = o.images.Describe(cfg); err != nil {
+			return contract.Survey{}, err
+		}
+	}
+	in, err := wiringOf(cfg, r, provider, known)
+	if err != nil {
+		return contract.Survey{}, err
+	}
+	in.UserSecrets = secrets.Names(cfg)
+	survey, err := stages.Rendering(in)
+	if err != nil {
+		return survey, err
+	}
+	survey.Manifests = manifests
+	survey.Kubernetes, err = kubernetesVersion()
+	return survey, err
+}
+
+// printRendered writes YAML documents, each below a comment that says what it is of.
+func printRendered(w io.Writer, parts []contract.Rendered) error {
+	for _, p := range parts {
+		what := p.Kind
+		if p.Component != "" {
+			what = fmt.Sprintf("component %s, kind %s", p.Component, p.Kind)
+		}
+		if p.Err != nil {
+			fmt.Fprintf(w, "---\n# %s: not known before an install: %s\n", what, strings.Join(strings.Fields(p.Err.Error()), " "))
+			continue
+		}
+		for _, o := range p.Objects {
+			text, err := yaml.Marshal(o)
+			if err != nil {
+				return fmt.Errorf("encode an object of %s: %w", p.File, err)
+			}
+			fmt.Fprintf(w, "---\n# %s: %s\n%s", what, p.File, text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package survey
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// What stands for a value that Slipway makes, or takes from the user.
+const (
+	generated = "<generated>"
+	given     = "<given>"
+)
+
+// prepared shows what is there before any component is.
+func (v *surveyor) prepared() error {
+	maps, err := v.configMaps()
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		kind string
+		objs []map[string]any
+	}{{"namespaces", v.namespaces()}, {"secrets", v.secrets()}, {"certificates", v.certificates()}, {"configMaps", maps}} {
+		if len(p.objs) > 0 {
+			v.show(contract.Rendered{Kind: p.kind, File: platform.File, Objects: p.objs})
+		}
+	}
+	return nil
+}
+
+// object is one of Slipway's own making.
+func (v *surveyor) object(kind, namespace, name string, labels map[string]string, field string, content map[string]any) map[string]any {
+	all := map[string]any{}
+	for _, m := range []map[string]string{labels, kube.Labels(v.Deployment)} {
+		for k, l := range m {
+			all[k] = l
+		}
+	}
+	metadata := map[string]any{"name": name, "labels": all}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	out := map[string]any{"apiVersion": "v1", "kind": kind, "metadata": metadata}
+	if field != "" {
+		out[field] = content
+	}
+	return out
+}
+
+func (v *surveyor) namespaces() []map[string]any {
+	out := []map[string]any{v.object("Namespace", "", kube.SystemNamespace, nil, "", nil)}
+	for _, n := range v.release.Namespaces {
+		out = append(out, v.object("Namespace", "", n.Name, n.Labels, "", nil))
+	}
+	return out
+}
+
+// secrets are without values: where each is from stands in its place.
+func (v *surveyor) secrets() []map[string]any {
+	var out []map[string]any
+	for _, s := range v.release.Secrets {
+		keys := map[string]any{}
+		for _, k := range s.Keys {
+			if from := v.from(k); from != "" {
+				keys[k.Key] = from
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		o := v.object("Secret", s.Namespace, s.Name, s.Labels, "stringData", keys)
+		o["type"] = cmp.Or(s.Type, "Opaque")
+		out = append(out, o)
+	}
+	return out
+}
+
+// from says where the value of a key is from; empty: the Secret has no such key.
+func (v *surveyor) from(k platform.SecretKey) string {
+	switch {
+	case k.Generate == platform.CopyOf:
+		return "<copy of " + k.From + ">"
+	case k.Generate == platform.Literal:
+		return "<literal>"
+	case k.Generate == platform.Given && !slices.Contains(v.UserSecrets, k.From):
+		return ""
+	case k.Generate == platform.Given, k.Give != "" && slices.Contains(v.UserSecrets, k.Give):
+		return given
+	}
+	return generated
+}
+
+// certificates are their Secrets, and in every namespace what clients must trust.
+func (v *surveyor) certificates() []map[string]any {
+	if len(v.release.Certificates) == 0 {
+		return nil
+	}
+	from := generated
+	if v.UserTLS {
+		from = given
+	}
+	var out []map[string]any
+	for _, c := range v.release.Certificates {
+		namespace, name, _ := strings.Cut(c.Secret, "/")
+		o := v.object("Secret", namespace, name, nil, "stringData", map[string]any{"tls.crt": from, "tls.key": from, "ca.crt": from})
+		o["type"] = "kubernetes.io/tls"
+		out = append(out, o)
+	}
+	trusted := map[string]any{platform.AuthorityKey: from}
+	out = append(out, v.object("ConfigMap", kube.SystemNamespace, platform.AuthorityConfigMap, nil, "data", trusted))
+	for _, n := range v.release.Namespaces {
+		out = append(out, v.object("ConfigMap", n.Name, platform.AuthorityConfigMap, nil, "data", trusted))
+	}
+	return out
+}
+
+func (v *surveyor) configMaps() ([]map[string]any, error) {
+	var out []map[string]any
+	for _, m := range v.release.ConfigMaps {
+		text, err := json.Marshal(m.Data)
+		if err != nil {
+			return nil, err
+		}
+		data, err := platform.FillValues(text, v.Fill)
+		if err != nil {
+			return nil, fmt.Errorf("make configmap %s/%s: %w", m.Namespace, m.Name, err)
+		}
+		for k, value := range data {
+			data[k] = fmt.Sprint(value)
+		}
+		out = append(out, v.object("ConfigMap", m.Namespace, m.Name, nil, "data", data))
+	}
+	return out, nil
+}
