@@ -145,7 +145,7 @@ func (m *Slipway) Status(
 	// "text" or "json"; --output of the CLI, a flag that dagger reserves.
 	// +default="text"
 	format string,
-	// Check the applications now, which starts the cluster.
+	// Check the applications and gates now, which starts the cluster.
 	// +optional
 	live bool,
 ) (string, error) {

@@ -108,6 +108,7 @@ type Step struct {
 	Error     string          `json:"error,omitempty"`     // why it failed, or was blocked or cancelled
 	BlockedBy []string        `json:"blockedBy,omitempty"` // "stage/step" of the failed steps that prevented it from starting
 	Log       string          `json:"log,omitempty"`       // file, relative to the run's directory
+	Note      string          `json:"-"`                   // what the summary says behind its status; not recorded
 }
 
 // ID returns "stage/step".

@@ -66,6 +66,7 @@ func (r *Run) stepRows() [][]string {
 		if s.Attempt > 1 {
 			status += fmt.Sprintf(" (attempt %d)", s.Attempt)
 		}
+		status += Clean(s.Note)
 		took := "-"
 		if !s.Started.IsZero() {
 			took = Took(s.elapsed())

@@ -4,6 +4,7 @@ package component
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +70,7 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if err != nil {
 		return contract.Component{}, err
 	}
+	client.OnWait = env.Waits
 	i := &installer{env: env, client: client, release: r, component: c, in: in}
 	if err := i.node(ctx); err != nil {
 		return contract.Component{}, err
@@ -91,7 +93,10 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if out.Workloads, err = client.WaitRollouts(ctx, objs); err != nil {
 		return out, err
 	}
-	out.Gates, err = i.gates(ctx)
+	if out.Gates, err = i.gates(ctx); err != nil || len(out.Gates) == 0 {
+		return out, err
+	}
+	out.Ready, err = json.Marshal(c.Ready)
 	return out, err
 }
 

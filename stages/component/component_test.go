@@ -3,6 +3,7 @@ package component
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -170,6 +171,8 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
 	out, err := s.install(t.Context(), webInput())
 	require.NoError(t, err)
+	require.NotEmpty(t, out.Ready)
+	out.Ready = nil
 	require.Equal(t, contract.Component{
 		Objects: 2, Changed: 2, Workloads: []string{"Deployment/web"},
 		Gates: []string{"object.status.availableReplicas >= 1 of apps/v1/Deployment shop/web"},
@@ -242,7 +245,13 @@ func TestAGateInstallsNothing(t *testing.T) {
 	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "status: {conditions: [{type: Complete, status: 'True'}]}")
 	out, err := s.install(t.Context(), in)
 	require.NoError(t, err)
-	require.Equal(t, contract.Component{Gates: []string{"Ready=True of v1/Namespace shop", "job shop/seed", "has(object.metadata) of v1/Namespace shop"}}, out)
+	require.Equal(t, []string{"Ready=True of v1/Namespace shop", "job shop/seed", "has(object.metadata) of v1/Namespace shop"}, out.Gates)
+	r, err := platform.Load(os.DirFS(s.env.PlatformDir))
+	require.NoError(t, err)
+	c, _ := r.Component("ready")
+	var noted []platform.Await
+	require.NoError(t, json.Unmarshal(out.Ready, &noted))
+	require.Equal(t, c.Ready, noted, "for who looks at them later")
 	require.Empty(t, s.writes())
 }
 
@@ -258,11 +267,38 @@ func TestWhoLooksAtTheClusterSeesWhatIsWaitedFor(t *testing.T) {
 	}
 	_, err := s.install(t.Context(), contract.ComponentInput{Component: "ready"})
 	require.Error(t, err)
-	require.Equal(t, []string{"Waiting: component ready: waiting for job shop/seed"}, seen)
+	require.Len(t, seen, 2)
+	require.Equal(t, "Waiting: component ready: waiting for job shop/seed", seen[0])
+	require.Regexp(t, `^Waiting: component ready: waiting for the gate job shop/seed since \d\d:\d\d:\d\dZ, until \d\d:\d\d:\d\dZ: .*not found`, seen[1])
 	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "status: {conditions: [{type: Complete, status: 'True'}]}")
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "ready"})
 	require.NoError(t, err)
 	require.Equal(t, "InProgress: component ready is ready", seen[len(seen)-1])
+}
+
+// TestWhatIsWaitedForIsNoted with what was seen last, for as long as it is.
+func TestWhatIsWaitedForIsNoted(t *testing.T) {
+	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 3s}]}\n", nil)
+	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "status: {active: 1}")
+	file := filepath.Join(s.env.StateDir, "runs", "r1", "steps", "orchestrator.test", contract.WaitsFile)
+	ended := make(chan error, 1)
+	begun := time.Now()
+	go func() {
+		_, err := s.install(t.Context(), contract.ComponentInput{Component: "ready"})
+		ended <- err
+	}()
+	var waits []contract.Wait
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(file)
+		return err == nil && json.Unmarshal(text, &waits) == nil
+	}, 3*time.Second, 10*time.Millisecond)
+	require.Len(t, waits, 1)
+	require.WithinDuration(t, begun, waits[0].Since, time.Second)
+	require.Equal(t, 3*time.Second, waits[0].Until.Sub(waits[0].Since).Round(100*time.Millisecond))
+	waits[0].Since, waits[0].Until = time.Time{}, time.Time{}
+	require.Equal(t, contract.Wait{Step: "orchestrator/test", For: "the gate job shop/seed", Seen: "1 active, 0 failed"}, waits[0])
+	require.Error(t, <-ended)
+	require.NoFileExists(t, file)
 }
 
 func TestWhatCannotBeInstalled(t *testing.T) {

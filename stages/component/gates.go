@@ -3,8 +3,10 @@ package component
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -18,18 +20,33 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	names, errs := make([]string, len(all)), make([]error, len(all))
-	var wg sync.WaitGroup
 	for n, a := range all {
 		names[n] = a.Describe()
-		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, a) })
 	}
 	waiting := "waiting for " + strings.Join(names, ", ")
 	i.env.Progress("%s", waiting)
-	i.client.Tell(ctx, i.env.Logger, i.env.Deployment, i.env.Run, kube.Waiting, "component "+i.component.Name+": "+waiting)
+	i.tell(ctx, kube.Waiting, ": "+waiting)
+	i.client.OnWait = func(what string, since, until time.Time, seen string, over bool) {
+		i.env.Waits(what, since, until, seen, over)
+		if !over {
+			i.tell(ctx, kube.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
+		}
+	}
+	var wg sync.WaitGroup
+	for n, a := range all {
+		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, a) })
+	}
 	wg.Wait()
 	err := errors.Join(errs...)
 	if err == nil {
-		i.client.Tell(ctx, i.env.Logger, i.env.Deployment, i.env.Run, kube.InProgress, "component "+i.component.Name+" is ready")
+		i.tell(ctx, kube.InProgress, " is ready")
 	}
 	return names, err
 }
+
+// tell shows in the cluster how far the component is.
+func (i *installer) tell(ctx context.Context, s kube.State, message string) {
+	i.client.Tell(ctx, i.env.Logger, i.env.Deployment, i.env.Run, s, "component "+i.component.Name+message)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }

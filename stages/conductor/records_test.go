@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,15 +27,68 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		"no cluster": {Record: &report.Run{ID: "r1"}},
 		"no run":     {Cluster: true},
 	} {
-		_, err := c.status(s)
+		status, err := c.status(s)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, "show the status: deployment demo is not installed")
+		require.Equal(t, "NotStarted", status.State)
+		var text strings.Builder
+		require.NoError(t, status.Text(&text))
+		require.Equal(t, "demo: NotStarted\n", text.String())
 	}
 	status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
 	require.NoError(t, err)
 	require.Equal(t, "r1", status.Run)
 	require.Equal(t, "install", status.Workflow)
+}
+
+// TestTheStatesOfADeployment: those before there is a cluster, too.
+func TestTheStatesOfADeployment(t *testing.T) {
+	c := &Records{name: "demo"}
+	wait := contract.Wait{Step: "orchestrator/web", For: "the gate http shop/web:80/", Since: time.Unix(0, 0).UTC(), Until: time.Unix(300, 0).UTC(), Seen: "answered 503,\nnot 200"}
+	for _, x := range []struct {
+		want     string
+		there    bool
+		workflow string
+		outcome  report.Outcome
+		cluster  bool
+		waits    []contract.Wait
+	}{
+		{"InProgress", true, "install", report.Running, false, nil},
+		{"InProgress", true, "install", report.Running, true, nil},
+		{"Waiting", true, "install", report.Running, true, []contract.Wait{wait}},
+		{"Success", true, "install", report.Succeeded, true, nil},
+		{"Failed", true, "install", report.Failed, true, nil},
+		{"Failed", true, "install", report.Interrupted, true, nil},
+		{"Failed", false, "install", report.Failed, false, nil},
+		{"NotStarted", false, "destroy", report.Succeeded, false, nil},
+		{"Failed", true, "destroy", report.Failed, true, nil},
+	} {
+		status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: x.workflow, Outcome: x.outcome}, Cluster: x.cluster, Waits: x.waits})
+		require.Equal(t, x.there, err == nil, x)
+		require.Equal(t, x.want, status.State, x)
+		var text strings.Builder
+		require.NoError(t, status.Text(&text))
+		require.True(t, strings.HasPrefix(text.String(), "demo: "+x.want+"\n"), text.String())
+		if x.waits != nil {
+			require.Contains(t, text.String(), "\norchestrator/web waits for the gate http shop/web:80/ since 00:00:00, until 00:05:00 UTC: answered 503, not 200\n")
+		}
+	}
+}
+
+// TestGatesThatDoNotHoldNow are in the row of their component.
+func TestGatesThatDoNotHoldNow(t *testing.T) {
+	status := &DeploymentStatus{Deployment: "demo", State: "Success", Live: true, Steps: []report.Step{
+		{Stage: "orchestrator", Step: "web", Status: "succeeded"}, {Stage: "orchestrator", Step: "db", Status: "reused"},
+	}, Gates: []contract.Gate{
+		{Step: "orchestrator/web", Gate: "endpoint of shop/web:80", Open: true}, {Step: "orchestrator/web", Gate: "http shop/web:80/", Seen: "answered 503, not 200"},
+		{Step: "orchestrator/db", Gate: "endpoint of shop/db:5432", Open: true},
+	}}
+	var text strings.Builder
+	require.NoError(t, status.Text(&text))
+	require.Regexp(t, `(?m)^orchestrator/web +succeeded; now gate http shop/web:80/ is shut: answered 503, not 200 `, text.String())
+	require.Regexp(t, `(?m)^orchestrator/db +reused +-$`, text.String())
+	require.Empty(t, status.Steps[0].Note)
 }
 
 // A deployment that was removed is known, so that it can be removed again.

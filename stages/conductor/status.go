@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -17,21 +21,39 @@ type DeploymentStatus struct {
 	Run        string         `json:"run"`      // id of the last run
 	Workflow   string         `json:"workflow"` // of the last run
 	Outcome    report.Outcome `json:"outcome"`  // of the last run
-	State      string         `json:"state"`    // InProgress, Success or Failed, as in the cluster's ConfigMap slipway-system/slipway-status
-	Steps      []report.Step  `json:"steps"`    // of the last run
-	Apps       []report.App   `json:"apps"`     // as the last run saw them, or as they are now
-	Links      []report.Link  `json:"links,omitempty"`
-	Live       bool           `json:"live"` // Apps are as they are now
+	State      string         `json:"state"`    // NotStarted, Waiting, InProgress, Success or Failed, the words of the cluster's ConfigMap slipway-system/slipway-status
+	// Waiting is what the steps that run wait for.
+	Waiting []contract.Wait `json:"waiting,omitempty"`
+	Steps   []report.Step   `json:"steps"` // of the last run
+	Apps    []report.App    `json:"apps"`  // as the last run saw them, or as they are now
+	Links   []report.Link   `json:"links,omitempty"`
+	Live    bool            `json:"live"` // Apps and Gates are as they are now
+	// Gates are those of the components, looked at once; only if Live.
+	Gates []contract.Gate `json:"gates,omitempty"`
 	// Elsewhere says that the cluster runs on another engine, where the state
 	// is in a bucket: Apps are then as the last run saw them.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
+// The states of a deployment besides those of stateOf.
+const (
+	notStarted = "NotStarted"
+	waiting    = "Waiting"
+)
+
 // Text writes the status for a terminal.
 func (s *DeploymentStatus) Text(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", s.Deployment, s.State); err != nil || s.State == notStarted {
+		return err
+	}
+	for _, a := range s.Waiting {
+		if _, err := fmt.Fprintf(w, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), strings.Join(strings.Fields(report.Clean(a.Seen)), " ")); err != nil {
+			return err
+		}
+	}
 	run := report.Run{
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
-		Platform: report.Platform{Name: "platform", Version: s.Platform}, Steps: s.Steps, Apps: s.Apps, Links: s.Links,
+		Platform: report.Platform{Name: "platform", Version: s.Platform}, Steps: s.steps(), Apps: s.Apps, Links: s.Links,
 	}
 	err := run.Summary(w)
 	switch {
@@ -44,8 +66,30 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	return err
 }
 
+// until says when a wait ends, in UTC as its beginning is.
+func until(a contract.Wait) string {
+	if a.Until.IsZero() {
+		return " UTC"
+	}
+	return ", until " + a.Until.Format(time.TimeOnly) + " UTC"
+}
+
+// steps are those of the run, with the gates that do not hold in their rows.
+func (s *DeploymentStatus) steps() []report.Step {
+	out := slices.Clone(s.Steps)
+	for i := range out {
+		for _, g := range s.Gates {
+			if g.Step == out[i].ID() && !g.Open {
+				out[i].Note += "; now gate " + g.Gate + " is shut: " + g.Seen
+			}
+		}
+	}
+	return out
+}
+
 // Status shows the last run and the applications as it saw them or, with live, as they
-// are now, which starts the cluster. An absent deployment is a fault of class Usage.
+// are now, which starts the cluster. An absent deployment is a fault of class Usage, beside
+// its status.
 func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, error) {
 	s, err := c.stored(ctx)
 	if err != nil {
@@ -53,38 +97,48 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 	}
 	out, err := c.Records.status(s)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	out.Elsewhere = c.service != nil && !s.Here
-	if !live || out.Elsewhere {
+	if !live || out.Elsewhere || !s.Cluster {
 		return out, nil
 	}
+	in := contract.LiveInput{Steps: []string{}}
+	for _, r := range out.Steps {
+		in.Steps = append(in.Steps, r.ID())
+	}
 	err = c.while(ctx, func(ctx context.Context) error {
-		var apps contract.Apps
-		if _, err := c.runner(out.Run, nil).run(ctx, contract.StatusStep().Spec, contract.Nothing{}, &apps); err != nil {
+		var now contract.Live
+		if _, err := c.runner(out.Run, nil).run(ctx, contract.StatusStep().Spec, in, &now); err != nil {
 			return err
 		}
-		out.Apps, out.Live = apps.Record(), true
+		out.Apps, out.Gates, out.Live = now.Record(), now.Gates, true
 		return nil
 	})
 	return out, err
 }
 
-// status is the status as far as the deployment's state knows it.
+// status is the status as far as the deployment's state knows it. That of a deployment
+// that is not there comes with a fault.
 func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
-	if s.Record == nil || !s.Cluster {
-		return nil, r.notThere("show the status")
+	out := &DeploymentStatus{Deployment: r.name, State: notStarted, Steps: []report.Step{}, Apps: []report.App{}}
+	if s.Record == nil {
+		return out, r.notThere("show the status")
 	}
-	apps := s.Record.Apps
-	if apps == nil {
-		apps = []report.App{}
+	installs := s.Record.Workflow == config.Install
+	if s.Cluster || installs {
+		out.Provider, out.Platform = s.Record.Provider, s.Record.Platform.Version
+		out.Run, out.Workflow, out.Outcome, out.Links = s.Record.ID, s.Record.Workflow, s.Record.Outcome, s.Record.Links
+		out.Steps, out.Apps = append(out.Steps, s.Record.Steps...), append(out.Apps, s.Record.Apps...)
+		out.State, out.Waiting = stateOf(s.Record.Outcome), s.Waits
+		if len(s.Waits) > 0 {
+			out.State = waiting
+		}
 	}
-	return &DeploymentStatus{
-		Deployment: r.name, Provider: s.Record.Provider, Platform: s.Record.Platform.Version,
-		Run: s.Record.ID, Workflow: s.Record.Workflow, Outcome: s.Record.Outcome, Steps: s.Record.Steps,
-		State: stateOf(s.Record.Outcome),
-		Apps:  apps, Links: s.Record.Links,
-	}, nil
+	if !s.Cluster && !(installs && s.Record.Outcome == report.Running) {
+		return out, r.notThere("show the status")
+	}
+	return out, nil
 }
 
 // stateOf is the outcome of a run in the words of those who look at the cluster.

@@ -84,6 +84,27 @@ type Component struct {
 	Changed   int      `json:"changed"`             // of them made, changed or deleted now
 	Workloads []string `json:"workloads,omitempty"` // "Deployment/web": rolled out
 	Gates     []string `json:"gates,omitempty"`     // that were open
+	// Ready are these gates, for who looks at them again: a list of platform.Await.
+	Ready json.RawMessage `json:"ready,omitempty"`
+}
+
+// LiveInput is what orchestrator/status looks at.
+type LiveInput struct {
+	Steps []string `json:"steps"` // "stage/step" of the last run
+}
+
+// Live is how the platform is now.
+type Live struct {
+	Apps
+	Gates []Gate `json:"gates"` // of the components that the steps have installed
+}
+
+// Gate is a gate of a component as it is now.
+type Gate struct {
+	Step string `json:"step"` // "stage/step" of the component
+	Gate string `json:"gate"` // "http shop/web:80/healthz"
+	Open bool   `json:"open"` // it holds
+	Seen string `json:"seen"`
 }
 
 // GitInput is what preorchestrator/git works on. The platform release is in PlatformDir.

@@ -37,7 +37,21 @@ type Stored struct {
 	Record  *report.Run `json:"record,omitempty"` // of the last run
 	Cluster bool        `json:"cluster"`          // there are credentials of a cluster
 	Here    bool        `json:"here"`             // and they are in the state volume
+	Waits   []Wait      `json:"waits,omitempty"`  // what the steps that run wait for, if they run on this engine
 }
+
+// Wait is something that a step waits for.
+type Wait struct {
+	Step  string    `json:"step"`           // "stage/step"
+	For   string    `json:"for"`            // "the gate http shop/web:80/healthz"
+	Since time.Time `json:"since"`          // when it began to wait
+	Until time.Time `json:"until,omitzero"` // when it gives up
+	Seen  string    `json:"seen"`           // last
+}
+
+// WaitsFile, in a step's directory of the run's record, holds a JSON list of what it waits
+// for; it is not there while that is nothing.
+const WaitsFile = "waits.json"
 
 // RunSummary is a run in a list.
 type RunSummary struct {

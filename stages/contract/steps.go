@@ -174,9 +174,9 @@ func SyncStep() Step[AppsInput, Apps] {
 	return Step[AppsInput, Apps]{Spec{Key: key(StageOrchestrator, "sync"), Platform: true}}
 }
 
-// StatusStep reads the apps as they are now. No workflow has it.
-func StatusStep() Step[Nothing, Apps] {
-	return Step[Nothing, Apps]{Spec{Key: key(StageOrchestrator, "status")}}
+// StatusStep looks at apps and gates as they are now. No workflow has it.
+func StatusStep() Step[LiveInput, Live] {
+	return Step[LiveInput, Live]{Spec{Key: key(StageOrchestrator, "status")}}
 }
 
 // AccessStep reaches the platform as its users do.

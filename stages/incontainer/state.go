@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -177,11 +178,40 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 			return nil, err
 		}
 	}
+	if out.Waits, err = s.waits(out.Record); err != nil {
+		return nil, err
+	}
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
 	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
+	}
+	return out, nil
+}
+
+// waits are what the steps of a run wait for, if they run, and on this engine.
+func (s *State) waits(record *report.Run) ([]contract.Wait, error) {
+	if record == nil || record.Outcome != report.Running {
+		return nil, nil
+	}
+	var out []contract.Wait
+	for _, r := range record.Steps {
+		if r.Status != pipeline.Running {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.place.Volume, "runs", record.ID, "steps", r.Stage+"."+r.Step, contract.WaitsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var waits []contract.Wait
+		if err == nil {
+			err = json.Unmarshal(text, &waits)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what %s waits for: %w", r.ID(), err)
+		}
+		out = append(out, waits...)
 	}
 	return out, nil
 }

@@ -30,9 +30,10 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 	s := volume(t, root)
 	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
 	require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{
-		report.RecordFile:          record,
-		"steps/a.done/result.json": []byte(`{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z"}`),
-		"steps/a.working/log.txt":  []byte("working\n"),
+		report.RecordFile:                       record,
+		"steps/a.done/result.json":              []byte(`{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z"}`),
+		"steps/a.working/log.txt":               []byte("working\n"),
+		"steps/a.working/" + contract.WaitsFile: []byte(`[{"step": "a/working", "for": "the gate", "seen": "it is shut"}]`),
 	}))
 	_, err = journal.On(s, "blue").Begin(t.Context(), r.ID, "a", "working", journal.Digests{})
 	require.NoError(t, err)
@@ -45,6 +46,11 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
 		require.NoError(t, status.Text(&text))
 		require.Contains(t, text.String(), ": "+outcome+", run")
+		if outcome == "running" {
+			require.Equal(t, []contract.Wait{{Step: "a/working", For: "the gate", Seen: "it is shut"}}, stored.Waits)
+		} else {
+			require.Empty(t, stored.Waits)
+		}
 		require.Regexp(t, "a/done +succeeded", text.String())
 		require.Regexp(t, "a/working +"+working, text.String())
 		require.Regexp(t, "a/waiting +pending", text.String())

@@ -2,21 +2,72 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
 
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
+	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runStatus reads all Applications as they are now, with the cause for each unhealthy one.
-// It does not wait.
-func runStatus(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Apps, error) {
+// runStatus reads all Applications as they are now, with the cause for each unhealthy one,
+// and looks at the gates of the components that the steps have installed. It does not wait.
+func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contract.Live, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return contract.Apps{}, err
+		return contract.Live{}, err
 	}
+	apps, err := statusOfApps(ctx, env, c)
+	if err != nil {
+		return contract.Live{}, err
+	}
+	gates, err := statusOfGates(ctx, env, c, in.Steps)
+	return contract.Live{Apps: apps, Gates: gates}, err
+}
+
+// statusOfGates looks once at each gate of the components, as their steps noted them.
+func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []string) ([]contract.Gate, error) {
+	s, err := env.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ledger := journal.On(s, env.Deployment)
+	out := []contract.Gate{}
+	for _, id := range steps {
+		stage, name, _ := strings.Cut(id, "/")
+		last, err := ledger.Last(ctx, stage, name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && last.Output == nil {
+			continue
+		}
+		var noted struct {
+			Ready []platform.Await `json:"ready"`
+		}
+		if err == nil {
+			err = json.Unmarshal(last.Output, &noted)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the gates of %s: %w", id, err)
+		}
+		for _, a := range noted.Ready {
+			open, seen, err := gate.Look(ctx, c, a)
+			if err != nil {
+				seen = err.Error()
+			}
+			out = append(out, contract.Gate{Step: id, Gate: a.Describe(), Open: open && err == nil, Seen: env.Clean(kube.OneLine(seen))})
+		}
+	}
+	return out, nil
+}
+
+func statusOfApps(ctx context.Context, env *step.Env, c *kube.Client) (contract.Apps, error) {
 	all, err := list(ctx, c)
 	if err != nil {
 		return contract.Apps{}, err

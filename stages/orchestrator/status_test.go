@@ -1,10 +1,13 @@
 package orchestrator
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -14,21 +17,56 @@ import (
 func TestTheStatusOfAllApplications(t *testing.T) {
 	api, _ := withArgo(t)
 	env := published(t, api.URL, "")
-	none, err := runStatus(t.Context(), env, contract.Nothing{})
+	none, err := runStatus(t.Context(), env, contract.LiveInput{})
 	require.NoError(t, err)
-	require.NotNil(t, none.Apps)
-	require.Empty(t, none.Apps)
+	require.NotNil(t, none.Apps.Apps)
+	require.Empty(t, none.Apps.Apps)
+	require.Empty(t, none.Gates)
 
 	const well = "status: {sync: {status: Synced, revision: abc}, health: {status: Healthy}, reconciledAt: '2026-01-02T03:04:05Z'}"
 	api.Set(t, atRoot, "{metadata: {name: root, namespace: cd, labels: {"+kube.DeploymentLabel+": demo}}, "+well+"}")
 	api.Set(t, atWeb, "{metadata: {name: web, namespace: cd, annotations: {argocd.argoproj.io/sync-wave: '2'}}, "+well+"}")
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/team/applications/root", "{metadata: {name: root, namespace: team}, "+well+"}")
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/applications/api", "{metadata: {name: api, namespace: cd}, status: {sync: {status: Unknown}, health: {status: Healthy}, conditions: [{type: ComparisonError, message: no such chart}]}}")
-	out, err := runStatus(t.Context(), env, contract.Nothing{})
+	out, err := runStatus(t.Context(), env, contract.LiveInput{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"cd/api", "team/root", "cd/web"}, names(out), "by wave")
-	require.Contains(t, out.Apps[0].Cause, "no such chart")
-	require.Empty(t, out.Apps[1].Cause)
+	require.Equal(t, []string{"cd/api", "team/root", "cd/web"}, names(out.Apps), "by wave")
+	require.Contains(t, out.Apps.Apps[0].Cause, "no such chart")
+	require.Empty(t, out.Apps.Apps[1].Cause)
+	require.Empty(t, api.Writes())
+}
+
+// TestTheStatusOfGates: those that the steps of the last run noted, each looked at once.
+func TestTheStatusOfGates(t *testing.T) {
+	api, _ := withArgo(t)
+	env := published(t, api.URL, "")
+	s, err := env.Store(t.Context())
+	require.NoError(t, err)
+	ledger := journal.On(s, env.Deployment)
+	for name, ready := range map[string]string{
+		"web": `[{"job": "shop/seed"}, {"cel": {"object": "v1/Namespace shop", "expression": "has(object.metadata)"}}]`, "old": `[{"job": "shop/old"}]`, "none": "null",
+	} {
+		attempt, err := ledger.Begin(t.Context(), "r1", "orchestrator", name, journal.Digests{})
+		require.NoError(t, err)
+		require.NoError(t, ledger.End(t.Context(), attempt, json.RawMessage(`{"objects": 1, "ready": `+ready+`}`), nil))
+	}
+	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
+	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {active: 1}}")
+	in := contract.LiveInput{Steps: []string{"orchestrator/web", "orchestrator/none", "orchestrator/never"}}
+	begun := time.Now()
+	out, err := runStatus(t.Context(), env, in)
+	require.NoError(t, err)
+	require.Less(t, time.Since(begun), 10*time.Second)
+	require.Equal(t, []contract.Gate{
+		{Step: "orchestrator/web", Gate: "job shop/seed", Seen: "1 active, 0 failed"},
+		{Step: "orchestrator/web", Gate: "has(object.metadata) of v1/Namespace shop", Open: true, Seen: "true"},
+	}, out.Gates)
+
+	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {conditions: [{type: Failed, status: 'True', message: no more attempts}]}}")
+	out, err = runStatus(t.Context(), env, in)
+	require.NoError(t, err, "what failed is seen")
+	require.False(t, out.Gates[0].Open)
+	require.Contains(t, out.Gates[0].Seen, "no more attempts")
 	require.Empty(t, api.Writes())
 }
 

@@ -131,6 +131,8 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	begun := time.Now()
 	said, saidAt := "", time.Time{}
 	line := "nothing yet"
+	until, _ := ctx.Deadline()
+	defer func() { w.env.Waits("the apps", begun, until, line, true) }()
 	for {
 		all, err := list(ctx, w.client)
 		if err != nil {
@@ -142,6 +144,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 		line = v.Line
 		if line != said || now.Sub(saidAt) >= tellEvery {
 			w.env.Progress("%s (%s)", line, now.Sub(begun).Round(time.Second))
+			w.env.Waits("the apps", begun, until, line, false)
 			said, saidAt = line, now
 		}
 		switch {

@@ -30,6 +30,7 @@ func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contra
 	if err != nil {
 		return contract.Requirements{}, err
 	}
+	c.OnWait = env.Waits
 	var out contract.Requirements
 	for _, q := range r.Requires {
 		out.Names = append(out.Names, nameOf(q))

@@ -48,6 +48,9 @@ type Env struct {
 	screen  *redact.LineWriter // stderr
 	secrets *redact.Secrets
 	said    atomic.Pointer[string] // what Progress told last
+
+	waiting sync.Mutex // of waits
+	waits   []contract.Wait
 }
 
 // Dirs are the paths of a step's container; an empty one has its default from

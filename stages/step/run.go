@@ -189,7 +189,8 @@ func find(reg *Registry, req contract.Request) (untypedStep, error) {
 
 // openLog makes the step's directory, keeps the request there, and opens the
 // log for appending: a retry in the same run adds to it. The result of the previous
-// attempt is removed, since a step without a result counts as running.
+// attempt is removed, since a step without a result counts as running, and so is what it
+// waited for.
 func openLog(dir string, req contract.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -198,8 +199,10 @@ func openLog(dir string, req contract.Request) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(filepath.Join(dir, resultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	for _, name := range []string{resultFile, contract.WaitsFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	if err := atomicfile.Write(filepath.Join(dir, "request.json"), append(b, '\n'), 0o644); err != nil {
 		return nil, err

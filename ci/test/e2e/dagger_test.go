@@ -122,7 +122,20 @@ type status struct {
 	Platform   string `json:"platform"`
 	Outcome    string `json:"outcome"`
 	State      string `json:"state"`
-	Steps      []struct {
+	Waiting    []struct {
+		Step  string    `json:"step"`
+		For   string    `json:"for"`
+		Since time.Time `json:"since"`
+		Until time.Time `json:"until"`
+		Seen  string    `json:"seen"`
+	} `json:"waiting"`
+	Gates []struct {
+		Step string `json:"step"`
+		Gate string `json:"gate"`
+		Open bool   `json:"open"`
+		Seen string `json:"seen"`
+	} `json:"gates"`
+	Steps []struct {
 		Stage  string `json:"stage"`
 		Step   string `json:"step"`
 		Status string `json:"status"`

@@ -151,21 +151,48 @@ func TestIdentityPlatform(t *testing.T) {
 	})
 
 	stage("a platform that is not healthy is not installed", func(t *testing.T) {
+		state := func(args ...string) (s status) {
+			t.Helper()
+			r := k.must(t, "status", append(args, "--output", "json")...)
+			require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
+			return s
+		}
+		shut := func(s status) (out []string) {
+			for _, g := range s.Gates {
+				if !g.Open {
+					out = append(out, g.Step+": "+g.Seen)
+				}
+			}
+			return out
+		}
+		live := state("--live")
+		require.Equal(t, "Success", live.State)
+		require.NotEmpty(t, live.Gates)
+		require.Empty(t, shut(live))
 		maintain := func(sql string) {
 			t.Helper()
 			k.kubectl(t, "exec", "-n", "identity", "postgres-0", "--", "psql", "-U", "postgres", "-d", "console", "-c", sql)
 		}
 		maintain("INSERT INTO maintenance (reason) VALUES ('moving house')")
 		require.Contains(t, k.visitor(t).get("/healthz", 503), "in maintenance: moving house")
+		require.Equal(t, []string{"orchestrator/console: answered 503, not 200: in maintenance: moving house"}, shut(state("--live")))
 		short := changedRelease(t, release, "path: /healthz}\n  # Both", "path: /healthz}\n        deadline: 10s\n  # Both")
 		r := k.cli(t, "install", "--platform", short)
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "GAT-001")
 		require.Contains(t, r.err, "answered 503, not 200: in maintenance: moving house")
 		require.Equal(t, "failed", k.outcome(t))
+		require.Equal(t, "Failed", state().State)
 
 		mended := k.begin(t, "install", "--platform", release)
 		mended.sees(t, "orchestrator/console: waiting for the gate http identity/console:443/healthz: answered 503")
+		now := state()
+		require.Equal(t, "Waiting", now.State)
+		require.Len(t, now.Waiting, 1)
+		w := now.Waiting[0]
+		require.Equal(t, "orchestrator/console the gate http identity/console:443/healthz: answered 503, not 200: in maintenance: moving house", w.Step+" "+w.For+": "+w.Seen)
+		require.WithinRange(t, time.Now(), w.Since, w.Until)
+		require.Regexp(t, `^Waiting: component console: waiting for .*answered 503`, k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}: {.data.message}"))
 		maintain("DELETE FROM maintenance")
 		require.Zero(t, mended.wait(t), slipway.Tail(mended.printed()))
 		require.Equal(t, "succeeded", k.outcome(t))
@@ -180,7 +207,9 @@ func TestIdentityPlatform(t *testing.T) {
 		r := k.must(t, "destroy")
 		require.Contains(t, r.err, "nothing is left")
 		k.must(t, "destroy") // again: it is known
-		require.Equal(t, 2, k.cli(t, "status").code)
+		r = k.cli(t, "status")
+		require.Equal(t, 2, r.code)
+		require.Equal(t, "e2e-identity: NotStarted\n", r.out)
 		conn := finish(t, k.kubectlCommand(t.Context(), "get", "namespaces", "--request-timeout=5s"))
 		require.NotZero(t, conn.code, "the cluster is gone, with all that was in it")
 	})

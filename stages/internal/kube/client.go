@@ -51,6 +51,9 @@ type Client struct {
 
 	// Progress gets a line when a wait has something new to say. Nil: nowhere.
 	Progress func(format string, args ...any)
+	// OnWait is told what is waited for, from when until when, and what was seen last, when a
+	// wait takes longer than a moment, sees something else, or is over. Nil: nobody is.
+	OnWait func(what string, since, until time.Time, seen string, over bool)
 
 	outage time.Duration
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -102,6 +103,36 @@ func TestWaitForSaysWhatWasSeenLast(t *testing.T) {
 		require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeWait})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
 		require.EqualError(t, err, "waited 30s for the bridge to open; last seen: the keeper is away")
+	})
+}
+
+// TestWhoWantsToKnowWhatIsWaitedFor is told of what is seen, and that it is over; not of a
+// wait that is as short as a moment.
+func TestWhoWantsToKnowWhatIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		start := time.Now()
+		c := &kube.Client{OnWait: func(what string, since, until time.Time, seen string, over bool) {
+			require.Equal(t, start, since)
+			require.Equal(t, start.Add(30*time.Second), until)
+			told = append(told, fmt.Sprintf("%s %s: %s %t", time.Since(start), what, seen, over))
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		wait := func(looks int) error {
+			n := 0
+			return c.WaitFor(ctx, "the bridge", kube.Poll, func(context.Context) (bool, string, error) {
+				n++
+				return n > looks, fmt.Sprintf("ship %d", n/10), nil
+			})
+		}
+		require.NoError(t, wait(12))
+		require.Equal(t, []string{"1s the bridge: ship 0 false", "2.25s the bridge: ship 1 false", "3s the bridge: ship 1 true"}, told)
+		told, start = nil, time.Now()
+		ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		require.NoError(t, wait(3))
+		require.Empty(t, told)
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 // Slipway.
 type State string
 
-// The states of an install. Before the first one there is no StatusConfigMap.
+// The states of an install. Before the first one, NotStarted for `slipway status`, there
+// is no StatusConfigMap.
 const (
 	InProgress State = "InProgress"
 	Waiting    State = "Waiting" // for what the message says

@@ -16,6 +16,7 @@ const Poll = 250 * time.Millisecond
 
 const (
 	reportEvery = 10 * time.Second
+	noteEvery   = time.Second // OnWait is told
 	// noDeadline bounds a wait whose context has no deadline.
 	noDeadline = 10 * time.Minute
 	// causeLimit is how long finding the cause may take.
@@ -36,6 +37,15 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 	}
 	start := time.Now()
 	last, told, toldAt := "nothing yet", "", start
+	noted, notedAt, until := "", start, time.Time{}
+	if c.OnWait != nil {
+		until, _ = ctx.Deadline()
+		defer func() {
+			if noted != "" {
+				c.OnWait(what, start, until, last, true)
+			}
+		}()
+	}
 	for {
 		attempt, cancel := context.WithTimeout(ctx, perCall)
 		done, seen, err := cond(attempt)
@@ -58,6 +68,10 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 		if last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
 			c.progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))
 			told, toldAt = last, time.Now()
+		}
+		if c.OnWait != nil && last != noted && ctx.Err() == nil && time.Since(notedAt) >= noteEvery {
+			noted, notedAt = last, time.Now()
+			c.OnWait(what, start, until, last, false)
 		}
 		if !sleep(ctx, interval) {
 			return waited(ctx, what, time.Since(start), last)
