@@ -23,6 +23,14 @@ import (
 // has; each is named, with the component and the file.
 const codeLacking fault.Code = "IMG-001"
 
+// codeNotPulled: the nodes of a cluster that is there already cannot take images from a
+// bundle.
+const codeNotPulled fault.Code = "IMG-008"
+
+// codeNotRewritten: nodes that Slipway does not configure would ask the world for images,
+// for Slipway does not apply the objects that name them.
+const codeNotRewritten fault.Code = "IMG-009"
+
 // imageCheck compares the images that a platform release runs with those of a run.
 type imageCheck struct {
 	program   *Program
@@ -42,6 +50,22 @@ func (c imageCheck) lacking() ([]contract.ImageUse, []contract.Unread, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	uses, unread, err := c.uses(in)
+	return c.without(uses), unread, err
+}
+
+// without leaves out the images that the run has, and each that is listed before.
+func (c imageCheck) without(uses []contract.ImageUse) []contract.ImageUse {
+	lacking := slices.DeleteFunc(slices.Clone(uses), func(u contract.ImageUse) bool { return c.images.Has(u.Image) })
+	return slices.CompactFunc(lacking, func(a, b contract.ImageUse) bool {
+		b.Kept = a.Kept
+		return a == b
+	})
+}
+
+// uses are the images that the release runs, and the components whose images could not be
+// found.
+func (c imageCheck) uses(in conductor.Inputs) ([]contract.ImageUse, []contract.Unread, error) {
 	survey, err := stages.Preview(in)
 	if err != nil {
 		return nil, nil, err
@@ -54,13 +78,47 @@ func (c imageCheck) lacking() ([]contract.ImageUse, []contract.Unread, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the images of the platform release: %w", err)
 	}
-	return slices.DeleteFunc(uses, func(u contract.ImageUse) bool { return c.images.Has(u.Image) }), unread, nil
+	return uses, unread, nil
+}
+
+// pulled fails unless the nodes of a cluster that is there already find every image in the
+// registry. Objects that Slipway applies name it there; other objects must do so by
+// themselves.
+func (c imageCheck) pulled(uses []contract.ImageUse) error {
+	op := fmt.Sprintf("bring the images of %s %s to the cluster", c.release.Name, c.release.Version)
+	if !c.registry {
+		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
+			Err: fmt.Errorf("the nodes of a cluster that is there already (provider %s) take no images from a bundle, but from a registry", c.config.Provider),
+			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR --to registry.example.com/slipway; slipway install --lock slipway.lock.json"}
+	}
+	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may ask the world
+		return nil
+	}
+	rewritten := map[contract.ImageUse]bool{}
+	for _, u := range uses {
+		if !u.Kept {
+			rewritten[contract.ImageUse{Component: u.Component, Image: u.Image}] = true
+		}
+	}
+	var list []error
+	for _, u := range uses {
+		declared := u.File == platform.File && rewritten[contract.ImageUse{Component: u.Component, Image: u.Image}]
+		if u.Kept && !declared && c.images.Has(u.Image) && !c.images.Own(u.Image) {
+			list = append(list, fmt.Errorf("component %s (%s): %s", u.Component, u.File, u.Image))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &fault.Fault{Code: codeNotRewritten, Class: fault.Preflight, Op: op,
+		Err: errors.Join(append([]error{fmt.Errorf("%d references stay as they are in the cluster, whose nodes Slipway does not configure", len(list))}, list...)...),
+		Fix: "name the image in the registry in the values of that component; or give the nodes a mirror for these, or access to their registries, and set advanced.missingImages: pull"}
 }
 
 // wiringOf is what the steps of a deployment are wired from, as far as it is known without
 // an engine. provider and images may be nil.
 func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (conductor.Inputs, error) {
-	site, err := conductor.SiteOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return conductor.Inputs{}, err
 	}
@@ -84,13 +142,26 @@ func kubernetesVersion() (string, error) {
 // run fails with codeLacking and names each image that the run does not have. Where the
 // configuration lets the cluster pull them, they are only told of, on w.
 func (c imageCheck) run(w io.Writer) error {
-	lacking, unread, err := c.lacking()
+	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	if err != nil {
+		return err
+	}
+	uses, unread, err := c.uses(in)
 	if err != nil {
 		return err
 	}
 	for _, u := range unread {
 		fmt.Fprintf(w, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
 	}
+	var pulled error
+	if in.Site.Access != nil {
+		pulled = c.pulled(uses)
+	}
+	return errors.Join(c.all(w, c.without(uses)), pulled)
+}
+
+// all fails with codeLacking unless nothing is lacking.
+func (c imageCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	if len(lacking) == 0 {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (o *platformRenderOptions) survey(cfg *config.Config, r *platform.Release) 
 	var known *containers.Images
 	var manifests fs.FS
 	if o.images.Given() {
-		if known, manifests, err = o.images.Describe(cfg); err != nil {
+		if known, manifests, err = o.images.Describe(cfg, provider); err != nil {
 			return contract.Survey{}, err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 type validateOptions struct {
@@ -60,7 +61,7 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	provider, err := o.source.Providers.Get(cfg.Provider)
 	if err != nil {
 		provider, note = nil, fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
-	} else if err := stages.CheckHooks(provider, cfg, found); err != nil {
+	} else if err := errors.Join(stages.CheckHooks(provider, cfg, found), givenAccess(provider, cfg)); err != nil {
 		return err
 	}
 	if o.images.Given() {
@@ -74,7 +75,7 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 
 // checkImages makes sure that the bundle or the registry has what the release runs.
 func (o *validateOptions) checkImages(io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
-	known, manifests, err := o.images.Describe(cfg)
+	known, manifests, err := o.images.Describe(cfg, provider)
 	if err != nil {
 		return err
 	}
@@ -83,6 +84,16 @@ func (o *validateOptions) checkImages(io console.Streams, cfg *config.Config, r 
 		bundle: o.images.Bundle, registry: known.Registry != nil,
 	}
 	return check.run(io.Err)
+}
+
+// givenAccess judges the access to a cluster that is there already, where it can be read
+// without asking anybody.
+func givenAccess(provider providers.Provider, cfg *config.Config) error {
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil || site.Access == nil {
+		return err
+	}
+	return new(secrets.Flags).CheckKubeconfig(*site.Access)
 }
 
 // givenCertificate judges the certificate that the configuration brings, with its key

@@ -50,7 +50,7 @@ func DescribeLock(pins *lock.Lock, registry string) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Images{}
+	i := &Images{Mirror: mirror(registry)}
 	i.name(refs)
 	i.fromLock(pins, registry, platform)
 	return i, nil
@@ -67,18 +67,38 @@ func (i *Images) name(refs map[string]string) {
 	}
 }
 
+// Move changes the registry under whose name the nodes of a cluster that is not Slipway's
+// pull images, both host[:port][/path].
+func (i *Images) Move(from, to string) {
+	for _, refs := range []map[string]string{i.Registry, i.StandsFor} {
+		for name, ref := range refs {
+			if rest, ok := strings.CutPrefix(ref, from+"/"); ok {
+				refs[name] = to + "/" + rest
+			}
+		}
+	}
+}
+
+// Own reports whether ref is by digest what the run itself calls one of its images.
+func (i *Images) Own(ref string) bool {
+	for _, refs := range []map[string]string{i.Refs, i.Registry, i.StandsFor} {
+		for _, own := range refs {
+			if own == ref {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Has reports whether the run has an image: by its short name, by its own reference by
 // digest, or by a reference that one stands for.
 func (i *Images) Has(image string) bool {
 	if imageref.IsShort(image) {
 		return i.Refs[image] != ""
 	}
-	for _, refs := range []map[string]string{i.Refs, i.Registry, i.StandsFor} {
-		for _, ref := range refs {
-			if ref == image {
-				return true
-			}
-		}
+	if i.Own(image) {
+		return true
 	}
 	normal, err := imageref.Normal(image)
 	return err == nil && i.StandsFor[normal] != ""

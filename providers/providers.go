@@ -76,6 +76,17 @@ type NodeSpec struct {
 	Mirror string `json:"mirror,omitempty"`
 }
 
+// Access is how a cluster is reached that is there already, and what is used of it. No
+// part of it is secret.
+type Access struct {
+	Kubeconfig   config.SecretRef `json:"kubeconfig"`
+	Context      string           `json:"context,omitempty"`      // in the kubeconfig; empty: the current one
+	StorageClass string           `json:"storageClass,omitempty"` // of the platform's volumes; empty: the default one
+	// Registry is the registry of the images, host[:port][/path], as the cluster's nodes
+	// reach it; empty: under the same address as the engine.
+	Registry string `json:"registry,omitempty"`
+}
+
 // Addons are what a fresh cluster lacks, such as name service and storage. They are
 // applied once its API responds.
 type Addons struct {

@@ -27,8 +27,11 @@ func wireDestroy(g *conductor.Graph) error {
 			func() contract.InventoryInput { return contract.InventoryInput{MustBeEmpty: true} }, remove)
 	}
 	terraform := conductor.Add(g, contract.TerraformDestroyStep(), func() contract.TerraformInput { return g.Site.Terraform }, gone)
-	// The last look: at what would outlive the deployment.
-	conductor.Add(g, contract.InventoryStep(), func() contract.InventoryInput {
+	// The last look: at what would outlive the deployment, which includes a cluster that was
+	// there before it.
+	last := contract.InventoryStep()
+	last.Offline = g.Site.Access == nil
+	conductor.Add(g, last, func() contract.InventoryInput {
 		return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: own}
 	}, terraform)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -70,9 +71,10 @@ func wireInfrastructure(g *conductor.Graph, disabled []string) infrastructure {
 	}
 	// Checks in one container which earlier results still hold; the steps below reuse those.
 	verified := g.Action(contract.CheckEarlierSpec().Key, up...)
-	terraform := conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Site.Terraform }, verified)
+	existing := g.Site.Access != nil
+	terraform := wireTerraform(g, verified)
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
-		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint}
+		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint, Existing: existing}
 	}, terraform)
 	out := infrastructure{terraform: terraform, found: terraform.Value, cluster: cluster, ready: []pipeline.Dep{cluster}}
 	if g.Site.Addons != nil {
@@ -81,11 +83,36 @@ func wireInfrastructure(g *conductor.Graph, disabled []string) infrastructure {
 		}, cluster))
 	}
 	storage := conductor.Add(g, contract.StorageStep(), func() contract.StorageInput {
-		return contract.StorageInput{StorageClass: terraform.Value().StorageClass, Image: images[checkImage]}
+		return contract.StorageInput{StorageClass: terraform.Value().StorageClass, Image: images[checkImage], Existing: existing}
 	}, out.ready...)
 	balancer := conductor.Add(g, contract.LoadBalancerStep(), func() contract.LoadBalancerInput {
 		return contract.LoadBalancerInput{Image: images[checkImage]}
 	}, out.ready...)
 	out.checked = []pipeline.Dep{storage, balancer}
 	return out
+}
+
+// wireTerraform: of a cluster that is there already, what is found in it goes through
+// Terraform as what others make does.
+func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contract.Infrastructure] {
+	access := g.Site.Access
+	if access == nil {
+		return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Site.Terraform }, ready)
+	}
+	found := conductor.Add(g, contract.ClusterPreflightStep(), func() contract.ClusterPreflightInput {
+		in := contract.ClusterPreflightInput{
+			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil,
+		}
+		for _, c := range g.Release.Components {
+			in.Label = in.Label || c.Node != nil
+			in.Proxy = in.Proxy || slices.ContainsFunc(c.Ready, func(a platform.Await) bool { return a.HTTP != nil })
+		}
+		return in
+	}, ready)
+	return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput {
+		in := g.Site.Terraform
+		in.Vars = maps.Clone(in.Vars)
+		in.Vars["api_endpoint"], in.Vars["storage_class"] = found.Value().APIEndpoint, found.Value().StorageClass
+		return in
+	}, found)
 }

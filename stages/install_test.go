@@ -1,6 +1,7 @@
 package stages_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -11,15 +12,13 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	releases "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
 	steps "github.com/slipway-sh/slipway/stages/all"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
-
-// elsewhere is a provider whose cluster Slipway does not run.
-type elsewhere struct{ providers.Provider }
 
 // localSite is what the provider local contributes to a deployment.
 func localSite(t *testing.T, cfg *config.Config) contract.Site {
@@ -92,6 +91,44 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 	}, needs(t, stages.Install(), local.Provider{}))
 }
 
+// On a cluster that is there already nothing is started, nothing is added to it, and it is
+// checked before anything is changed.
+func TestTheGraphOfAnInstallOnAClusterThatIsThere(t *testing.T) {
+	own, there := needs(t, stages.Install(), local.Provider{}), needs(t, stages.Install(), existing.Provider{})
+	for _, name := range []string{"infrastructure/node", "infrastructure/local-addons"} {
+		delete(own, name)
+	}
+	own["infrastructure/verify"] = []string{"infrastructure/preflight"}
+	own["infrastructure/cluster-preflight"] = []string{"infrastructure/verify"}
+	own["infrastructure/terraform"] = []string{"infrastructure/cluster-preflight"}
+	for name, before := range own {
+		own[name] = slices.DeleteFunc(before, func(b string) bool { return b == "infrastructure/local-addons" })
+	}
+	require.Equal(t, own, there)
+}
+
+// What the check of a cluster that is there already finds goes through Terraform as the
+// outputs of others do.
+func TestWhatIsFoundInAClusterThatIsThere(t *testing.T) {
+	site, err := conductor.SiteOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K", "storageClass": "fast"}`)})
+	require.NoError(t, err)
+	require.Nil(t, site.Node)
+	require.Nil(t, site.Addons)
+	require.Equal(t, &providers.Access{Kubeconfig: "env:K", StorageClass: "fast"}, site.Access)
+
+	e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": `{"apiEndpoint": "https://theirs", "storageClass": "fast"}`, "infrastructure/terraform": `{"apiEndpoint": "https://theirs", "storageClass": "fast"}`}}
+	verifyAll(t, e, func(p *contract.Plan) { p.Site, p.Tools = site, map[string]string{"kubectl": "1.35.4"} })
+	for step, want := range map[string]string{
+		"infrastructure/cluster-preflight": `{"kubernetes": "1.35.4", "storageClass": "fast", "admin": true}`,
+		"infrastructure/terraform":         `{"vars": {"deployment": "demo", "api_endpoint": "https://theirs", "storage_class": "fast"}, "root": "` + site.Terraform.Root + `"}`,
+		"infrastructure/cluster":           `{"apiEndpoint": "https://theirs", "existing": true}`,
+		"infrastructure/storage":           `{"storageClass": "fast", "image": "", "existing": true}`,
+	} {
+		require.JSONEq(t, want, string(e.asked[step].Input), step)
+	}
+	require.Len(t, site.Terraform.Vars, 1, "the site is that of other runs, too")
+}
+
 func TestTheGraphOfARemoval(t *testing.T) {
 	require.Equal(t, map[string][]string{
 		"infrastructure/node-remove":       {},
@@ -104,7 +141,7 @@ func TestTheGraphOfARemoval(t *testing.T) {
 		"infrastructure/platform-inventory": {"infrastructure/platform-remove"},
 		"infrastructure/terraform-destroy":  {"infrastructure/platform-inventory"},
 		"infrastructure/inventory":          {"infrastructure/terraform-destroy"},
-	}, needs(t, stages.Destroy(), elsewhere{local.Provider{}}))
+	}, needs(t, stages.Destroy(), existing.Provider{}))
 }
 
 func TestStepsAreThoseOfTheGraphs(t *testing.T) {
@@ -122,7 +159,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 			require.Contains(t, graph, name)
 		}
 	}
-	other := steps(elsewhere{local.Provider{}}, reference(t))
+	other := steps(existing.Provider{}, reference(t))
 	require.Contains(t, other[config.Destroy], "infrastructure/platform-remove")
 	require.NotContains(t, other[config.Install], "infrastructure/node")
 
@@ -144,7 +181,7 @@ func TestEveryStepHasCode(t *testing.T) {
 	all := load(t, components+"requires: [{secret: shop/license}]\n")
 	for _, w := range stages.Workflows() {
 		for _, g := range []map[string][]string{
-			needs(t, w, local.Provider{}), needs(t, w, elsewhere{local.Provider{}}), graph(t, w, local.Provider{}, reference(t), own), graph(t, w, local.Provider{}, all, nil),
+			needs(t, w, local.Provider{}), needs(t, w, existing.Provider{}), graph(t, w, local.Provider{}, reference(t), own), graph(t, w, local.Provider{}, all, nil),
 		} {
 			for name := range g {
 				_, component, _ := strings.Cut(name, "/")

@@ -1,6 +1,7 @@
 package stages_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ type earlier struct {
 	mu    sync.Mutex
 	stale []string
 	asked map[string]contract.Request
+
+	outputs map[string]string // by step; {} of others
 }
 
 func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
@@ -36,7 +39,7 @@ func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
 	if slices.Contains(e.stale, req.ID()) {
 		return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: contract.CodeNotVerified, Err: errors.New("changed")}}
 	}
-	return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
+	return contract.Result{Status: contract.Reused, Output: json.RawMessage(cmp.Or(e.outputs[req.ID()], "{}"))}
 }
 
 func verifyAll(t *testing.T, e *earlier, change func(*contract.Plan)) contract.Verified {

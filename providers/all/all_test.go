@@ -38,6 +38,10 @@ func TestSections(t *testing.T) {
 		{"onprem", `{"kubeconfig":"file:x","storageClass":"Fast"}`, "storageClass"},
 		{"onprem", `{"kubeconfig":"file:x","addresses":["192.0.2.20-192.0.2.10"]}`, "addresses[0]"},
 		{"onprem", `{"kubeconfig":"file:x","addresses":["::1"]}`, "addresses[0]"},
+		{"existing", `{"kubeconfig":"env:KUBECONFIG_TEXT","registry":"r.example.com/slipway"}`, ""},
+		{"existing", `{}`, "kubeconfig"},
+		{"existing", `{"kubeconfig":"apiVersion: v1"}`, "kubeconfig"},
+		{"existing", `{"kubeconfig":"file:x","registry":"http://r.example.com"}`, "registry"},
 		{"local", `{}`, ""},
 		{"local", `{"ports":[0]}`, "ports[0]"},
 	} {
@@ -55,11 +59,11 @@ func TestSections(t *testing.T) {
 }
 
 func TestAProviderThatCanOnlyBeConfigured(t *testing.T) {
-	require.Subset(t, all.All().Names(), []string{"aws", "azure", "local", "onprem"})
+	require.Subset(t, all.All().Names(), []string{"aws", "azure", "existing", "local", "onprem"})
 	_, err := all.All().Get("aws")
 	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeNoInstall})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
-	require.EqualError(t, err, `choose provider "aws": installing there is not supported yet; supported: local`)
+	require.EqualError(t, err, `choose provider "aws": installing there is not supported yet; supported: existing, local`)
 	_, err = all.All().Get("local")
 	require.NoError(t, err)
 }

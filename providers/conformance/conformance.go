@@ -113,6 +113,22 @@ func Run(t *testing.T, s Suite) {
 			}
 		}
 	})
+	t.Run("access", func(t *testing.T) {
+		a, ok := s.Provider.(interface {
+			Access(d providers.Deployment) providers.Access
+		})
+		if !s.has(t, "Access", ok) {
+			t.Skip("the provider's cluster is made by it")
+		}
+		_, runs := s.Provider.(interface {
+			Node(d providers.Deployment) providers.NodeSpec
+		})
+		require.False(t, runs, "a cluster that is there already is not a service of Slipway")
+		for _, section := range s.Valid {
+			access := a.Access(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)})
+			require.True(t, access.Kubeconfig.Valid(), "%s: the reference to the kubeconfig", section)
+		}
+	})
 }
 
 // has returns ok: whether the provider has the optional method of that name. One with

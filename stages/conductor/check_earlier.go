@@ -45,7 +45,7 @@ func (c *containerRunner) verify(ctx context.Context, plan contract.Plan) (found
 		Files:  map[string]string{contract.PlanFile: string(text)},
 		Result: contract.VerifiedFile,
 	}
-	if err := c.mount(&e, contract.CheckEarlierSpec()); err != nil {
+	if err := c.mount(ctx, &e, contract.CheckEarlierSpec()); err != nil {
 		return found, err
 	}
 	err = commands{c.deployment}.result(ctx, e, &found)

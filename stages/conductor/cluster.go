@@ -25,7 +25,8 @@ type Cluster struct {
 	deployment *containers.Deployment
 	records    *Records
 	provider   string
-	own        []int // ports of the configuration on which it is reached
+	own        []int          // ports of the configuration on which it is reached
+	access     *clusterAccess // nil unless it is there already
 }
 
 // get is the cluster's service, or the fault of a provider that runs none.
@@ -250,11 +251,26 @@ func (c *Cluster) toolchain(ctx context.Context) (*dagger.Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.deployment.Toolchain(s).WithEnvVariable("KUBECONFIG", contract.KubeconfigFile), nil
+	access, err := c.access.secret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctr := c.deployment.Toolchain(s)
+	if access == nil {
+		return ctr.WithEnvVariable("KUBECONFIG", contract.KubeconfigFile), nil
+	}
+	return ctr.WithEnvVariable("KUBECONFIG", contract.AccessFile).
+		WithMountedSecret(contract.AccessFile, access, dagger.ContainerWithMountedSecretOpts{Mode: 0o400}), nil
 }
 
-// ToolchainID is the Dagger id of the toolchain container.
+// ToolchainID is the Dagger id of the toolchain container. That of a cluster that was there
+// already holds a secret, which the engine hands to no other client.
 func (c *Cluster) ToolchainID(ctx context.Context) (string, error) {
+	if c.access != nil {
+		return "", &fault.Fault{Code: codeNoToolchain, Class: fault.Usage, Op: "hand over the toolchain",
+			Fix: "use the command line tool: slipway toolchain -- COMMAND; or any kubectl with your own kubeconfig",
+			Err: fmt.Errorf("on a cluster that was there already (provider %s) the container holds the access to it, which stays with the process that read it", c.provider)}
+	}
 	ctr, err := c.toolchain(ctx)
 	if err != nil {
 		return "", err

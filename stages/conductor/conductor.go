@@ -35,6 +35,9 @@ const (
 	// codePorts: ports of this machine on which the cluster is to be reached are
 	// taken, or this user must not listen there.
 	codePorts fault.Code = "DEP-003"
+	// codeNoToolchain: the toolchain's container holds the access to a cluster that was
+	// there already, and cannot be handed to another client of the engine.
+	codeNoToolchain fault.Code = "DEP-008"
 )
 
 // Options say what a conductor works on. Client, Images, Config and Provider are
@@ -71,6 +74,10 @@ type Options struct {
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: no secret can be found.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
+	// Access finds the kubeconfig of a cluster that is there already: one context, which
+	// needs nothing of this machine. It is asked once, and only for what reaches the
+	// cluster. Nil: there is no such cluster.
+	Access func(context.Context, providers.Access) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook
 	// Background is the ID of the cluster that another process runs in this session;
@@ -99,25 +106,30 @@ type Conductor struct {
 	opts   Options
 	inputs Inputs
 	hooks  hookExecutor
+	access *clusterAccess // nil unless the cluster is there already
 }
 
 // New is a conductor for a deployment. It touches nothing.
 func New(opts Options) (*Conductor, error) {
 	cfg := opts.Config
-	site, err := SiteOf(opts.Provider, deploymentOf(cfg))
+	site, err := SiteOf(opts.Provider, DeploymentOf(cfg))
 	if err != nil {
 		return nil, err
 	}
 	refs, rewrite := opts.Images.In(site.Node != nil)
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, opts.State.access(site, opts.Origin))
-	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host}
-	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider}
+	var access *clusterAccess
+	if site.Access != nil {
+		access = &clusterAccess{to: *site.Access, find: opts.Access}
+	}
+	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access}
+	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {
 		cluster.service, cluster.own = deployment.Cluster(site.Node.Ports...), site.Node.Ports
 		cluster.service.Keep(opts.Background)
 	}
 	return &Conductor{
-		Cluster: cluster, Records: records, opts: opts,
+		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
 			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)),
@@ -132,7 +144,7 @@ func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 		requests: requestsOf(c.opts.Config, run, c.opts.ReleaseDigest, c.opts.Images.Digest),
 		mounts: mounts{
 			client: c.opts.Client, cluster: c.service, site: c.inputs.Site, release: c.opts.ReleaseDir,
-			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets,
+			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access,
 		},
 		deployment: c.Cluster.deployment, lock: l,
 	}

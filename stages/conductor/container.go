@@ -49,7 +49,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 		Files:  map[string]string{contract.RequestFile: string(text)},
 		Result: contract.ResultFile,
 	}
-	if err := c.mount(&e, s); err != nil {
+	if err := c.mount(ctx, &e, s); err != nil {
 		return result, err
 	}
 	done, err := c.deployment.Exec(ctx, e)
@@ -74,13 +74,23 @@ type mounts struct {
 	manifests *dagger.Directory
 	tlsKey    *dagger.Secret // nil: there is none
 	given     map[string]*dagger.Secret
+	access    *clusterAccess // nil unless the cluster is there already
 }
 
 // mount gives a container what the step needs.
-func (m mounts) mount(e *containers.Exec, s contract.Spec) (err error) {
+func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) (err error) {
 	e.Directories, e.Secrets = map[string]*dagger.Directory{}, map[string]*dagger.Secret{}
-	if !s.Offline && m.cluster != nil {
-		e.Cluster = m.cluster.Service()
+	if !s.Offline {
+		if m.cluster != nil {
+			e.Cluster = m.cluster.Service()
+		}
+		access, err := m.access.secret(ctx)
+		if err != nil {
+			return err
+		}
+		if access != nil {
+			e.Secrets[contract.AccessFile] = access
+		}
 	}
 	if s.Platform {
 		e.Directories[contract.PlatformDir] = m.release

@@ -18,8 +18,9 @@ import (
 // Records reads what a deployment's state knows.
 type Records struct {
 	commands
-	name       string // the deployment's
-	user, host string // who reads
+	name       string         // the deployment's
+	user, host string         // who reads
+	access     *clusterAccess // nil unless the cluster is there already
 }
 
 // stored reads the deployment's state.
@@ -99,6 +100,14 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 
 // kubeconfig is the administrator's access to the cluster; nil where there is none yet.
 func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
+	if r.access != nil {
+		secret, err := r.access.secret(ctx)
+		if err != nil {
+			return nil, err
+		}
+		text, err := secret.Plaintext(ctx)
+		return []byte(text), err
+	}
 	return r.file(ctx, "/slipway/kubeconfig", "slipway", "state", "kubeconfig")
 }
 

@@ -14,13 +14,17 @@ import (
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, or the lock cannot be taken. Destroy is refused if the cluster runs on another
+// needs, the access to a cluster that is there already cannot be used, or the lock cannot
+// be taken. Destroy is refused if the cluster runs on another
 // engine: it would delete the state and leave the cluster.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if w.Removes {
 		if err := c.here(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if _, err := c.access.secret(ctx); err != nil {
+		return nil, err
 	}
 	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error

@@ -28,6 +28,11 @@ type addonsProvider interface {
 	Addons() (providers.Addons, error)
 }
 
+// clusterUser is a provider whose cluster is there already.
+type clusterUser interface {
+	Access(d providers.Deployment) providers.Access
+}
+
 // SiteOf is what provider, which may be nil, contributes to a deployment.
 func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site, error) {
 	if provider == nil {
@@ -50,6 +55,10 @@ func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site,
 		node := c.Node(d)
 		s.Node = &node
 	}
+	if u, ok := provider.(clusterUser); ok {
+		access := u.Access(d)
+		s.Access = &access
+	}
 	if a, ok := provider.(addonsProvider); ok {
 		addons, err := a.Addons()
 		if err != nil {
@@ -60,8 +69,8 @@ func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site,
 	return s, nil
 }
 
-// deploymentOf is what a provider needs to know of the deployment.
-func deploymentOf(cfg *config.Config) providers.Deployment {
+// DeploymentOf is what a provider needs to know of the deployment.
+func DeploymentOf(cfg *config.Config) providers.Deployment {
 	return providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)}
 }
 

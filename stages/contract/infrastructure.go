@@ -43,9 +43,29 @@ type TerraformDestroyed struct {
 	Changed   bool  `json:"changed"`   // false: there was nothing to destroy
 }
 
+// ClusterPreflightInput is what infrastructure/cluster-preflight expects of a cluster that
+// is there already.
+type ClusterPreflightInput struct {
+	Kubernetes   string `json:"kubernetes"`             // version that Slipway is built for, without a leading v
+	StorageClass string `json:"storageClass,omitempty"` // empty: the default one
+	// Admin says that every right is required: the platform hands them on.
+	Admin bool `json:"admin,omitempty"`
+	Label bool `json:"label,omitempty"` // a node is to be labelled
+	Proxy bool `json:"proxy,omitempty"` // Services are asked through the API server
+}
+
+// ClusterPreflight is what infrastructure/cluster-preflight saw.
+type ClusterPreflight struct {
+	APIEndpoint  string `json:"apiEndpoint"` // https://host:port as the step reaches it
+	Version      string `json:"version"`     // of the API server, "v1.35.4"
+	StorageClass string `json:"storageClass"`
+}
+
 // ClusterInput is what infrastructure/cluster waits for.
 type ClusterInput struct {
 	APIEndpoint string `json:"apiEndpoint"` // https://host:port as the step reaches it
+	// Existing says that the cluster is not Slipway's: some of its nodes may be away.
+	Existing bool `json:"existing,omitempty"`
 }
 
 // AddonsInput is what infrastructure/local-addons applies.
@@ -58,6 +78,8 @@ type AddonsInput struct {
 type StorageInput struct {
 	StorageClass string `json:"storageClass"`
 	Image        string `json:"image"` // of the pods that use a volume
+	// Existing says that the cluster is not Slipway's: the class need not be the default.
+	Existing bool `json:"existing,omitempty"`
 }
 
 // LoadBalancerInput is what infrastructure/loadbalancer verifies with.

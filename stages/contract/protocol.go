@@ -21,7 +21,8 @@ const (
 	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate
 	UserSecretsDir = "/slipway/given"                 // secrets of the configuration, by name
 	StateKeyFile   = "/slipway/state.key"             // key of the deployment's secrets, where one is given
-	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600
+	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
+	AccessFile     = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
 )
 
 // Variables of a container's environment that say where the deployment's state is.

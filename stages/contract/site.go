@@ -15,4 +15,5 @@ type Site struct {
 	Requirements providers.Requirements `json:"requirements"`
 	Node         *providers.NodeSpec    `json:"node,omitempty"`   // the cluster that Slipway runs; nil: it runs none
 	Addons       *providers.Addons      `json:"addons,omitempty"` // what a fresh cluster lacks; nil: nothing
+	Access       *providers.Access      `json:"access,omitempty"` // to a cluster that is there already; nil: it is not
 }

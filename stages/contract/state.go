@@ -35,8 +35,8 @@ type RunFiles struct {
 // Stored is what `slipway state show` prints: what the deployment's state knows.
 type Stored struct {
 	Record  *report.Run `json:"record,omitempty"` // of the last run
-	Cluster bool        `json:"cluster"`          // there are credentials of a cluster
-	Here    bool        `json:"here"`             // and they are in the state volume
+	Cluster bool        `json:"cluster"`          // something was installed on a cluster
+	Here    bool        `json:"here"`             // its credentials are in the state volume
 	Waits   []Wait      `json:"waits,omitempty"`  // what the steps that run wait for, if they run on this engine
 }
 

@@ -61,6 +61,11 @@ func CheckEarlierSpec() Spec {
 	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true}
 }
 
+// ClusterPreflightStep checks a cluster that is there already before anything is changed.
+func ClusterPreflightStep() Step[ClusterPreflightInput, ClusterPreflight] {
+	return Step[ClusterPreflightInput, ClusterPreflight]{Spec{Key: key(StageInfrastructure, "cluster-preflight")}}
+}
+
 // TerraformStep applies the provider's Terraform root.
 func TerraformStep() Step[TerraformInput, Infrastructure] {
 	return Step[TerraformInput, Infrastructure]{Spec{Key: key(StageInfrastructure, "terraform"), Offline: true, Terraform: true}}

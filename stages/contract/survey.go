@@ -30,6 +30,9 @@ type ImageUse struct {
 	Component string
 	File      string // of the release
 	Image     string // a short name, or a reference as the object has it
+	// Kept says that no step can put another reference in its place: somebody else than
+	// Slipway applies the object.
+	Kept bool
 }
 
 // Unread is a component whose images cannot be found without a cluster.

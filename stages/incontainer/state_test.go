@@ -19,6 +19,24 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
+// TestState_ofAClusterThatIsThere: it is known without its credentials.
+func TestState_ofAClusterThatIsThere(t *testing.T) {
+	root := t.TempDir()
+	s := volume(t, root)
+	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
+	known := func() bool {
+		stored, err := on.stored(t.Context())
+		require.NoError(t, err)
+		require.False(t, stored.Here)
+		return stored.Cluster
+	}
+	require.False(t, known())
+	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u", Server: "https://theirs"}))
+	require.True(t, known())
+	require.NoError(t, on.Purge(t.Context()))
+	require.False(t, known())
+}
+
 // TestState_ofARunWithoutAnEnd: status, report and runs say that it runs while it
 // holds the lock, and that it was interrupted when it does not.
 func TestState_ofARunWithoutAnEnd(t *testing.T) {

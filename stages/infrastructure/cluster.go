@@ -39,7 +39,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
 	err := wait.WaitSuccess(ctx, what, func(ctx context.Context) (err error) {
-		out, err = readCluster(ctx, env.Kubeconfig) // access file and certificates may still change
+		out, err = readCluster(ctx, env.Kubeconfig, in.Existing) // access file and certificates may still change
 		return err
 	})
 	if err != nil {
@@ -51,11 +51,24 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 		}
 		return out, err
 	}
-	if err := keepAccess(ctx, env); err != nil {
+	if err := keep(ctx, env, in.Existing); err != nil {
 		return out, err
 	}
 	env.Progress("Kubernetes %s with %s after %s", out.Version, strings.Join(out.Nodes, ", "), time.Since(start).Round(100*time.Millisecond))
 	return out, nil
+}
+
+// keep notes what the deployment has to know of its cluster from now on: the access to it
+// or, of one that was there already, which one it is.
+func keep(ctx context.Context, env *step.Env, existing bool) error {
+	if !existing {
+		return keepAccess(ctx, env)
+	}
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return err
+	}
+	return keepCluster(ctx, env, c)
 }
 
 // keepAccess puts the access to the cluster, which works, into the deployment's
@@ -72,8 +85,9 @@ func keepAccess(ctx context.Context, env *step.Env) error {
 	return err
 }
 
-// readCluster reads the cluster's state once. The error says what is missing.
-func readCluster(ctx context.Context, kubeconfig string) (contract.Cluster, error) {
+// readCluster reads the cluster's state once. The error says what is missing. Of the nodes
+// of a cluster that was there already, one must be ready; their owner looks after them.
+func readCluster(ctx context.Context, kubeconfig string, existing bool) (contract.Cluster, error) {
 	var out contract.Cluster
 	if _, err := os.Stat(kubeconfig); err != nil {
 		return out, fmt.Errorf("the cluster has not written its access file yet: %w", err)
@@ -96,10 +110,19 @@ func readCluster(ctx context.Context, kubeconfig string) (contract.Cluster, erro
 	if len(nodes.Items) == 0 {
 		return out, errors.New("the API answers, but there is no node yet")
 	}
+	var away error
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if err := ready(n); err != nil {
+		err := ready(n)
+		switch {
+		case err != nil && !existing:
 			return out, err
+		case err != nil:
+			away = err
+			continue
+		case existing:
+			out.Nodes = append(out.Nodes, n.Name)
+			continue
 		}
 		lease, err := c.Kubernetes.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -112,6 +135,9 @@ func readCluster(ctx context.Context, kubeconfig string) (contract.Cluster, erro
 			return out, fmt.Errorf("node %s last gave a sign of life %s ago", n.Name, ago.Round(time.Second))
 		}
 		out.Nodes = append(out.Nodes, n.Name)
+	}
+	if len(out.Nodes) == 0 {
+		return out, away
 	}
 	slices.Sort(out.Nodes)
 	out.Version = version.GitVersion

@@ -33,6 +33,15 @@ const (
 	CodeLeftBehind fault.Code = "INF-009"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	CodeAPI fault.Code = "INF-010"
+	// CodeNoAnswer: a cluster that is there already does not answer, or does not know the
+	// credentials.
+	CodeNoAnswer fault.Code = "INF-011"
+	// CodeClusterPreflight: a cluster that is there already does not meet the
+	// requirements; all that is missing is named.
+	CodeClusterPreflight fault.Code = "INF-012"
+	// CodeOtherCluster: the kubeconfig is of another cluster than the one that the
+	// deployment is on.
+	CodeOtherCluster fault.Code = "INF-013"
 	// CodeStorage: the storage class does not keep data.
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
@@ -47,6 +56,7 @@ const (
 func Register(r *step.Registry) {
 	tools := toolchain{lockTimeout: lockTimeout}
 	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
+	step.RegisterRepeatable(r, contract.ClusterPreflightStep(), clusterPreflight)
 	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
 	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)
 	step.RegisterRepeatable(r, contract.ClusterStep(), cluster)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,20 +123,27 @@ func webServer(check checker, image, token string) *appsv1.Deployment {
 	}
 }
 
-// verifyLoadBalancer tells whether every Service of type LoadBalancer has an
-// address.
+// verifyLoadBalancer tells whether every Service of type LoadBalancer in the deployment's
+// namespaces has an address.
 func verifyLoadBalancer(ctx context.Context, env *step.Env, _ contract.LoadBalancerInput, _ contract.LoadBalancerCheck) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}
 	return c.Retry(ctx, "look at the load balancers", func(ctx context.Context) error {
+		own, err := c.Kubernetes.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: kube.DeploymentLabel + "=" + env.Deployment})
+		if err != nil {
+			return err
+		}
 		list, err := c.Kubernetes.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		for i := range list.Items {
 			s := &list.Items[i]
+			if !slices.ContainsFunc(own.Items, func(ns corev1.Namespace) bool { return ns.Name == s.Namespace }) {
+				continue
+			}
 			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && kube.Ingress(s) == "" {
 				return fmt.Errorf("the Service %s/%s has no address", s.Namespace, s.Name)
 			}

@@ -42,7 +42,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 		}
 	}
 	if len(problems) > 0 {
-		return contract.Preflight{}, unmet(problems)
+		return contract.Preflight{}, unmet(CodePreflight, checkMachine, problems)
 	}
 	env.Progress("%s memory, %s free disk, %d CPUs, %d tools as pinned", size(seen.memory), size(seen.disk), seen.cpus, len(out.Tools))
 	return out, nil
@@ -53,7 +53,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightInput, _ contract.Preflight) error {
 	_, problems, err := look(ctx, env, in)
 	if len(problems) > 0 {
-		return unmet(problems)
+		return unmet(CodePreflight, checkMachine, problems)
 	}
 	return err
 }
@@ -114,8 +114,11 @@ type problem struct {
 	remedy string
 }
 
+// checkMachine is what preflight does.
+const checkMachine = "check the machine"
+
 // unmet is the one fault for all problems.
-func unmet(problems []problem) error {
+func unmet(code fault.Code, op string, problems []problem) error {
 	var b strings.Builder
 	if len(problems) == 1 {
 		b.WriteString("1 requirement is not met:")
@@ -126,7 +129,7 @@ func unmet(problems []problem) error {
 		b.WriteString("\n  " + p.what + "; " + p.remedy)
 	}
 	return &fault.Fault{
-		Code: CodePreflight, Class: fault.Preflight, Op: "check the machine",
+		Code: code, Class: fault.Preflight, Op: op,
 		Fix: "correct each of them, then run again: slipway install", Err: fmt.Errorf("%s", b.String()),
 	}
 }

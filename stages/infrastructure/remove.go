@@ -80,7 +80,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 		})
 	}
 	if err == nil {
-		return c, "", nil
+		return c, "", sameCluster(ctx, env, c)
 	}
 	if skip && ctx.Err() == nil {
 		env.Logger.Warn("the cluster does not answer", "error", err)

@@ -34,7 +34,7 @@ func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (cont
 	if err != nil {
 		return contract.StorageCheck{}, err
 	}
-	out, err := defaultStorage(ctx, c, in.StorageClass)
+	out, err := usableStorage(ctx, c, in)
 	if err != nil {
 		return out, badStorage(err)
 	}
@@ -83,6 +83,9 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	if err != nil {
 		return err
 	}
+	if err := releasable(ctx, check.client, bound.Spec.VolumeName); err != nil {
+		return err
+	}
 	check.removeObjects(ctx)
 	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		pv, err := check.client.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
@@ -96,8 +99,23 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	})
 }
 
-// defaultStorage checks that the StorageClass want is there and the default.
-func defaultStorage(ctx context.Context, c *kube.Client, want string) (contract.StorageCheck, error) {
+// releasable makes a volume of a check's go with its claim, also where the class retains
+// volumes.
+func releasable(ctx context.Context, c *kube.Client, volume string) error {
+	pv, err := kube.Retry(ctx, c, "read the volume "+volume, func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return c.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
+	})
+	if err != nil || pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		return err
+	}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
+	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", gvr, "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
+}
+
+// usableStorage checks that the StorageClass of in is there and, where the cluster is
+// Slipway's, the default.
+func usableStorage(ctx context.Context, c *kube.Client, in contract.StorageInput) (contract.StorageCheck, error) {
+	want := in.StorageClass
 	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 	classes, err := c.List(ctx, gvr, "", "")
 	if err != nil {
@@ -109,7 +127,7 @@ func defaultStorage(ctx context.Context, c *kube.Client, want string) (contract.
 		if sc.GetName() != want {
 			continue
 		}
-		if sc.GetAnnotations()[kube.DefaultClass] != "true" {
+		if !in.Existing && sc.GetAnnotations()[kube.DefaultClass] != "true" {
 			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
 		}
 		provisioner, _ := sc.Object["provisioner"].(string)
@@ -121,18 +139,18 @@ func defaultStorage(ctx context.Context, c *kube.Client, want string) (contract.
 	return contract.StorageCheck{}, fmt.Errorf("the cluster has no StorageClass %s, but %s", want, strings.Join(names, ", "))
 }
 
-// verifyStorage tells whether the class is still there and the default.
+// verifyStorage tells whether the class is still there, and still the default where it must be.
 func verifyStorage(ctx context.Context, env *step.Env, in contract.StorageInput, out contract.StorageCheck) error {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return err
 	}
-	now, err := defaultStorage(ctx, c, in.StorageClass)
+	now, err := usableStorage(ctx, c, in)
 	if err != nil {
 		return err
 	}
 	if now != out {
-		return fmt.Errorf("the default StorageClass is %s of %s now", now.Class, now.Provisioner)
+		return fmt.Errorf("the StorageClass is %s of %s now", now.Class, now.Provisioner)
 	}
 	return nil
 }

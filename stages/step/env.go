@@ -3,8 +3,10 @@ package step
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -32,11 +35,14 @@ type Env struct {
 	BundleDir      string // the bundle's manifests, read-only
 	TerraformDir   string // the provider's Terraform root, read-only
 	ToolsDir       string // the pinned tools
-	Kubeconfig     string // may not exist yet
+	Kubeconfig     string // may not exist yet; never written where the cluster is not Slipway's
 	TLSKeyFile     string // the private key of the user's certificate
 	UserSecretsDir string // the secrets of the configuration, by name
 
 	Place state.Place // where the deployment's state is
+
+	// Existing says that the cluster is not Slipway's: Kubeconfig is what the user gave.
+	Existing bool
 
 	interrupted bool // the last attempt at this step was killed
 
@@ -56,7 +62,7 @@ type Env struct {
 // Dirs are the paths of a step's container; an empty one has its default from
 // package contract.
 type Dirs struct {
-	State, Platform, Bundle, Terraform, Tools string
+	State, Platform, Bundle, Terraform, Tools, Access string
 }
 
 // NewEnv returns an environment that logs to log, and to screen what a user
@@ -81,6 +87,23 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	e.Place = state.Place{Volume: e.StateDir}
 	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	return e
+}
+
+// useAccess makes file the access to the cluster where it is there: Slipway does not run
+// the cluster then.
+func (e *Env) useAccess(file string) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the access to the cluster: %w", err)
+	}
+	e.Kubeconfig, e.Existing = file, true
+	for _, secret := range kubeconfig.Secrets(text) {
+		e.Redact(secret)
+	}
+	return nil
 }
 
 // Store is the store with the deployment's state.

@@ -60,6 +60,7 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	flags.StringVar(&o.dirs.Bundle, "bundle", contract.BundleDir, "the bundle's manifests")
 	flags.StringVar(&o.dirs.Terraform, "terraform", contract.TerraformDir, "the provider's Terraform root")
 	flags.StringVar(&o.dirs.Tools, "tools", contract.ToolsDir, "the pinned tools")
+	flags.StringVar(&o.dirs.Access, "access", contract.AccessFile, "the access to a cluster that is there already")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, "Runs one step in its container.\n\n  slipway step <stage>/<step> [flags]\n\n%s\nSteps:\n  %s\n",
 			flags.FlagUsages(), strings.Join(reg.Names(), "\n  "))
@@ -130,6 +131,10 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
 	for _, name := range store.SecretVariables() {
 		env.Redact(os.Getenv(name))
+	}
+	if err := env.useAccess(cmp.Or(o.dirs.Access, contract.AccessFile)); err != nil {
+		res.Fault = badState("reach the cluster", err)
+		return finish(o.result, dir, res, stderr)
 	}
 	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace, &res.Attempt)
 	if res.Fault != nil {

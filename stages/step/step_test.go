@@ -466,3 +466,31 @@ func TestRegisterTwicePanics(t *testing.T) {
 	require.PanicsWithValue(t, "step a/c has no code", func() { step.Register(&reg, declared[in, out]("a", "c"), nil) })
 	require.Panics(t, func() { step.Register(&reg, declared[in, out]("a", "B_"), run) })
 }
+
+// TestAccessThatIsGiven comes before what the state volume has, and shows up nowhere.
+func TestAccessThatIsGiven(t *testing.T) {
+	b := newBench(t)
+	file := b.path("access.yaml")
+	b.do = func(_ context.Context, env *step.Env) {
+		require.Equal(t, file, env.Kubeconfig)
+		require.True(t, env.Existing)
+		env.Progress("the token is %s", "canary-token-7fk2")
+	}
+	require.NoError(t, os.WriteFile(file, []byte(`{"users":[{"user":{"token":"canary-token-7fk2"}}]}`), 0o600))
+	request := contract.Request{Run: "r1", Stage: "stage", Step: "measure", Deployment: "test", Input: json.RawMessage(`{"text":"four"}`)}
+	raw, err := json.Marshal(request)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(b.path("request.json"), raw, 0o600))
+	code, res := b.main(t.Context(), "stage/measure", "--access", file)
+	require.Zero(t, code, res.Fault)
+	require.Contains(t, b.log(), "the token is ***")
+	require.NotContains(t, b.shown.String()+b.log(), "canary-token")
+
+	b.do = func(_ context.Context, env *step.Env) {
+		require.Equal(t, b.path("state", "secrets", "kubeconfig"), env.Kubeconfig)
+		require.False(t, env.Existing)
+	}
+	code, _ = b.run(contract.Request{Input: json.RawMessage(`{"text":"three"}`)})
+	require.Zero(t, code)
+	require.Equal(t, 2, b.calls)
+}

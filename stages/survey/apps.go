@@ -107,7 +107,7 @@ func (v *surveyor) tree(dir string, tree Tree) {
 		return
 	}
 	engine := v.release.Engine().Namespace
-	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values}
+	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true}
 	var waiting []*unstructured.Unstructured
 	for _, p := range v.chart(root) {
 		waiting = append(waiting, p.objs...)
@@ -168,7 +168,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		var out []*unstructured.Unstructured
 		for _, from := range sources {
 			for _, image := range render.Images(from.Objects) {
-				v.use(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
+				v.keep(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
 			out = append(out, from.Objects...)
@@ -184,7 +184,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		release = name
 	}
 	var out []*unstructured.Unstructured
-	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values}) {
+	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true}) {
 		out = append(out, p.objs...)
 	}
 	return out, nil

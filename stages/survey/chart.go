@@ -28,11 +28,13 @@ type chart struct {
 	values    map[string]any
 	in        contract.ComponentInput // Images take the place of references; zero for an app
 	crds      bool                    // its CustomResourceDefinitions, too
+	kept      bool                    // Argo CD applies it
 }
 
 // rendered is a part of what a chart renders to.
 type rendered struct {
 	file string // in the release
+	kept bool   // Helm applies it as it is: a hook
 	objs []*unstructured.Unstructured
 }
 
@@ -46,7 +48,11 @@ func (v *surveyor) chart(c chart) []rendered {
 	}
 	for _, p := range parts {
 		render.SetImages(p.objs, c.in.Images)
-		v.use(c.component, p.file, render.Images(p.objs)...)
+		if c.kept || p.kept {
+			v.keep(c.component, p.file, render.Images(p.objs)...)
+		} else {
+			v.use(c.component, p.file, render.Images(p.objs)...)
+		}
 		v.file(c.component, p.file, c.namespace, c.in.Hosts, p.objs)
 	}
 	return parts
@@ -89,6 +95,7 @@ func (c chart) render(kubernetes string) ([]rendered, error) {
 		if out, err = c.add(out, h.Path, h.Manifest); err != nil {
 			return nil, err
 		}
+		out[len(out)-1].kept = true
 	}
 	return out, nil
 }

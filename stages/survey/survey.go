@@ -51,7 +51,7 @@ func Images(r *platform.Release, s contract.Survey, build BuildTree) ([]contract
 		return nil, nil, err
 	}
 	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
-		return strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image)
+		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
 	})
 	return slices.Compact(v.uses), v.unread, nil
 }
@@ -74,17 +74,34 @@ func (v *surveyor) all(build BuildTree) error {
 	return v.apps(build)
 }
 
-// declared notes the images that the component itself names.
-func (v *surveyor) declared(c platform.Component) {
-	for _, image := range append(c.ImageNames(), c.ImageReferences()...) {
-		v.use(c.Name, platform.File, image)
+func truth(b bool) int {
+	if b {
+		return 1
 	}
+	return 0
 }
 
+// declared notes the images that the component itself names.
+func (v *surveyor) declared(c platform.Component) {
+	v.use(c.Name, platform.File, c.ImageNames()...)
+	v.keep(c.Name, platform.File, c.ImageReferences()...)
+}
+
+// use notes images of objects that Slipway applies.
 func (v *surveyor) use(component, file string, images ...string) {
+	v.note(contract.ImageUse{Component: component, File: file}, images)
+}
+
+// keep notes images of objects that somebody else applies.
+func (v *surveyor) keep(component, file string, images ...string) {
+	v.note(contract.ImageUse{Component: component, File: file, Kept: true}, images)
+}
+
+func (v *surveyor) note(use contract.ImageUse, images []string) {
 	for _, image := range images {
 		if !isAbsent(image) {
-			v.uses = append(v.uses, contract.ImageUse{Component: component, File: file, Image: image})
+			use.Image = image
+			v.uses = append(v.uses, use)
 		}
 	}
 }

@@ -32,13 +32,17 @@ func load(t *testing.T, components string, files map[string]string) *platform.Re
 	return r
 }
 
-// found renders what is found as "component file: image", and what is not.
+// found renders what is found as "component file: image", with what nobody rewrites in
+// parentheses, and what is not.
 func found(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (uses, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
 	images, not, err := survey.Images(r, s, tree)
 	require.NoError(t, err)
 	for _, u := range images {
+		if u.Kept {
+			u.Image = "(" + u.Image + ")"
+		}
 		uses = append(uses, u.Component+" "+u.File+": "+u.Image)
 	}
 	for _, u := range not {
@@ -70,7 +74,7 @@ func TestAChartsImages(t *testing.T) {
 	}
 	want := []string{
 		"web charts/web/charts/sub/templates/sub.yaml: registry.k8s.io/sub@sha256:" + strings.Repeat("1", 64),
-		"web charts/web/templates/hook.yaml: quay.io/team/migrate:1",
+		"web charts/web/templates/hook.yaml: (quay.io/team/migrate:1)",
 		"web charts/web/templates/named.yaml: slipway.local/redis@sha256:00",
 		"web charts/web/templates/web.yaml: docker.io/library/nginx:1.30",
 		"web charts/web/templates/web.yaml: quay.io/team/sidecar:1",
@@ -110,7 +114,7 @@ func TestManifestsImages(t *testing.T) {
 		"custom custom: quay.io/team/web:2",
 		"once once.yaml: busybox",
 		"once once.yaml: busybox:1.37",
-		"web platform.yaml: quay.io/team/operand:1",
+		"web platform.yaml: (quay.io/team/operand:1)",
 		"web platform.yaml: redis",
 		"web web: slipway.local/redis@sha256:00",
 		"web web/a.yaml: docker.io/library/nginx:1.29",
@@ -193,9 +197,9 @@ gitops: {engine: argocd}
 	s := contract.Survey{Apps: &contract.TreeValues{Images: map[string]string{"redis": "slipway.local/redis@sha256:00"}}}
 	uses, unread := found(t, r, s, build)
 	require.Equal(t, []string{
-		"inner gitops/apps/inner/c.yaml: quay.io/team/inner:1",
-		"plain gitops/apps/plain/a.yaml: nginx",
-		"web gitops/apps/web/templates/web.yaml: quay.io/one/two/three/four/five:7",
+		"inner gitops/apps/inner/c.yaml: (quay.io/team/inner:1)",
+		"plain gitops/apps/plain/a.yaml: (nginx)",
+		"web gitops/apps/web/templates/web.yaml: (quay.io/one/two/three/four/five:7)",
 		"web platform.yaml: lost",
 		"web platform.yaml: redis",
 	}, uses)

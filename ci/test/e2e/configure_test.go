@@ -50,7 +50,7 @@ func TestForm(t *testing.T) {
 		},
 		"aws": {
 			{"What is installed, and where", nil},
-			{"The deployment", []string{"Up", "Up", "Enter", "Enter"}},
+			{"The deployment", []string{"Up", "Up", "Up", "Enter", "Enter"}},
 			{"Provider aws", []string{"C-u", "=green", "Enter", "=green.example", "Enter", "Enter", "Enter"}},
 			{"want a region such as", []string{"=europe"}},
 			{"want the id of a VPC", []string{"C-u", "=us-w", "C-e", "Enter", "Enter", "Enter", "=vpc-1"}},
@@ -64,10 +64,21 @@ func TestForm(t *testing.T) {
 			{"What is installed, and where", nil},
 			{"The deployment", []string{"Enter", "Enter"}},
 			{"What is installed, and where", []string{"BTab"}}, // the wrong provider
-			{"The deployment", []string{"Up", "Enter", "Enter"}},
+			{"The deployment", []string{"Up", "Up", "Enter", "Enter"}},
 			{"Provider azure", []string{"C-u", "=green", "Enter", "=green.example", "Enter", "Enter", "Enter"}},
 			{"got nothing", []string{"Enter"}},
 			{"The platform", []string{"=01234567-89ab-cdef-0123-456789abcdef", "Enter", "=germanywestcentral", "Enter", "Enter", "Enter"}},
+			{"More", []string{"Enter"}},
+			{"Write it to slipway.yaml?", []string{"Enter"}},
+			{"[exit 0]", []string{"Enter"}},
+		},
+		"existing": {
+			{"What is installed, and where", nil},
+			{"The deployment", []string{"Up", "Enter", "Enter"}},
+			{"Provider existing", []string{"C-u", "=green", "Enter", "=green.example", "Enter", "Enter", "Enter"}},
+			{"want where", []string{"=/root/.kube/config"}},
+			{"want host", []string{"C-u", "=file:admin.conf", "Enter", "=site", "Enter", "=fast", "Enter", "=https://registry"}},
+			{"The platform", []string{"C-u", "=registry.internal:5000/slipway", "Enter"}},
 			{"More", []string{"Enter"}},
 			{"Write it to slipway.yaml?", []string{"Enter"}},
 			{"[exit 0]", []string{"Enter"}},
@@ -98,7 +109,11 @@ func TestForm(t *testing.T) {
 				s.after(p.text, p.keys...)
 			}
 			s.requireStory("form/" + provider + ".txt")
-			out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "validate", "--config", filepath.Join(dir, "slipway.yaml")).CombinedOutput()
+			validate := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "validate", "--config", filepath.Join(dir, "slipway.yaml"))
+			if provider == "existing" { // whose images do not come from a bundle
+				validate.Env = append(os.Environ(), "SLIPWAY_BUNDLE=")
+			}
+			out, err := validate.CombinedOutput()
 			require.NoError(t, err, string(out))
 		})
 	}

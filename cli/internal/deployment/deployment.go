@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -103,6 +104,15 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil {
+		return err
+	}
+	if site.Access != nil && run.Workflow != "" {
+		if err := f.Secrets.CheckKubeconfig(*site.Access); err != nil {
+			return err
+		}
+	}
 	pins, err := f.Images.Pins(cfg)
 	if err != nil {
 		return err
@@ -126,6 +136,9 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	opts.User, opts.Host = whoAmI()
 	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}, Fresh: s.Joined != nil}
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }
+	opts.Access = func(ctx context.Context, a providers.Access) (*dagger.Secret, error) {
+		return secrets.Kubeconfig(ctx, a, from.Secrets)
+	}
 	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // Flags say where images come from.
@@ -107,14 +108,18 @@ func (f *Flags) Given() bool { return f.Bundle != "" || f.Lock != "" || f.Regist
 
 // Describe is what is known without an engine of the images that apply, and the bundle's
 // manifests, which are nil where images come from a registry. See Pins for cfg.
-func (f *Flags) Describe(cfg *config.Config) (*containers.Images, fs.FS, error) {
+func (f *Flags) Describe(cfg *config.Config, provider providers.Provider) (*containers.Images, fs.FS, error) {
 	pins, err := f.Pins(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	if f.fromRegistry() {
-		images, err := containers.DescribeLock(pins, strings.TrimSuffix(cfg.Advanced.Registry, "/"))
-		return images, nil, err
+		registry := strings.TrimSuffix(cfg.Advanced.Registry, "/")
+		images, err := containers.DescribeLock(pins, registry)
+		if err != nil {
+			return nil, nil, err
+		}
+		return images, nil, reachable(cfg, images, provider, registry)
 	}
 	b, err := bundle.Read(f.Bundle)
 	if err != nil {
@@ -144,23 +149,31 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	return images, reachable(cfg, images, provider, registry)
 }
 
-// reachable makes sure that the cluster's node, where Slipway runs one, has an
-// address at which it reaches the registry.
+// reachable makes sure that the cluster's nodes have an address at which they reach the
+// registry.
 func reachable(cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
-	server, ok := provider.(interface {
-		Node(d providers.Deployment) providers.NodeSpec
-	})
-	if !ok {
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil {
+		return err
+	}
+	setting := ""
+	switch {
+	case site.Access != nil:
+		setting = `registry: "registry.internal:5000/slipway"`
+		if site.Access.Registry != "" {
+			images.Move(registry, site.Access.Registry)
+			return nil
+		}
+	case site.Node != nil:
+		setting = `registryMirror: "http://192.0.2.1:5000/slipway"`
+		if site.Node.Mirror != "" {
+			images.Mirror = site.Node.Mirror
+		}
+	}
+	if setting == "" || images.Mirror != "" {
 		return nil
 	}
-	spec := server.Node(providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
-	if spec.Mirror != "" {
-		images.Mirror = spec.Mirror
-	}
-	if images.Mirror == "" {
-		return &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
-			Fix: "set the address of the registry's machine: " + cfg.Provider + ": {registryMirror: \"http://192.0.2.1:5000/slipway\"}",
-			Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
-	}
-	return nil
+	return &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
+		Fix: "set the address of the registry's machine: " + cfg.Provider + ": {" + setting + "}",
+		Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
 }

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
 )
 
@@ -69,4 +71,27 @@ func TestARegistryOnTheEnginesMachineNeedsAnAddressForTheNode(t *testing.T) {
 	images := &containers.Images{}
 	require.NoError(t, reachable(load("apiVersion: slipway.sh/v1\nlocal: {registryMirror: \"http://192.0.2.1:5000/slipway\"}\n"), images, local.Provider{}, "localhost:5000/slipway"))
 	require.Equal(t, "http://192.0.2.1:5000/slipway", images.Mirror)
+}
+
+func TestTheNodesOfAClusterThatIsThereMayKnowTheRegistryByAnotherName(t *testing.T) {
+	load := func(more string) *config.Config {
+		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: env:K"+more+"}\n"), config.Options{Providers: []string{"existing"}})
+		require.NoError(t, err)
+		return cfg
+	}
+	const registry = "localhost:5000/slipway"
+	err := reachable(load(""), &containers.Images{}, existing.Provider{}, registry)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoMirror})
+	f, _ := errors.AsType[*fault.Fault](err)
+	require.Contains(t, f.Fix, `existing: {registry: "registry.internal:5000/slipway"}`)
+
+	images := &containers.Images{
+		Refs: map[string]string{"redis": "slipway.local/redis@sha256:0"}, Registry: map[string]string{"redis": registry + "/redis@sha256:0"},
+		StandsFor: map[string]string{"quay.io/web:1": registry + "/web@sha256:1"},
+	}
+	require.NoError(t, reachable(load(`, registry: "192.0.2.1:5000/slipway"`), images, existing.Provider{}, registry))
+	refs, rewrite := images.In(false)
+	require.Equal(t, map[string]string{"redis": "192.0.2.1:5000/slipway/redis@sha256:0"}, refs)
+	require.Equal(t, map[string]string{"quay.io/web:1": "192.0.2.1:5000/slipway/web@sha256:1"}, rewrite)
+	require.NoError(t, reachable(load(""), &containers.Images{Mirror: "https://registry.example.com"}, existing.Provider{}, "registry.example.com"))
 }

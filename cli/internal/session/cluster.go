@@ -41,10 +41,10 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	}
 	until, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the cluster", "run the same command again"))
 	defer release()
-	if err := c.FreePorts(until); err != nil {
-		return err
-	}
 	own, err := c.ClusterPorts()
+	if err == nil {
+		err = c.FreePorts(until)
+	}
 	if err != nil {
 		return err
 	}

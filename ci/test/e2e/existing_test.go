@@ -1,0 +1,318 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// theirObjects are what others have in a cluster: among them a volume that nobody claims
+// any more, of a namespace that is gone, a Helm release and a load balancer.
+const theirObjects = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: foreign, labels: {owner: others}, annotations: {note: keep}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: foreign}
+data: {colour: red}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: sh.helm.release.v1.theirs.v1, namespace: foreign, labels: {owner: helm, name: theirs, status: deployed, version: "1"}}
+type: helm.sh/release.v1
+stringData: {release: theirs}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: foreign-bound}
+spec:
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: /tmp/foreign-bound}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: kept, namespace: foreign}
+spec: {storageClassName: "", volumeName: foreign-bound, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: foreign-released}
+spec:
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: /tmp/foreign-released}
+  claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: gone, name: data, uid: 6f3b2f0a-0000-4000-8000-000000000000}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: foreign-reader}
+rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, list, watch]}]
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: foreign}
+provisioner: example.com/none
+reclaimPolicy: Retain
+---
+apiVersion: v1
+kind: Service
+metadata: {name: site, namespace: foreign}
+spec: {type: LoadBalancer, selector: {app: site}, ports: [{port: 18999}]}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: weak, namespace: foreign}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: foreign-weak}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: foreign-reader}
+subjects: [{kind: ServiceAccount, name: weak, namespace: foreign}]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: installer, namespace: foreign}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: foreign-installer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: installer, namespace: foreign}]
+`
+
+// allow tells a node that it pulls from a registry without TLS, as its owner would: the
+// first text is the image of a shell, the second the registry.
+const allow = `
+apiVersion: v1
+kind: Pod
+metadata: {name: allow-registry, namespace: foreign}
+spec:
+  restartPolicy: Never
+  volumes: [{name: registries, hostPath: {path: /run/slipway-node/registries, type: Directory}}]
+  containers:
+    - name: allow
+      image: %[1]s
+      command: [/bin/sh, -c, 'busybox mkdir -p "/registries/%[2]s" && busybox printf "server = \"http://%[2]s\"\n[host.\"http://%[2]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n" >"/registries/%[2]s/hosts.toml"']
+      volumeMounts: [{name: registries, mountPath: /registries}]
+`
+
+// apply applies YAML.
+func (k *kept) apply(t *testing.T, text string) {
+	t.Helper()
+	k.kubectl(t, "apply", "--filename", write(t, text))
+}
+
+// everything is all objects of a cluster, without what changes by itself, by kind and name.
+func (k *kept) everything(t *testing.T) map[string]string {
+	t.Helper()
+	var kinds []string
+	for _, kind := range strings.Fields(k.kubectl(t, "api-resources", "--verbs=list", "-o", "name")) {
+		if !slices.Contains([]string{"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"}, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	var list struct{ Items []map[string]any }
+	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, "get", strings.Join(kinds, ","), "-A", "-o", "json")), &list))
+	out := map[string]string{}
+	for _, o := range list.Items {
+		meta, _ := o["metadata"].(map[string]any)
+		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+			delete(meta, field)
+		}
+		delete(o, "status")
+		text, err := json.Marshal(o)
+		require.NoError(t, err)
+		out[fmt.Sprintf("%v %v %v/%v", o["apiVersion"], o["kind"], meta["namespace"], meta["name"])] = string(text)
+	}
+	require.Contains(t, out, "v1 ConfigMap foreign/settings")
+	return out
+}
+
+// another starts the cluster of a deployment of its own, in which others have objects, and
+// whose node pulls from a registry. It returns the kubeconfig with which this machine's
+// neighbours reach it.
+func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
+	t.Helper()
+	d := open(t, "e2e-host")
+	host = &kept{deployment: d, config: write(t, configured)}
+	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
+	host.must(t, "destroy", "--ignore-not-found")
+	t.Cleanup(func() {
+		_ = finish(t, d.CLI(context.Background(), "cluster", "--stop"))
+		_ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found"))
+	})
+	host.must(t, "install", "--keep-cluster", "--to", "infrastructure/local-addons")
+	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:6443", "--output", host.kubeconfig)
+	host.apply(t, theirObjects)
+	host.apply(t, fmt.Sprintf(allow, bundled(t, d.Bundle)["busybox"], r.bridge))
+	host.kubectl(t, "wait", "-n", "foreign", "pod/allow-registry", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=2m")
+	host.kubectl(t, "wait", "pv/foreign-released", "--for=jsonpath={.status.phase}=Released", "--timeout=2m")
+	host.kubectl(t, "wait", "pv/foreign-bound", "--for=jsonpath={.status.phase}=Bound", "--timeout=2m")
+	host.kubectl(t, "wait", "-n", "foreign", "service/site", "--for=jsonpath={.status.loadBalancer.ingress[0].ip}", "--timeout=2m")
+
+	bridge, _, err := net.SplitHostPort(r.bridge)
+	require.NoError(t, err)
+	kubeconfig = filepath.Join(t.TempDir(), "theirs.yaml")
+	host.must(t, "kubeconfig", "--server", "https://"+bridge+":6443", "--output", kubeconfig)
+	config := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfig, "config"}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		return strings.TrimSpace(string(out))
+	}
+	cluster := config("view", "-o", "jsonpath={.clusters[0].name}")
+	config("set-cluster", cluster, "--tls-server-name=cluster")
+	for _, account := range []string{"weak", "installer"} {
+		config("set-credentials", account, "--token="+strings.TrimSpace(host.kubectl(t, "create", "token", account, "-n", "foreign", "--duration=2h")))
+	}
+	config("set-credentials", "plugin", "--exec-command=aws", "--exec-api-version=client.authentication.k8s.io/v1")
+	for _, context := range []string{"weak", "installer", "plugin"} {
+		config("set-context", context, "--cluster="+cluster, "--user="+context)
+	}
+	return host, kubeconfig
+}
+
+// TestExistingCluster installs the platform to a cluster that is there already, with
+// objects of others in it, and removes it again. It publishes ports of this machine, so
+// that no other test runs beside it.
+func TestExistingCluster(t *testing.T) {
+	r := startRegistry(t)
+	host, kubeconfig := another(t, r)
+	bytes, err := os.ReadFile(kubeconfig)
+	require.NoError(t, err)
+
+	d := open(t, "e2e-existing")
+	lock := filepath.Join(t.TempDir(), "slipway.lock.json")
+	to := r.loopback + "/team/slipway"
+	out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin/slipway"), "bundle", "push", d.Bundle, "--to", to, "--lock-out", lock).CombinedOutput()
+	require.NoError(t, err, string(out))
+	as := func(context string) string {
+		return write(t, fmt.Sprintf(configured+"provider: existing\nexisting: {kubeconfig: \"file:%s\", context: %q, registry: %q}\n", kubeconfig, context, r.bridge+"/team/slipway"))
+	}
+	own := strings.TrimSpace(host.kubectl(t, "config", "current-context"))
+	bundle := &kept{deployment: d, config: as(own), kubeconfig: host.kubeconfig}
+	d.Lock = lock
+	k := &kept{deployment: d, config: as(own), kubeconfig: host.kubeconfig}
+	k.must(t, "destroy", "--ignore-not-found") // whatever an earlier run of the tests left
+	before := host.everything(t)
+
+	// Each builds on the one before.
+	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }
+	stage("what cannot be used is refused, and nothing is made", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			with *kept
+			code int
+			says []string
+		}{
+			"credentials of a program": {k.with(as("plugin")), 2, []string{"ACC-003", "(exec: aws)", "kubectl create clusterrolebinding slipway"}},
+			"another context":          {k.with(as("prod")), 2, []string{"ACC-002", "it has no context prod, but ", "installer, plugin"}},
+			"few rights": {k.with(as("weak")), 3, []string{"INF-012", "may not do everything", "may not create, update, patch, delete namespaces",
+				"may not get, list, watch, create, update, patch, delete clusterroles.rbac.authorization.k8s.io"}},
+			"a bundle": {bundle, 2, []string{"IMG-008", "slipway bundle push"}},
+		} {
+			r := c.with.cli(t, "install")
+			require.Equal(t, c.code, r.code, "%s: %s", name, slipway.Tail(r.err))
+			for _, says := range c.says {
+				require.Contains(t, r.err, says, name)
+			}
+		}
+		require.Equal(t, before, host.everything(t))
+	})
+
+	stage("install", func(t *testing.T) {
+		requireInstalled(t, k.must(t, "install"))
+		now := host.everything(t)
+		for name, text := range before {
+			require.Equal(t, text, now[name], name)
+		}
+		pods := host.kubectl(t, "get", "pods", "-A", "-o", "jsonpath={range .items[*]}{.metadata.namespace}{range .spec.containers[*]} {.image}{end}{\"\\n\"}{end}")
+		for line := range strings.Lines(pods) {
+			if namespace, image, _ := strings.Cut(strings.TrimSpace(line), " "); namespace != "kube-system" && namespace != "foreign" && !strings.HasPrefix(namespace, "local-path") {
+				require.Contains(t, image, r.bridge+"/team/slipway/", line)
+			}
+		}
+	})
+
+	stage("commands reach it", func(t *testing.T) {
+		var s status
+		require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--live", "--output", "json").out), &s))
+		requireHealthy(t, s, apps...)
+		require.Contains(t, k.must(t, "toolchain", "--", "kubectl", "get", "configmap", "-n", "foreign", "settings", "-o", "name").out, "configmap/settings")
+		require.Contains(t, k.must(t, "kubeconfig").out, "tls-server-name: cluster")
+		up := k.cli(t, "cluster")
+		require.Equal(t, 2, up.code)
+		require.Contains(t, up.err, "DEP-002")
+	})
+
+	stage("with new credentials everything is reused", func(t *testing.T) {
+		again := k.with(as("installer")).must(t, "install")
+		for _, step := range []string{
+			"infrastructure/cluster-preflight", "infrastructure/terraform", "infrastructure/cluster", "infrastructure/storage", "infrastructure/loadbalancer",
+			"preorchestrator/namespaces", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync", "postorchestrator/access",
+		} {
+			require.Regexp(t, `(?m)^\s*`+step+`\s+reused`, again.out)
+		}
+	})
+
+	stage("no credential is in the record", func(t *testing.T) {
+		secret := map[string]string{}
+		for _, path := range []string{"{.users[*].user.token}", "{.users[*].user.client-key-data}"} {
+			value, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"), "--kubeconfig", kubeconfig, "config", "view", "--raw", "-o", "jsonpath="+path).Output()
+			require.NoError(t, err)
+			for n, part := range strings.Fields(string(value)) {
+				secret[fmt.Sprint(path, n)] = part
+			}
+		}
+		require.Len(t, secret, 3)
+		dir := filepath.Join(t.TempDir(), "report")
+		k.must(t, "report", "--output", dir)
+		require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for name, value := range secret {
+				require.NotContains(t, string(text), value, "%s in %s", name, path)
+			}
+			return err
+		}))
+	})
+
+	stage("destroy takes out what is ours and nothing else", func(t *testing.T) {
+		r := k.must(t, "destroy")
+		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
+		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
+		var after map[string]string
+		for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Second) { // what controllers made for ours goes after it
+			if after = host.everything(t); len(after) == len(before) || time.Now().After(end) {
+				break
+			}
+		}
+		require.Equal(t, before, after)
+		require.Equal(t, "Released", host.kubectl(t, "get", "pv", "foreign-released", "-o", "jsonpath={.status.phase}"))
+		require.NotEmpty(t, host.kubectl(t, "get", "service", "-n", "foreign", "site", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"))
+		k.must(t, "destroy")
+	})
+
+	now, err := os.ReadFile(kubeconfig)
+	require.NoError(t, err)
+	require.Equal(t, string(bytes), string(now), "the user's own file is never written")
+}

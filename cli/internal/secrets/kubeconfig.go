@@ -1,0 +1,66 @@
+package secrets
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/kubeconfig"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// codeNoKubeconfig: the access to a cluster that is there already is not where the
+// configuration says.
+const codeNoKubeconfig fault.Code = "ACC-006"
+
+// Kubeconfig is what containers get of the access to a cluster that is there already. It
+// is read from where the configuration says each time, and written nowhere.
+func Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dagger.Secret, error) {
+	secret, err := from.Find(ctx, access.Kubeconfig)
+	var text string
+	if err == nil {
+		text, err = secret.Plaintext(ctx)
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: codeNoKubeconfig, Class: fault.Usage, Op: "find the kubeconfig of the cluster", Err: err,
+			Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
+	}
+	extracted, err := kubeconfig.Extract([]byte(text), access.Context, beside(access.Kubeconfig))
+	if err != nil {
+		return nil, err
+	}
+	return from.Set("kubeconfig", string(extracted)), nil
+}
+
+// CheckKubeconfig finds what is wrong with the access to a cluster that is there already,
+// where it can be read without asking anybody.
+func (f *Flags) CheckKubeconfig(access providers.Access) error {
+	if kind, _ := access.Kubeconfig.Split(); kind == config.SecretEnv && f.SecretsFile != "" { // it may be in there
+		return nil
+	}
+	text := AtHand(access.Kubeconfig)
+	if text == nil {
+		return nil
+	}
+	_, err := kubeconfig.Extract(text, access.Context, beside(access.Kubeconfig))
+	return err
+}
+
+// beside reads the files that a kubeconfig names, as kubectl does: a relative path is from
+// the kubeconfig's own directory. It is nil for one that is no file.
+func beside(ref config.SecretRef) func(string) ([]byte, error) {
+	own, err := Path(ref)
+	if err != nil || own == "" {
+		return nil
+	}
+	return func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(own), name)
+		}
+		return os.ReadFile(name)
+	}
+}

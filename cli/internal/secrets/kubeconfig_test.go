@@ -1,0 +1,61 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/kubeconfig"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// nowhere finds no secret.
+type nowhere struct{ Source }
+
+func (nowhere) Find(context.Context, config.SecretRef) (*dagger.Secret, error) {
+	return nil, errors.New("the environment variable K is not set or is empty")
+}
+
+func TestAKubeconfigThatIsNotThere(t *testing.T) {
+	_, err := Kubeconfig(t.Context(), providers.Access{Kubeconfig: "env:K"}, nowhere{})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoKubeconfig})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.EqualError(t, err, "find the kubeconfig of the cluster: the environment variable K is not set or is empty")
+}
+
+func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
+	t.Setenv(module.Env, "")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config")
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("config", "clusters: [{name: c, cluster: {server: 'https://a', certificate-authority: ca.crt}}]\nusers: [{name: u, user: {token: x}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
+	before, err := os.Stat(file)
+	require.NoError(t, err)
+	access := providers.Access{Kubeconfig: config.SecretRef("file:" + file)}
+	var f Flags
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeFile})
+	write("ca.crt", "the CA")
+	require.NoError(t, f.CheckKubeconfig(access), "a relative path is from the kubeconfig's directory")
+	access.Context = "prod"
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeContext})
+	after, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, before.ModTime(), after.ModTime())
+
+	t.Setenv("SLIPWAY_TEST_KUBECONFIG", "no kubeconfig")
+	access = providers.Access{Kubeconfig: "env:SLIPWAY_TEST_KUBECONFIG"}
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
+	f.SecretsFile = "secrets.env"
+	require.NoError(t, f.CheckKubeconfig(access), "the file of --secrets comes first")
+	require.NoError(t, new(Flags).CheckKubeconfig(providers.Access{Kubeconfig: "cmd:exit 1"}), "it is known once it runs")
+}

@@ -1,0 +1,87 @@
+// Package existing is the provider for a cluster that is there already and that somebody
+// else looks after. It makes no part of it: what Slipway needs of the cluster is checked
+// before anything is changed.
+package existing
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/providers"
+)
+
+// Name is the provider's name in the config.
+const Name = "existing"
+
+//go:embed terraform/*.tf
+var terraformFiles embed.FS
+
+// Provider is the provider. The zero value is ready to use.
+type Provider struct{}
+
+// Settings is this provider's section of the config.
+type Settings struct {
+	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Where the access to the cluster is. Never the access itself."`
+	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in it; the current one when left out."`
+	StorageClass string           `json:"storageClass,omitempty" jsonschema:"pattern=^[a-z0-9]([a-z0-9.-]{0\\,251}[a-z0-9])?$,example=fast" want:"the name of a storage class: lower-case letters, digits, dots and hyphens" jsonschema_description:"Storage class of the platform's volumes; the cluster's default one when left out."`
+	Registry     string           `json:"registry,omitempty" jsonschema:"example=registry.internal:5000/slipway" jsonschema_description:"The registry of the images as the cluster's nodes reach it, where that is not the address in advanced.registry."`
+}
+
+// Name returns Name.
+func (Provider) Name() string { return Name }
+
+// Settings returns the defaults.
+func (Provider) Settings() any { return Settings{} }
+
+// Describe describes the provider.
+func (Provider) Describe(s *config.Section) {
+	s.Summary = "a Kubernetes cluster that is there already"
+}
+
+// Validate checks the section: see Settings.
+func (Provider) Validate(section json.RawMessage) []config.Problem {
+	_, problems := settings(section)
+	return problems
+}
+
+func settings(section json.RawMessage) (Settings, []config.Problem) {
+	if len(section) == 0 {
+		section = json.RawMessage("{}")
+	}
+	var s Settings
+	l := document.List(config.Decode(section, &s))
+	switch {
+	case s.Kubeconfig == "":
+		l.Add("kubeconfig", "nothing", "where the access to the cluster is: "+config.RefForms)
+	case !s.Kubeconfig.Valid():
+		l.Add("kubeconfig", "something else", "where the access to the cluster is: "+config.RefForms+"; the access itself does not belong in this file")
+	}
+	if strings.ContainsFunc(s.Context, func(r rune) bool { return r < ' ' }) {
+		l.Add("context", document.Quote(s.Context), "the name of a context")
+	}
+	if s.Registry != "" && !config.IsRegistry(s.Registry) {
+		l.Add("registry", document.Shown(s.Registry), "host[:port][/path] such as registry.internal:5000/slipway, without scheme and tag")
+	}
+	return s, l
+}
+
+// Access says how the cluster is reached.
+func (Provider) Access(d providers.Deployment) providers.Access {
+	s, _ := settings(d.Section)
+	return providers.Access{Kubeconfig: s.Kubeconfig, Context: s.Context, StorageClass: s.StorageClass, Registry: s.Registry}
+}
+
+// Terraform returns the root in terraform/, which touches nothing. What the cluster is like
+// becomes variables of it during a run: see infrastructure/cluster-preflight.
+func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {
+	files, err := fs.Sub(terraformFiles, "terraform")
+	if err != nil {
+		return providers.Root{}, fmt.Errorf("open the Terraform root of provider existing: %w", err)
+	}
+	return providers.Root{Files: files, Vars: map[string]any{"deployment": d.Name}}, nil
+}

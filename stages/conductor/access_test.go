@@ -1,0 +1,98 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/existing"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// there is a conductor for a cluster that is there already, and how often its access was
+// looked for.
+func there(t *testing.T, answers map[string]any, missing error) (*Conductor, *engine, *int) {
+	t.Helper()
+	e, asked := &engine{answers: answers}, 0
+	client, err := dagger.Connect(t.Context(), dagger.WithConn(e))
+	require.NoError(t, err)
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: env:K, context: c}\n"), config.Options{Providers: []string{"existing"}})
+	require.NoError(t, err)
+	c, err := New(Options{
+		Client: client, Config: cfg, Provider: existing.Provider{}, Images: &containers.Images{Toolchain: client.Container(), Node: client.Container()},
+		Access: func(_ context.Context, a providers.Access) (*dagger.Secret, error) {
+			require.Equal(t, providers.Access{Kubeconfig: "env:K", Context: "c"}, a)
+			asked++
+			return client.SetSecret("access", "the access"), missing
+		},
+	})
+	require.NoError(t, err)
+	return c, e, &asked
+}
+
+func TestStepsGetTheAccessToAClusterThatIsThere(t *testing.T) {
+	c, _, asked := there(t, nil, nil)
+	mounted := func(s contract.Spec) bool {
+		var e containers.Exec
+		require.NoError(t, c.runner("r1", nil).mount(t.Context(), &e, s))
+		require.Nil(t, e.Cluster)
+		return e.Secrets[contract.AccessFile] != nil
+	}
+	require.False(t, mounted(contract.TerraformStep().Spec), "it works without the cluster")
+	require.Zero(t, *asked)
+	for _, s := range []contract.Spec{
+		contract.ClusterPreflightStep().Spec, contract.ClusterStep().Spec, contract.StatusStep().Spec, contract.DiagnosisStep().Spec,
+		contract.PlatformRemoveStep().Spec, contract.CheckEarlierSpec(),
+	} {
+		require.True(t, mounted(s), s)
+	}
+	require.Equal(t, 1, *asked, "it is looked for once")
+
+	own, _ := conducted(t, nil)
+	var e containers.Exec
+	require.NoError(t, own.runner("r1", nil).mount(t.Context(), &e, contract.ClusterStep().Spec))
+	require.Empty(t, e.Secrets)
+}
+
+// Nothing starts without the access, and what needs no cluster needs no access.
+func TestWithoutAccessToAClusterThatIsThere(t *testing.T) {
+	missing := errors.New("it is not where the configuration says")
+	c, e, asked := there(t, map[string]any{"file(": `{"cluster":true}`}, missing)
+	for _, removes := range []bool{false, true} {
+		record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes})
+		require.ErrorIs(t, err, missing)
+		require.Nil(t, record)
+	}
+	require.Empty(t, e.all(), "nothing was started")
+	require.Equal(t, 2, *asked)
+	_, err := c.ClusterID(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoCluster})
+	_, err = c.stored(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, *asked)
+	_, err = c.toolchain(t.Context())
+	require.ErrorIs(t, err, missing)
+}
+
+func TestTheToolchainReachesAClusterThatIsThere(t *testing.T) {
+	c, e, _ := there(t, map[string]any{"file(": `{"cluster":true}`, "plaintext": "the access"}, nil)
+	ctr, err := c.toolchain(t.Context())
+	require.NoError(t, err)
+	_, err = ctr.ID(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, e.all(), contract.AccessFile)
+	require.NotContains(t, e.all(), contract.KubeconfigFile)
+	_, err = c.ToolchainID(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoToolchain})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	text, err := c.Kubeconfig(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, "the access", text)
+}

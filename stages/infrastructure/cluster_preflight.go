@@ -1,0 +1,203 @@
+package infrastructure
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	// answerLimit is how long a cluster that is there already may take to answer.
+	answerLimit = 20 * time.Second
+	// oldest and newest are how many minor versions the cluster may be behind and ahead of
+	// what Slipway is built for: Helm supports three behind, kubectl one ahead.
+	oldest, newest = 3, 1
+)
+
+// clusterPreflight checks a cluster that is there already and reports everything that is
+// missing at once. It changes nothing.
+func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPreflightInput) (contract.ClusterPreflight, error) {
+	var out contract.ClusterPreflight
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return out, err
+	}
+	out.APIEndpoint = c.Endpoint()
+	if out.Version, err = answers(ctx, c); err != nil {
+		return out, err
+	}
+	if err := sameCluster(ctx, env, c); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
+		return out, err
+	}
+	problems := judgeVersion(out.Version, in.Kubernetes)
+	missing, err := judgeRights(ctx, c, in)
+	if err != nil {
+		return out, err
+	}
+	problems = append(problems, missing...)
+	class, wrong, err := judgeStorage(ctx, c, in.StorageClass)
+	if err != nil {
+		return out, err
+	}
+	if problems = append(problems, wrong...); len(problems) > 0 {
+		return out, unmet(CodeClusterPreflight, "check the cluster", problems)
+	}
+	out.StorageClass = class
+	env.Progress("Kubernetes %s at %s, storage class %s, all rights that are needed", out.Version, out.APIEndpoint, class)
+	return out, nil
+}
+
+// answers returns the version of an API server that answers and knows who asks.
+func answers(ctx context.Context, c *kube.Client) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	var seen version.Info
+	err := c.Retry(limited, "ask "+c.Endpoint()+" for its version", func(ctx context.Context) error {
+		text, err := c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &seen)
+	})
+	if err == nil || ctx.Err() != nil {
+		return seen.GitVersion, err
+	}
+	f := &fault.Fault{Code: CodeNoAnswer, Class: fault.Preflight, Op: "reach the cluster that is there already", Err: err,
+		Fix: "see whether the server of the kubeconfig answers where the Dagger engine runs: slipway toolchain, or curl -k " + c.Endpoint() + "/version"}
+	if apierrors.IsUnauthorized(err) {
+		f.Fix = "renew the credentials in the kubeconfig: kubectl create token slipway -n kube-system --duration=24h"
+	}
+	return "", f
+}
+
+// sameCluster refuses a cluster that is not the one on which the deployment was installed.
+func sameCluster(ctx context.Context, env *step.Env, c *kube.Client) error {
+	if !env.Existing {
+		return nil
+	}
+	known, now, err := clusters(ctx, env, c)
+	if err != nil || known == nil || known.UID == now.UID {
+		return err
+	}
+	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
+		Fix: "give the kubeconfig of that cluster; or give this deployment another name: --name",
+		Err: fmt.Errorf("deployment %s is on the cluster with which %s answered (%s), and %s is another one (%s)",
+			env.Deployment, known.Server, known.UID, now.Server, now.UID)}
+}
+
+// clusters returns the cluster that the deployment is on, which may be nil, and the one
+// that answers.
+func clusters(ctx context.Context, env *step.Env, c *kube.Client) (known *state.Cluster, now state.Cluster, err error) {
+	s, err := env.Store(ctx)
+	if err != nil {
+		return nil, now, err
+	}
+	if known, err = state.ClusterOf(ctx, s); err != nil {
+		return nil, now, err
+	}
+	system, err := kube.Retry(ctx, c, "recognise the cluster by its namespace kube-system", func(ctx context.Context) (*metav1.ObjectMeta, error) {
+		ns, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &ns.ObjectMeta, nil
+	})
+	if err != nil {
+		return nil, now, err
+	}
+	return known, state.Cluster{UID: string(system.UID), Server: c.Endpoint()}, nil
+}
+
+// judgeVersion compares the version of a cluster with what Slipway is built for.
+func judgeVersion(server, pinned string) []problem {
+	want, err := minor(pinned)
+	if err != nil {
+		return nil // nothing to compare with
+	}
+	got, err := minor(server)
+	if err != nil || got < want-oldest || got > want+newest {
+		return []problem{{
+			fmt.Sprintf("the cluster is Kubernetes %s; this Slipway works with 1.%d to 1.%d", server, want-oldest, want+newest),
+			"use a cluster of one of these versions",
+		}}
+	}
+	return nil
+}
+
+// minor is 35 of "v1.35.4-gke.1".
+func minor(of string) (int, error) {
+	parts := strings.SplitN(strings.TrimPrefix(of, "v"), ".", 3)
+	if len(parts) < 2 || parts[0] != "1" {
+		return 0, fmt.Errorf("%q is no version of Kubernetes", of)
+	}
+	return strconv.Atoi(parts[1])
+}
+
+// judgeStorage finds the storage class of the volumes: the named one, or the default one.
+func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []problem, error) {
+	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
+	classes, err := c.List(ctx, gvr, "", "")
+	if apierrors.IsForbidden(err) { // which is among the rights that are missing
+		return want, nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	var names, defaults []string
+	for _, sc := range classes {
+		names = append(names, sc.GetName())
+		if sc.GetAnnotations()[kube.DefaultClass] == "true" {
+			defaults = append(defaults, sc.GetName())
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(defaults)
+	all := cmp.Or(strings.Join(names, ", "), "none")
+	const choose = "name one of these as storageClass in the configuration"
+	switch {
+	case want != "" && slices.Contains(names, want):
+		return want, nil, nil
+	case want != "":
+		return "", []problem{{fmt.Sprintf("the cluster has no storage class %s; it has: %s", want, all), choose}}, nil
+	case len(names) == 0:
+		return "", []problem{{"the cluster has no storage class", "install a provisioner of volumes"}}, nil
+	case len(defaults) == 0:
+		return "", []problem{{"no storage class of the cluster is the default one; it has: " + all, choose}}, nil
+	case len(defaults) > 1:
+		return "", []problem{{"several storage classes of the cluster are the default one: " + strings.Join(defaults, ", "), choose}}, nil
+	}
+	return defaults[0], nil, nil
+}
+
+// keepCluster notes which cluster the deployment is on, before anything is made there.
+func keepCluster(ctx context.Context, env *step.Env, c *kube.Client) error {
+	known, now, err := clusters(ctx, env, c)
+	if err != nil || known != nil {
+		return err
+	}
+	s, err := env.Store(ctx)
+	if err == nil {
+		err = dryrun.Check(ctx, "note which cluster the deployment is on in %s", s.Location())
+	}
+	if err != nil {
+		return err
+	}
+	return state.PutCluster(ctx, s, now)
+}
