@@ -107,6 +107,11 @@ func (m *Slipway) Install(
 	// Run only these steps.
 	// +optional
 	only []string,
+	// Take over what the platform is made of where it is somebody else's.
+	//
+	// Otherwise that ends the run. What is taken over is removed with the platform.
+	// +optional
+	adopt bool,
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
@@ -116,6 +121,9 @@ func (m *Slipway) Install(
 		return "", err
 	}
 	args := []string{"install", "--lock-timeout", lockTimeout}
+	if adopt {
+		args = append(args, "--adopt")
+	}
 	if parallel > 0 {
 		args = append(args, "--parallel", strconv.Itoa(parallel))
 	}

@@ -34,6 +34,7 @@ type installOptions struct {
 	lockTimeout time.Duration
 	parallel    int
 	background  bool
+	adopt       bool
 }
 
 func newInstall(p *Program) *cobra.Command {
@@ -57,6 +58,7 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
+	set.BoolVar(&o.adopt, "adopt", false, "take over what the platform is made of where it is in the cluster already and somebody else's; it is removed with the platform")
 	for _, name := range []string{"from", "to", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
@@ -84,7 +86,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 
 // prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-	c.Parallel, c.Select, c.LockTimeout = o.parallel, o.selected, o.lockTimeout
+	c.Parallel, c.Select, c.LockTimeout, c.Adopt = o.parallel, o.selected, o.lockTimeout, o.adopt
 	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Fresh, c); err != nil {
 		return err
 	}

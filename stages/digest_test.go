@@ -23,6 +23,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		secrets, tls, configs        = "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"
 		gitea, argocd, git           = "preorchestrator/gitea", "preorchestrator/argocd", "preorchestrator/git"
 		publish, sync, access        = "orchestrator/publish", "orchestrator/sync", "postorchestrator/access"
+		ownership                    = "infrastructure/ownership"
 	)
 	off := false
 	for what, c := range map[string]struct {
@@ -31,15 +32,15 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 	}{
 		"nothing":    {func(*config.Config, *contract.Plan) {}, nil},
 		"admin mail": {func(c *config.Config, _ *contract.Plan) { c.Global.Admin.Email = "ops@example.org" }, []string{secrets, access}},
-		"domain":     {func(c *config.Config, _ *contract.Plan) { c.Global.Domain = "example.org" }, []string{publish, access, gitea, argocd, git, secrets, tls}},
-		"scale":      {func(c *config.Config, _ *contract.Plan) { c.Global.Scale = 1000 }, []string{preflight, publish, gitea, access}},
+		"domain":     {func(c *config.Config, _ *contract.Plan) { c.Global.Domain = "example.org" }, []string{ownership, publish, access, gitea, argocd, git, secrets, tls}},
+		"scale":      {func(c *config.Config, _ *contract.Plan) { c.Global.Scale = 1000 }, []string{ownership, preflight, publish, gitea, access}},
 		"proxy":      {func(c *config.Config, _ *contract.Plan) { c.Proxy.HTTP = "http://proxy:3128" }, []string{configs}},
 		"a component that is off": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"guestbook": {Enabled: &off}}
 		}, []string{publish, sync, access, tls}},
 		"values of the git server": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"gitea": {Values: []byte(`{"a":1}`)}}
-		}, []string{gitea}},
+		}, []string{ownership, gitea}},
 		"values of an app": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"guestbook": {Values: []byte(`{"a":1}`)}}
 		}, []string{publish}},
@@ -52,7 +53,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"given secrets":           {func(_ *config.Config, p *contract.Plan) { p.UserSecrets = []string{"smtp"} }, []string{secrets}},
 		"tools":                   {func(_ *config.Config, p *contract.Plan) { p.Tools = map[string]string{"helm": "4"} }, []string{preflight}},
 		"image of checks":         {func(_ *config.Config, p *contract.Plan) { p.Refs["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
-		"image of the git server": {func(_ *config.Config, p *contract.Plan) { p.Refs["gitea"] = "y" }, []string{addons, gitea}},
+		"image of the git server": {func(_ *config.Config, p *contract.Plan) { p.Refs["gitea"] = "y" }, []string{addons, ownership, gitea}},
 		"image of Argo CD":        {func(_ *config.Config, p *contract.Plan) { p.Refs["redis"] = "y" }, []string{addons, argocd}},
 	} {
 		base, other := digests(t, nil), digests(t, c.change)

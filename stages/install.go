@@ -33,8 +33,9 @@ func wireInstall(g *conductor.Graph) error {
 		g.Release.CheckGiven(slices.Collect(maps.Keys(p.Secrets)))); err != nil {
 		return err
 	}
-	site := wireInfrastructure(g, disabled)
-	w := &platformWiring{Graph: g, site: site, disabled: disabled, steps: map[string]pipeline.Dep{}}
+	w := &platformWiring{Graph: g, disabled: disabled, steps: map[string]pipeline.Dep{}}
+	site := wireInfrastructure(g, disabled, w.objects)
+	w.site = site
 	if err := w.wire(); err != nil {
 		return err
 	}
@@ -48,15 +49,17 @@ func wireInstall(g *conductor.Graph) error {
 type infrastructure struct {
 	terraform *pipeline.Step[contract.Infrastructure]
 	found     func() contract.Infrastructure // once terraform has succeeded
-	cluster   pipeline.Dep
-	ready     []pipeline.Dep // a cluster in which pods run
-	checked   []pipeline.Dep // storage and load balancer work
+	free      pipeline.Dep                   // a cluster in which nothing of others is in the way
+	ready     []pipeline.Dep                 // a cluster in which pods run
+	checked   []pipeline.Dep                 // storage and load balancer work
 }
 
 // wireInfrastructure: a cluster that answers, with storage and load balancer. One that
 // Slipway runs itself starts before Terraform runs. On a second run a cluster that
 // Terraform created earlier already exists and can be verified.
-func wireInfrastructure(g *conductor.Graph, disabled []string) infrastructure {
+//
+// objects says what the platform is made of, once Terraform has run.
+func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
 	cfg, images := g.Config, g.Images
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
 		in := contract.PreflightInput{Requirements: g.Site.Requirements, Tools: g.Tools}
@@ -76,7 +79,8 @@ func wireInfrastructure(g *conductor.Graph, disabled []string) infrastructure {
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint, Existing: existing}
 	}, terraform)
-	out := infrastructure{terraform: terraform, found: terraform.Value, cluster: cluster, ready: []pipeline.Dep{cluster}}
+	free := conductor.Add(g, contract.OwnershipStep(), objects, cluster)
+	out := infrastructure{terraform: terraform, found: terraform.Value, free: free, ready: []pipeline.Dep{free}}
 	if g.Site.Addons != nil {
 		out.ready = append(out.ready, conductor.Add(g, contract.AddonsStep(), func() contract.AddonsInput {
 			return contract.AddonsInput{Addons: *g.Site.Addons, Images: images}

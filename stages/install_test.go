@@ -66,7 +66,7 @@ func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[
 }
 
 func TestTheGraphOfAnInstall(t *testing.T) {
-	prepared := []string{"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"}
+	prepared := []string{"infrastructure/ownership", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"}
 	require.Equal(t, map[string][]string{
 		"infrastructure/preflight":    {},
 		"infrastructure/node":         {"infrastructure/preflight"},
@@ -74,9 +74,10 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 		"infrastructure/terraform":    {"infrastructure/verify"},
 		"infrastructure/cluster":      {"infrastructure/terraform"},
 		"infrastructure/local-addons": {"infrastructure/cluster"},
-		"infrastructure/storage":      {"infrastructure/cluster", "infrastructure/local-addons"},
-		"infrastructure/loadbalancer": {"infrastructure/cluster", "infrastructure/local-addons"},
-		"preorchestrator/namespaces":  {"infrastructure/cluster"},
+		"infrastructure/ownership":    {"infrastructure/cluster"},
+		"infrastructure/storage":      {"infrastructure/ownership", "infrastructure/local-addons"},
+		"infrastructure/loadbalancer": {"infrastructure/ownership", "infrastructure/local-addons"},
+		"preorchestrator/namespaces":  {"infrastructure/ownership"},
 		"preorchestrator/secrets":     {"preorchestrator/namespaces"},
 		"preorchestrator/tls":         {"preorchestrator/namespaces"},
 		"preorchestrator/configmaps":  {"preorchestrator/namespaces"},
@@ -87,6 +88,7 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 		"orchestrator/publish":        {"preorchestrator/git"},
 		"orchestrator/projects":       {"orchestrator/publish", "preorchestrator/argocd"},
 		"orchestrator/sync":           {"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/projects"},
+		"orchestrator/prune":          {"infrastructure/storage", "infrastructure/loadbalancer", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync"},
 		"postorchestrator/access":     {"infrastructure/storage", "infrastructure/loadbalancer", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync"},
 	}, needs(t, stages.Install(), local.Provider{}))
 }

@@ -48,6 +48,7 @@ func (w *platformWiring) wire() error {
 			Disabled: w.missing(), LoadBalancer: w.site.terraform.Value().LoadBalancer,
 		}
 	}, last...)
+	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput { return contract.PruneInput{Components: w.installed()} }, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
 		f.State.Access = &out
 		for _, l := range out.URLs {
@@ -79,7 +80,7 @@ func (w *platformWiring) missing() []string {
 // prepare: what must be there before anything is installed.
 func (w *platformWiring) prepare() {
 	g, cfg := w.Graph, w.Config
-	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, w.site.cluster)
+	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, w.site.free)
 	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
 		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)
@@ -140,6 +141,28 @@ func (w *platformWiring) component(name string) error {
 	}
 	w.steps[name] = step
 	return nil
+}
+
+// installed are the components that Slipway installs itself.
+func (w *platformWiring) installed() []string {
+	var out []string
+	for _, c := range w.Release.Components {
+		if c.Installed() && !slices.Contains(w.disabled, c.Name) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// objects are what the platform is made of, without what changes no object's name.
+func (w *platformWiring) objects() contract.OwnershipInput {
+	in := contract.OwnershipInput{Adopt: w.Adopt}
+	for _, name := range w.installed() {
+		c, _ := w.Release.Component(name)
+		all := w.input(c)
+		in.Components = append(in.Components, contract.ComponentInput{Component: name, Fill: all.Fill, Values: all.Values})
+	}
+	return in
 }
 
 // input is what the step of a component works on.

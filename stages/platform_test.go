@@ -97,7 +97,7 @@ func after(t *testing.T, g map[string][]string, name string) []string {
 	require.Contains(t, g[name], "preorchestrator/secrets")
 	return slices.DeleteFunc(slices.Clone(g[name]), func(n string) bool {
 		return slices.Contains([]string{
-			"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps", "preorchestrator/requires",
+			"infrastructure/ownership", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps", "preorchestrator/requires",
 		}, n)
 	})
 }
@@ -122,7 +122,7 @@ func TestAPlatformWithoutApps(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		"preorchestrator/namespaces", "preorchestrator/secrets",
-		"orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/optional", "orchestrator/seen", "postorchestrator/access",
+		"orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/optional", "orchestrator/seen", "orchestrator/prune", "postorchestrator/access",
 	}, names)
 }
 
@@ -158,7 +158,7 @@ requires: [{secret: shop/license}]
 		require.Contains(t, g["orchestrator/database"], name)
 	}
 	bare := installs(t, load(t, components), nil)
-	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/local-addons", "preorchestrator/secrets"}, bare["orchestrator/database"])
+	require.Equal(t, []string{"infrastructure/ownership", "infrastructure/local-addons", "preorchestrator/secrets"}, bare["orchestrator/database"])
 }
 
 func TestAppsAndComponentsComeAfterEachOther(t *testing.T) {

@@ -56,8 +56,8 @@ func verifyAll(t *testing.T, e *earlier, change func(*contract.Plan)) contract.V
 func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
 	e := &earlier{}
 	got := verifyAll(t, e, nil)
-	require.Equal(t, 18, got.Total, "all but the node and the look itself")
-	require.Len(t, got.Steps, 18)
+	require.Equal(t, 20, got.Total, "all but the node and the look itself")
+	require.Len(t, got.Steps, 20)
 	require.Equal(t, slices.Sorted(maps.Keys(e.asked)), slices.Sorted(maps.Keys(got.Steps)))
 	for id, req := range e.asked {
 		require.True(t, req.VerifyOnly, id)
@@ -69,18 +69,18 @@ func TestAllEarlierResultsAreLookedAtAtOnce(t *testing.T) {
 func TestWhatNeedsAStepThatDoesNotHoldIsNotLookedAt(t *testing.T) {
 	e := &earlier{stale: []string{"preorchestrator/gitea"}}
 	got := verifyAll(t, e, nil)
-	for _, id := range []string{"preorchestrator/gitea", "preorchestrator/git", "preorchestrator/reconcile", "orchestrator/publish", "orchestrator/projects", "orchestrator/sync", "postorchestrator/access"} {
+	for _, id := range []string{"preorchestrator/gitea", "preorchestrator/git", "preorchestrator/reconcile", "orchestrator/publish", "orchestrator/projects", "orchestrator/sync", "orchestrator/prune", "postorchestrator/access"} {
 		require.NotContains(t, got.Steps, id)
 	}
 	require.NotContains(t, e.asked, "orchestrator/publish")
 	require.Contains(t, got.Steps, "preorchestrator/argocd")
-	require.Len(t, got.Steps, 11)
+	require.Len(t, got.Steps, 12)
 }
 
 func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
 	e := &earlier{}
 	got := verifyAll(t, e, func(p *contract.Plan) { p.Hooked = []string{"orchestrator/sync"} })
-	require.Len(t, got.Steps, 16)
+	require.Len(t, got.Steps, 17)
 	require.NotContains(t, e.asked, "orchestrator/sync")
 	require.NotContains(t, e.asked, "postorchestrator/access")
 }
@@ -98,7 +98,7 @@ func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
 	}
 	_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2", Site: localSite(t, config.Default())}, config.Default(), reference(t), (&earlier{}).run, observe)
 	require.NoError(t, err)
-	require.Len(t, told, 18)
+	require.Len(t, told, 20)
 	require.NotContains(t, told, "infrastructure/node")
 	require.NotContains(t, told, "infrastructure/verify")
 	require.Equal(t, []pipeline.Status{pipeline.Running, pipeline.Reused}, told["orchestrator/sync"])

@@ -106,3 +106,43 @@ func TestParseObject(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 }
+
+// TestComponentsAreRemovedBeforeWhatTheyComeAfter, apps before their engine, unless the
+// release says otherwise.
+func TestComponentsAreRemovedBeforeWhatTheyComeAfter(t *testing.T) {
+	files := filesOf(t, "testdata/release")
+	const text = `
+apiVersion: slipway/v2
+name: shop
+version: 1.0.0
+namespaces: [{name: shop}, {name: git}, {name: cd}]
+certificates: [{secret: git/tls, hosts: ["*.{domain}", gitea.git.svc]}]
+components:
+  - {name: addons, kind: appset, path: appsets, namespace: cd}
+  - {name: shown, kind: manifests, path: manifests/web, namespace: shop, after: [web]}
+  - {name: manager, kind: manifests, path: manifests/web, namespace: shop}
+  - {name: gitea, kind: chart, path: charts/web, namespace: git, required: true}
+  - {name: cd, kind: manifests, path: manifests/cd, namespace: cd, required: true}
+  - {name: web, kind: app, path: gitops/apps/web, namespace: shop}
+gitops:
+  engine: cd
+  server:
+    component: gitea
+    service: git/gitea:443
+    hosts: [gitea.git.svc]
+    repository: shop/platform
+    accounts: {administrator: git/admin, writer: git/writer, reader: git/reader}
+`
+	order := func(more string) []string {
+		files[platform.File] = &fstest.MapFile{Data: []byte(text + more)}
+		r, err := platform.Load(files)
+		require.NoError(t, err)
+		var out []string
+		for _, c := range r.RemovalOrder() {
+			out = append(out, c.Name)
+		}
+		return out
+	}
+	require.Equal(t, []string{"manager", "shown", "web", "gitea", "addons", "cd"}, order(""))
+	require.Equal(t, []string{"gitea", "manager", "shown", "web", "addons", "cd"}, order("remove: {order: [gitea]}\n"))
+}

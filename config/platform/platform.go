@@ -44,6 +44,7 @@ type Release struct {
 	Checks         []Check       `json:"checks,omitempty"`         // what must answer at the end of a run
 	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; the release takes none when left out
 	Guidance       string        `json:"guidance,omitempty"`       // file with the text template that is shown at the end of an install
+	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from a cluster that stays
 
 	files        fs.FS
 	schema       *jsonschema.Schema // of Settings; nil if there is none

@@ -165,6 +165,10 @@ func rules() map[string]rule.Rule {
 		"Accounts.writer":        reference,
 		"Accounts.reader":        reference,
 
+		"Remove.order":     rule.Each(name),
+		"Remove.claims":    rule.OneOf(claimPolicies()...),
+		"Remove.crds":      rule.OneOf(crdPolicies()...),
+		"Finalizers.then":  rule.OneOf(finalizerPolicies()...),
 		"Link.name":        something,
 		"Link.urlTemplate": url,
 		"Link.service":     service,

@@ -87,6 +87,7 @@ func beyond() map[string][]string {
 			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",
 			"gate-namespace-unknown", "gate-rollout-namespace-unknown", "gate-synced-no-app", "gate-synced-unknown", "gitops-engine-can-be-off",
 			"gitops-engine-is-an-app", "gitops-engine-unknown", "gitops-server-unknown", "link-component-unknown", "link-twice", "namespace-twice",
+			"remove-order-an-app", "remove-order-twice", "remove-order-unknown",
 			"requires-a-generated-secret", "requires-namespace-unknown", "secret-copy-of-a-copy", "secret-copy-of-a-given-one", "secret-copy-of-nothing",
 			"secret-key-twice", "secret-namespace-unknown", "secret-twice", "upgradable-from-itself", "yaml-two-documents",
 		},
@@ -98,7 +99,7 @@ func beyond() map[string][]string {
 		},
 		"what is in a text": {
 			"chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
-			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
+			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "remove-finalizers-after", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
 			"link-unknown-name", "secret-literal-unknown-name",
 		},
 	}

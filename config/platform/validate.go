@@ -103,6 +103,7 @@ func (v *validator) release() {
 	v.certificates()
 	v.links()
 	v.checks()
+	v.remove()
 }
 
 func (v *validator) namespaces() {

@@ -70,7 +70,7 @@ func (v *validator) image(field, image string) {
 
 // ReservedNames are names of steps of Slipway's own in the stages that have components.
 func ReservedNames() []string {
-	return []string{"component", "configmaps", "git", "namespaces", "projects", "publish", "reconcile", "repository", "requires", "secrets", "status", "sync", "tls"}
+	return []string{"component", "configmaps", "git", "namespaces", "projects", "prune", "publish", "reconcile", "repository", "requires", "secrets", "status", "sync", "tls"}
 }
 
 // kind checks what a component of its kind must have and must not have.

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 )
 
 // gate checks a gate.
 func (v *validator) gate(field string, a Await) {
-	if d := time.Duration(a.Deadline); d < time.Second || d > 24*time.Hour {
-		v.Add(field+".deadline", a.Deadline.String(), "1s to 24h")
-	}
+	v.deadline(field+".deadline", a.Deadline)
 	switch set := a.set(); len(set) {
 	case 0:
 		v.Add(field, "no gate", "one of "+document.OneOf(gates()...))
@@ -163,4 +162,11 @@ func (v *validator) role(field, name string) {
 // groupKind checks "group/Kind", or "Kind" for one without group.
 func (v *validator) groupKind(field, value string) {
 	v.Match(field, value, groupKindRE, "group/Kind such as apps/Deployment, or Kind")
+}
+
+// deadline checks how long something may take.
+func (v *validator) deadline(field string, d config.Duration) {
+	if d := time.Duration(d); d < time.Second || d > 24*time.Hour {
+		v.Add(field, config.Duration(d).String(), "1s to 24h")
+	}
 }

@@ -36,6 +36,7 @@ type chartRelease struct {
 	namespace string
 	chart     *chart.Chart
 	values    map[string]any
+	labels    map[string]string                                           // of the records
 	complete  func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) // see installer.complete
 }
 
@@ -47,6 +48,7 @@ func (i *installer) open(ch *chart.Chart, values map[string]any) (*chartRelease,
 	r := &chartRelease{
 		client: i.client, log: i.env.Logger, config: new(action.Configuration), complete: i.complete,
 		name: i.component.Name, namespace: namespace, chart: ch, values: values,
+		labels: map[string]string{kube.DeploymentLabel: i.env.Deployment},
 	}
 	debug := func(format string, args ...any) { r.log.Debug("helm: " + fmt.Sprintf(format, args...)) }
 	if err := r.config.Init(flags, namespace, "secret", debug); err != nil {
@@ -108,6 +110,8 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		}
 		in := action.NewInstall(r.config)
 		in.ReleaseName, in.Namespace, in.SkipCRDs = r.name, r.namespace, true
+		// What is somebody else's has ended the run, unless it is to be taken over.
+		in.TakeOwnership, in.Labels = true, r.labels
 		in.PostRenderer, in.Timeout = r.changed(ctx), timeLeft(ctx)
 		if _, err := in.RunWithContext(ctx, r.chart, r.values); err != nil {
 			return "", badRelease("install the chart "+r.name, err)
@@ -161,6 +165,7 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 func (r *chartRelease) upgrade(ctx context.Context, dry bool) (*release.Release, error) {
 	up := action.NewUpgrade(r.config)
 	up.Namespace, up.MaxHistory, up.ResetValues, up.SkipCRDs = r.namespace, maxHistory, true, true
+	up.TakeOwnership, up.Labels = true, r.labels
 	up.PostRenderer, up.Timeout = r.changed(ctx), timeLeft(ctx)
 	if dry {
 		up.DryRun, up.DryRunOption = true, "server"

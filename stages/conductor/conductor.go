@@ -71,6 +71,9 @@ type Options struct {
 	UserSecrets map[string]*dagger.Secret
 	// State says where the deployment's state is.
 	State State
+	// Adopt has an install take over what the platform is made of where it is there and
+	// somebody else's; otherwise that ends the run.
+	Adopt bool
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: no secret can be found.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
@@ -132,7 +135,7 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
-			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)),
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt,
 		},
 		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
 	}, nil

@@ -34,6 +34,7 @@ type Inputs struct {
 	Rewrite     map[string]string // see contract.ComponentInput
 	Tools       map[string]string // version, by name, without a leading v
 	UserSecrets []string          // names of the secrets that the configuration gives
+	Adopt       bool              // see Options
 }
 
 // Findings are what steps found out, of which a run's record and the deployment's

@@ -62,7 +62,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 		o.Images.Refs, o.Images.Digest, o.Tools = refs, "sha256:1", plan.Tools
 		o.UserSecrets = map[string]*dagger.Secret{"smtp": nil}
 	}, found)
-	require.Len(t, results, 18)
+	require.Len(t, results, 20)
 	for _, r := range results {
 		if r.Key != contract.CheckEarlierSpec().Key {
 			require.Equal(t, contract.Reused, r.Status, r.Key)

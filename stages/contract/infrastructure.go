@@ -68,6 +68,22 @@ type ClusterInput struct {
 	Existing bool `json:"existing,omitempty"`
 }
 
+// OwnershipInput is what infrastructure/ownership looks for. The platform release is in
+// PlatformDir.
+type OwnershipInput struct {
+	Components []ComponentInput `json:"components"`      // those that are installed, but for apps
+	Adopt      bool             `json:"adopt,omitempty"` // take over what is somebody else's
+}
+
+// Lasting leaves out what only one run is told.
+func (in OwnershipInput) Lasting() any { in.Adopt = false; return in }
+
+// Ownership is what infrastructure/ownership saw.
+type Ownership struct {
+	Objects int      `json:"objects"`           // that were looked for
+	Adopted []string `json:"adopted,omitempty"` // taken over: "Kind namespace/name"
+}
+
 // AddonsInput is what infrastructure/local-addons applies.
 type AddonsInput struct {
 	providers.Addons
@@ -107,10 +123,16 @@ type LoadBalancerCheck struct {
 
 // Removed is what infrastructure/platform-remove took away.
 type Removed struct {
+	Components   []string `json:"components"`   // in the order in which they went
 	Applications []string `json:"applications"` // namespace/name
-	Namespaces   []string `json:"namespaces"`
-	Volumes      []string `json:"volumes"` // PersistentVolumes
-	Cluster      []string `json:"cluster"` // other cluster-scoped objects, kind/name
+	Namespaces   []string `json:"namespaces"`   // that Slipway had made
+	Objects      []string `json:"objects"`      // in other namespaces, "Kind namespace/name"
+	Volumes      []string `json:"volumes"`      // PersistentVolumes
+	Cluster      []string `json:"cluster"`      // other cluster-scoped objects, kind/name
+	Nodes        []string `json:"nodes"`        // that lost labels of Slipway's
+	// Kept is what stays because the release says so, or because others use it:
+	// "Kind namespace/name".
+	Kept []string `json:"kept"`
 	// Stripped are the finalizers that did not go by themselves:
 	// "kind namespace/name: finalizer".
 	Stripped []string `json:"stripped"`
@@ -127,15 +149,18 @@ type InventoryInput struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// Inventory is what there is in the cluster beside the cluster itself. Names are
-// namespace/name where the kind has a namespace.
+// Inventory is what the deployment has in the cluster, and nothing of others; what a
+// destroy keeps on purpose is not in it. Names are namespace/name where the kind has a
+// namespace.
 type Inventory struct {
-	Namespaces             []string `json:"namespaces"` // without default and kube-*
+	Namespaces             []string `json:"namespaces"` // that Slipway made
 	Applications           []string `json:"applications"`
 	PersistentVolumes      []string `json:"persistentVolumes"`
 	PersistentVolumeClaims []string `json:"persistentVolumeClaims"`
 	LoadBalancers          []string `json:"loadBalancers"` // Services of type LoadBalancer
 	HelmReleases           []string `json:"helmReleases"`
+	Objects                []string `json:"objects"`            // others outside of these namespaces, "Kind namespace/name"
+	Nodes                  []string `json:"nodes"`              // with labels that Slipway gave
 	TerraformResources     []string `json:"terraformResources"` // addresses in the Terraform state
 	Unreachable            string   `json:"unreachable,omitempty"`
 }
@@ -143,5 +168,5 @@ type Inventory struct {
 // Empty reports whether nothing is left.
 func (i Inventory) Empty() bool {
 	return len(i.Namespaces)+len(i.Applications)+len(i.PersistentVolumes)+len(i.PersistentVolumeClaims)+
-		len(i.LoadBalancers)+len(i.HelmReleases)+len(i.TerraformResources) == 0
+		len(i.LoadBalancers)+len(i.HelmReleases)+len(i.Objects)+len(i.Nodes)+len(i.TerraformResources) == 0
 }

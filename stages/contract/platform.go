@@ -107,6 +107,19 @@ type Gate struct {
 	Seen string `json:"seen"`
 }
 
+// PruneInput is what orchestrator/prune leaves alone. The platform release is in
+// PlatformDir.
+type PruneInput struct {
+	Components []string `json:"components"` // that are installed
+}
+
+// Pruned is what orchestrator/prune removed.
+type Pruned struct {
+	Components []string `json:"components,omitempty"`
+	Objects    []string `json:"objects,omitempty"`  // "Kind namespace/name"
+	Stripped   []string `json:"stripped,omitempty"` // see Removed
+}
+
 // GitInput is what preorchestrator/git works on. The platform release is in PlatformDir.
 type GitInput struct {
 	Domain  string `json:"domain"`

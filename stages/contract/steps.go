@@ -81,6 +81,12 @@ func ClusterStep() Step[ClusterInput, Cluster] {
 	return Step[ClusterInput, Cluster]{Spec{Key: key(StageInfrastructure, "cluster")}}
 }
 
+// OwnershipStep looks, before anything is made in the cluster, whether what the platform
+// is made of is there and somebody else's.
+func OwnershipStep() Step[OwnershipInput, Ownership] {
+	return Step[OwnershipInput, Ownership]{Spec{Key: key(StageInfrastructure, "ownership"), Platform: true, Manifests: true}}
+}
+
 // AddonsStep brings name service and storage to a fresh cluster that lacks them.
 func AddonsStep() Step[AddonsInput, Addons] {
 	return Step[AddonsInput, Addons]{Spec{Key: key(StageInfrastructure, "local-addons")}}
@@ -182,6 +188,11 @@ func SyncStep() Step[AppsInput, Apps] {
 // StatusStep looks at apps and gates as they are now. No workflow has it.
 func StatusStep() Step[LiveInput, Live] {
 	return Step[LiveInput, Live]{Spec{Key: key(StageOrchestrator, "status")}}
+}
+
+// PruneStep removes the components that the release has no more, or that are off now.
+func PruneStep() Step[PruneInput, Pruned] {
+	return Step[PruneInput, Pruned]{Spec{Key: key(StageOrchestrator, "prune"), Platform: true}}
 }
 
 // AccessStep reaches the platform as its users do.

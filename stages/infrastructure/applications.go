@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 const (
@@ -27,12 +28,10 @@ const (
 
 // mine lists the deployment's objects of one of Argo CD's kinds: those in its
 // namespaces or with its label.
-func (r *remover) mine(gvr schema.GroupVersionResource) lister {
+func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		list, err := r.client.List(ctx, gvr, "", "")
-		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-			return kube.DeploymentOf(o.GetLabels()) != r.deployment && !slices.Contains(r.owned, o.GetNamespace())
-		}), err
+		list, err := r.Client.List(ctx, gvr, "", "")
+		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
 	}
 }
 
@@ -68,7 +67,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 			}
 		}
 	}
-	if err := r.delete(ctx, argo.Applications(), roots(apps)); err != nil {
+	if err := r.Delete(ctx, argo.Applications(), roots(apps)); err != nil {
 		return err
 	}
 	if deadline > 0 {
@@ -88,7 +87,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	lastSeen := time.Now()
-	return r.client.WaitFor(ctx, "Argo CD to remove the Applications", 500*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+	return r.Client.WaitFor(ctx, "Argo CD to remove the Applications", 500*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		apps, err := r.mine(argo.Applications())(ctx)
 		if err != nil || len(apps) == 0 {
 			return err == nil, "", err
@@ -99,7 +98,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 			return false, "", fmt.Errorf("the controller of Argo CD is gone, %s", kube.Left(apps))
 		}
 		free := slices.DeleteFunc(slices.Clone(roots(apps)), func(a unstructured.Unstructured) bool { return a.GetDeletionTimestamp() != nil })
-		if err := r.delete(ctx, argo.Applications(), free); err != nil {
+		if err := r.Delete(ctx, argo.Applications(), free); err != nil {
 			return false, "", err
 		}
 		return false, kube.Left(apps), nil
@@ -112,16 +111,16 @@ func (r *remover) forceApplications(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.delete(ctx, argo.Applications(), apps); err != nil {
+	if err := r.Delete(ctx, argo.Applications(), apps); err != nil {
 		return err
 	}
 	if apps, err = r.mine(argo.Applications())(ctx); err != nil {
 		return err
 	}
-	if err := r.strip(ctx, kube.StuckObjects(argo.Applications(), apps)); err != nil {
+	if err := r.Strip(ctx, kube.StuckObjects(argo.Applications(), apps)); err != nil {
 		return err
 	}
-	return r.gone(ctx, argo.Applications(), r.mine(argo.Applications()))
+	return r.Gone(ctx, "the Applications", r.mine(argo.Applications()))
 }
 
 // applicationSets deletes the sets; what they made is deleted after them.
@@ -131,10 +130,10 @@ func (r *remover) applicationSets(ctx context.Context) error {
 	if err != nil || len(sets) == 0 {
 		return err
 	}
-	if err := r.delete(ctx, argo.ApplicationSets(), sets); err != nil {
+	if err := r.Delete(ctx, argo.ApplicationSets(), sets); err != nil {
 		return err
 	}
-	return r.gone(ctx, argo.ApplicationSets(), list)
+	return r.Gone(ctx, "the ApplicationSets", list)
 }
 
 // roots are the Applications that no other one owns.
@@ -170,20 +169,25 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	return r.client.Patch(ctx, "prepare the deletion of Application "+nameOf(a), argo.Applications(), a.GetNamespace(), a.GetName(), patch)
+	return r.Client.Patch(ctx, "prepare the deletion of Application "+nameOf(a), argo.Applications(), a.GetNamespace(), a.GetName(), patch)
 }
 
-// controllerRuns tells whether Argo CD's controller runs, and gives it time to
+// controllerRuns tells whether the controller of the deployment's Argo CD runs, and gives it time to
 // start if there is one.
 func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
-	list, err := r.client.List(ctx, sets, "", controllerPods)
+	list, err := r.Client.List(ctx, sets, "", controllerPods)
+	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) })
 	if err != nil || len(list) == 0 {
 		return false, err
 	}
+	r.engines = nil
+	for _, o := range list {
+		r.engines = append(r.engines, o.GetNamespace())
+	}
 	ctx, cancel := context.WithTimeout(ctx, controllerStart)
 	defer cancel()
-	err = r.client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
+	err = r.Client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		return r.controllerReady(ctx), "its pod is not ready", nil
 	})
 	if fault.ClassOf(err) == fault.Timeout {
@@ -193,9 +197,9 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 }
 
 func (r *remover) controllerReady(ctx context.Context) bool {
-	pods, err := r.client.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: controllerPods})
+	pods, err := r.Client.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: controllerPods})
 	if err != nil {
 		return kube.Transient(err) // an API that is away says nothing about the controller
 	}
-	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return kube.PodReady(&p) })
+	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return slices.Contains(r.engines, p.Namespace) && kube.PodReady(&p) })
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -168,7 +170,7 @@ func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.Nothing{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.ErrorContains(t, err, "remove the platform: list namespaces: you may not")
+	require.ErrorContains(t, err, "remove the platform: read how the deployment is removed: you may not")
 }
 
 // TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves
@@ -180,20 +182,22 @@ func TestAControllerThatCannotBeSeenMayRun(t *testing.T) {
 	})
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
-	err = (&remover{client: c, env: env, deployment: "demo", owned: []string{"argocd"}}).applications(t.Context(), time.Minute)
+	env.Deployment = "demo"
+	r := newRemover(env, c, removal.Record{}, false)
+	r.made = []string{"argocd"}
+	err = r.applications(t.Context(), time.Minute)
 	require.ErrorContains(t, err, "list statefulsets: you may not")
 }
 
 func TestWhatIsLeftIsNamed(t *testing.T) {
-	nothing := `{"kind":"List","apiVersion":"v1","items":[]}`
-	env := clusterOf(t, map[string]string{
-		"/readyz":            "ok",
-		"/api/v1/namespaces": `{"kind":"NamespaceList","apiVersion":"v1","items":[{"metadata":{"name":"kube-system"}},{"metadata":{"name":"web"}}]}`,
-		"/apis/argoproj.io/v1alpha1/applications": nothing, "/api/v1/persistentvolumes": nothing, "/api/v1/persistentvolumeclaims": nothing,
-		"/api/v1/services": `{"kind":"ServiceList","apiVersion":"v1","items":[{"metadata":{"name":"site","namespace":"web"},"spec":{"type":"LoadBalancer"}}]}`,
-		"/api/v1/secrets":  nothing,
-	})
-	_, err := platformInventory(t.Context(), env, contract.InventoryInput{MustBeEmpty: true})
+	api := kubetest.Serve(t)
+	for _, name := range []string{"kube-system", "somebody-elses"} {
+		api.Set(t, "/api/v1/namespaces/"+name, "metadata: {name: "+name+"}")
+		api.Set(t, "/api/v1/namespaces/"+name+"/services/site", "{metadata: {name: site, namespace: "+name+"}, spec: {type: LoadBalancer}}")
+	}
+	api.Set(t, "/api/v1/namespaces/web", "metadata: {name: web, "+byUs+"}")
+	api.Set(t, "/api/v1/namespaces/web/services/site", "{metadata: {name: site, namespace: web}, spec: {type: LoadBalancer}}")
+	_, err := platformInventory(t.Context(), reaching(t, api.URL), contract.InventoryInput{MustBeEmpty: true})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotEmpty})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.EqualError(t, err, "see that nothing is left: left: namespaces web; load balancers web/site")

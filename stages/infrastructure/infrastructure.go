@@ -46,6 +46,9 @@ const (
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
 	CodeLoadBalancer fault.Code = "INF-021"
+	// CodeForeign: what the platform is made of is in the cluster already, and somebody
+	// else's.
+	CodeForeign fault.Code = "INF-034"
 	// CodeRemove: something could not be removed.
 	CodeRemove fault.Code = "INF-030"
 	// CodeNotEmpty: something is left after a destroy.
@@ -60,6 +63,7 @@ func Register(r *step.Registry) {
 	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
 	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)
 	step.RegisterRepeatable(r, contract.ClusterStep(), cluster)
+	step.RegisterRepeatable(r, contract.OwnershipStep(), ownership)
 	step.RegisterRepeatable(r, contract.AddonsStep(), addons)
 	step.RegisterVerified(r, contract.StorageStep(), storage, verifyStorage)
 	step.RegisterVerified(r, contract.LoadBalancerStep(), loadBalancer, verifyLoadBalancer)

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/providers/local"
@@ -269,6 +270,108 @@ func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
 	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 	require.Len(t, out.Volumes, 1)
+	d.emptied()
+}
+
+// theirs is what somebody else has in the cluster, an Application of the Argo CD that is
+// ours and a volume whose claim and namespace are gone among it.
+const theirs = `
+{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: theirs}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: theirs}, rules: []}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: theirs, namespace: theirs}
+spec:
+  project: default
+  source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc", namespace: theirs}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: theirs, annotations: {pv.kubernetes.io/provisioned-by: example.com/disk}}
+spec:
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: /var/theirs}
+  claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: apps, name: rows, uid: 00000000-0000-0000-0000-000000000000}
+`
+
+// TestRealRemovalLeavesWhatIsSomebodyElses untouched, and uncounted.
+func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
+	d := real(t)
+	c, err := kube.Connect(filepath.Join(d.state, "secrets", "kubeconfig"), nil)
+	require.NoError(t, err)
+	objs, err := kube.Decode([]byte(theirs))
+	require.NoError(t, err)
+	versions := map[string]string{}
+	create := func(o *unstructured.Unstructured) {
+		api, err := c.Resource(t.Context(), o.GroupVersionKind(), o.GetNamespace())
+		require.NoError(t, err)
+		_, err = api.Create(t.Context(), o, metav1.CreateOptions{FieldManager: "somebody"})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = api.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}) })
+	}
+	for _, o := range objs {
+		if o.GetKind() != "Application" {
+			create(o)
+		}
+	}
+	require.NoError(t, c.WaitFor(t.Context(), "the volume to be released", 250*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+		pv, err := c.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, "theirs", metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		return pv.Status.Phase == corev1.VolumeReleased, string(pv.Status.Phase), nil
+	}))
+	time.Sleep(time.Second) // what was there before a namespace is told by the second
+	d.argo(c, false)
+	for _, o := range objs {
+		if o.GetKind() == "Application" {
+			create(o)
+		}
+		live, err := c.Live(t.Context(), kube.MemberOf(o))
+		require.NoError(t, err)
+		versions[kube.MemberOf(o).String()] = live.GetResourceVersion()
+	}
+	nodes, err := c.Kubernetes.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	patch := []byte(`{"metadata":{"labels":{"storage":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"storage"}}}`)
+	_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	var out contract.Removed
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
+	require.Empty(t, out.Applications)
+	require.Empty(t, out.Volumes)
+	require.Equal(t, []string{nodes.Items[0].Name}, out.Nodes)
+	require.Equal(t, []string{"CustomResourceDefinition applications.argoproj.io"}, out.Kept, "there is an Application of theirs")
+	node, err := c.Kubernetes.CoreV1().Nodes().Get(t.Context(), nodes.Items[0].Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotContains(t, node.Labels, "storage")
+	require.NotContains(t, node.Annotations, kube.NodeLabels("it"))
+	for _, o := range objs {
+		live, err := c.Live(t.Context(), kube.MemberOf(o))
+		require.NoError(t, err)
+		require.NotNil(t, live, "%s", kube.MemberOf(o))
+		require.Equal(t, versions[kube.MemberOf(o).String()], live.GetResourceVersion(), "%s was written to", kube.MemberOf(o))
+	}
+	d.emptied()
+
+	// Once they are gone, the next removal takes the definition.
+	for _, o := range objs {
+		api, err := c.Resource(t.Context(), o.GroupVersionKind(), o.GetNamespace())
+		require.NoError(t, err)
+		require.NoError(t, api.Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
+	}
+	out = contract.Removed{}
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, []string{"CustomResourceDefinition/applications.argoproj.io"}, out.Cluster)
 	d.emptied()
 }
 

@@ -15,10 +15,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// inventory lists what there is beside the cluster itself, Terraform's resources
+// inventory lists what the deployment has in the cluster, Terraform's resources
 // included.
 func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	state, err := currentState(ctx, env)
@@ -28,13 +29,13 @@ func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (
 	return count(ctx, env, in, contract.Inventory{TerraformResources: state.addresses()})
 }
 
-// platformInventory lists what there is in the cluster, while Terraform's
+// platformInventory lists what the deployment has in the cluster, while Terraform's
 // resources are still there.
 func platformInventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	return count(ctx, env, in, contract.Inventory{})
 }
 
-// count adds what the cluster holds to out.
+// count adds what the deployment has in the cluster to out.
 func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out contract.Inventory) (contract.Inventory, error) {
 	if in.Gone {
 		out.Unreachable = "the cluster was removed, with everything in it"
@@ -65,38 +66,55 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *co
 	if c == nil {
 		return nil
 	}
-	return take(ctx, c, out)
+	record, recorded, err := removal.Read(ctx, c)
+	if err != nil {
+		return err
+	}
+	return newRemover(env, c, record, recorded).take(ctx, out)
 }
 
-// take fills in what the cluster holds.
-func take(ctx context.Context, c *kube.Client, out *contract.Inventory) error {
+// helmSecret is the type of the Secrets in which Helm keeps its releases.
+const helmSecret = "helm.sh/release.v1"
+
+// take fills in what the deployment has in the cluster.
+func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
+	if err := r.findNamespaces(ctx); err != nil {
+		return err
+	}
+	out.Namespaces = slices.DeleteFunc(slices.Clone(r.made), func(n string) bool { return slices.Contains(r.kept, n) })
+	if r.system {
+		out.Namespaces = append(out.Namespaces, kube.SystemNamespace)
+	}
+	claims, err := r.keptIn(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range r.kept {
+		claims[n] = true
+	}
 	for _, part := range []struct {
 		gvr      schema.GroupVersionResource
 		selector string
 		into     *[]string
-		keep     func(o unstructured.Unstructured) bool
+		is       func(o unstructured.Unstructured) bool
 	}{
-		{schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", &out.Namespaces, func(o unstructured.Unstructured) bool {
-			return !systemNamespace(o.GetName())
-		}},
 		{argo.Applications(), "", &out.Applications, nil},
-		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}, "", &out.PersistentVolumes, nil},
-		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, "", &out.PersistentVolumeClaims, nil},
-		{schema.GroupVersionResource{Version: "v1", Resource: "services"}, "", &out.LoadBalancers, func(o unstructured.Unstructured) bool {
+		{core("persistentvolumeclaims"), "", &out.PersistentVolumeClaims, nil},
+		{core("services"), "", &out.LoadBalancers, func(o unstructured.Unstructured) bool {
 			kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
 			return kind == "LoadBalancer"
 		}},
-		{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "owner=helm", &out.HelmReleases, func(o unstructured.Unstructured) bool {
+		{core("secrets"), "owner=helm", &out.HelmReleases, func(o unstructured.Unstructured) bool {
 			kind, _, _ := unstructured.NestedString(o.Object, "type")
-			return kind == "helm.sh/release.v1"
+			return kind == helmSecret
 		}},
 	} {
-		objs, err := c.List(ctx, part.gvr, "", part.selector)
+		objs, err := r.Client.List(ctx, part.gvr, "", part.selector)
 		if err != nil {
 			return err
 		}
 		for _, o := range objs {
-			if part.keep == nil || part.keep(o) {
+			if r.ours(o) && !r.stays(o, claims) && (part.is == nil || part.is(o)) {
 				*part.into = append(*part.into, nameOf(o))
 			}
 		}
@@ -104,22 +122,50 @@ func take(ctx context.Context, c *kube.Client, out *contract.Inventory) error {
 	}
 	// A release has a Secret per revision; its name is a label.
 	out.HelmReleases = slices.Compact(out.HelmReleases)
-	return nil
+	return r.takeOthers(ctx, claims, out)
+}
+
+// takeOthers fills in volumes, nodes, and the objects that are in no namespace of the
+// deployment's. claims are the namespaces with claims that stay.
+func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *contract.Inventory) error {
+	volumes, err := r.ownVolumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		out.PersistentVolumes = append(out.PersistentVolumes, v.GetName())
+	}
+	nodes, err := r.labelledNodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		out.Nodes = append(out.Nodes, n.GetName())
+	}
+	named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers, out.HelmReleases)
+	add := func(_ schema.GroupVersionResource, objs []unstructured.Unstructured) error {
+		for _, o := range objs {
+			if o.GetLabels()[kube.Kept] == "" && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) {
+				out.Objects = append(out.Objects, o.GetKind()+" "+nameOf(o))
+			}
+		}
+		return nil
+	}
+	if err := r.elsewhere(ctx, add); err != nil {
+		return err
+	}
+	return r.outside(ctx, add)
 }
 
 func nameOf(o unstructured.Unstructured) string {
 	name := o.GetName()
-	if o.GetKind() == "Secret" {
+	if isRelease(&o) {
 		name = o.GetLabels()["name"]
 	}
 	if ns := o.GetNamespace(); ns != "" {
 		return ns + "/" + name
 	}
 	return name
-}
-
-func systemNamespace(name string) bool {
-	return name == "default" || strings.HasPrefix(name, "kube-")
 }
 
 // told is the inventory in one line.
@@ -147,6 +193,8 @@ func left(i contract.Inventory) string {
 		{"volume claims", i.PersistentVolumeClaims},
 		{"load balancers", i.LoadBalancers},
 		{"Helm releases", i.HelmReleases},
+		{"objects", i.Objects},
+		{"labels of nodes", i.Nodes},
 		{"Terraform resources", i.TerraformResources},
 	} {
 		if len(part.names) > 0 {

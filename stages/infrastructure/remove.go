@@ -3,64 +3,91 @@ package infrastructure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
-	reachLimit     = time.Minute     // for the API to answer
-	skipLimit      = 3 * time.Second // for an API that may be gone
-	cascadeLimit   = 3 * time.Minute // for Argo CD to remove what its Applications own
-	namespaceLimit = 3 * time.Minute // for all namespaces together
-	volumeLimit    = 90 * time.Second
-	afterStrip     = 30 * time.Second
+	reachLimit   = time.Minute      // for the API to answer
+	skipLimit    = 3 * time.Second  // for an API that may be gone
+	cascadeLimit = 3 * time.Minute  // for Argo CD to remove what its Applications own
+	volumeGone   = 10 * time.Second // for a volume that was deleted here
+	afterStrip   = 30 * time.Second
 )
 
-// remover takes a platform away. It collects what it did.
+// remover takes a platform out of a cluster that stays. It collects what it did.
 type remover struct {
-	client     *kube.Client
-	env        *step.Env
-	deployment string
-	owned      []string // the deployment's namespaces
-	out        contract.Removed
+	*removal.Remover
+	env     *step.Env
+	made    []string             // namespaces that Slipway made for the deployment, but its own
+	used    []string             // namespaces of others that it uses
+	system  bool                 // whether its own is the deployment's
+	kept    []string             // of made: with claims that stay
+	engines []string             // namespaces of the deployment's Argo CD
+	born    map[string]time.Time // when those of made were created
+	// recorded says that the cluster still has what the release said of the removal.
+	recorded bool
+	out      contract.Removed
 }
 
-// platformRemove deletes the Applications, the namespaces that Slipway made,
-// their volumes and Slipway's objects of the cluster's own scope, and waits until
-// they are gone. It works on a platform that is complete, half installed or
-// removed already.
+// platformRemove removes what the deployment has in the cluster, and nothing else: its
+// components in the order that the release gave, then the namespaces that Slipway made,
+// what it has in others, its volumes, what it has outside of namespaces, and its labels on
+// nodes. It works on a platform that is complete, half installed or removed already.
+//
+// Slipway's own namespace goes last: with it goes how the platform is removed.
 func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Removed, error) {
 	c, why, err := reach(ctx, env, reachLimit, false)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
 	}
-	r := &remover{client: c, env: env, deployment: env.Deployment}
+	record, recorded, err := removal.Read(ctx, c)
+	if err != nil {
+		return contract.Removed{}, notRemoved(err)
+	}
+	r := newRemover(env, c, record, recorded)
 	for _, part := range []func(context.Context) error{
-		r.findLeftovers,
-		func(ctx context.Context) error { return r.applications(ctx, cascadeLimit) },
-		r.namespaces, r.volumes, r.clusterScope,
+		r.findNamespaces, r.mark,
+		func(ctx context.Context) error { return r.components(ctx, record.Components) },
+		r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes, r.systemNamespace,
 	} {
 		if err := part(ctx); err != nil {
-			return r.out, checkFault(CodeRemove, "remove the platform", "run again: slipway destroy", err)
+			return r.result(), notRemoved(err)
 		}
 	}
-	env.Progress("removed %d applications, %d namespaces, %d volumes, %d objects of the cluster's own scope",
-		len(r.out.Applications), len(r.out.Namespaces), len(r.out.Volumes), len(r.out.Cluster))
-	return r.out, nil
+	env.Progress("removed %d components, %d applications, %d namespaces, %d volumes, %d other objects",
+		len(r.out.Components), len(r.out.Applications), len(r.out.Namespaces), len(r.out.Volumes), len(r.out.Objects)+len(r.out.Cluster))
+	for _, kept := range r.out.Kept {
+		env.Progress("kept %s", kept)
+	}
+	return r.result(), nil
+}
+
+func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded bool) *remover {
+	return &remover{env: env, recorded: recorded, Remover: &removal.Remover{
+		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
+	}}
+}
+
+func (r *remover) result() contract.Removed {
+	r.out.Stripped = r.Stripped
+	return r.out
+}
+
+// notRemoved keeps the fault of objects that are to be reported.
+func notRemoved(err error) error {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == removal.CodeStuck {
+		return f
+	}
+	return checkFault(CodeRemove, "remove the platform", "run again: slipway destroy", err)
 }
 
 // reach connects to the cluster, which gets limit to answer. Without an access
@@ -89,229 +116,28 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	return nil, "", checkFault(CodeAPI, "reach the cluster", "start the cluster, then run again: slipway destroy", err)
 }
 
-// findLeftovers finds the deployment's namespaces and the volumes in use there.
-func (r *remover) findLeftovers(ctx context.Context) error {
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	list, err := r.client.List(ctx, gvr, "", kube.ManagedBy+"="+kube.FieldManager+","+r.selector())
-	if err != nil {
-		return err
+// components removes the components of the record, one after the other, and the
+// Applications in the place that it gives them; those that it does not know, before
+// everything else.
+func (r *remover) components(ctx context.Context, all []removal.Component) error {
+	if !slices.ContainsFunc(all, func(c removal.Component) bool { return c.Apps }) {
+		all = append([]removal.Component{{Apps: true}}, all...)
 	}
-	for _, ns := range list {
-		r.owned = append(r.owned, ns.GetName())
-	}
-	slices.Sort(r.owned)
-	volumes, err := r.orphans(ctx)
-	for _, pv := range volumes {
-		r.out.Volumes = append(r.out.Volumes, pv.Name)
-	}
-	return err
-}
-
-// selector selects what Slipway made for the deployment.
-func (r *remover) selector() string { return kube.DeploymentLabel + "=" + r.deployment }
-
-// namespaces deletes the deployment's namespaces, all at a time.
-func (r *remover) namespaces(ctx context.Context) error {
-	if len(r.owned) == 0 {
-		return nil
-	}
-	r.out.Namespaces = r.owned
-	r.env.Progress("deleting namespaces %s", strings.Join(r.out.Namespaces, ", "))
-	stuck := r.deleteNamespaces(ctx, r.out.Namespaces, namespaceLimit)
-	if len(stuck) == 0 || ctx.Err() != nil {
-		return errors.Join(stuck...)
-	}
-	for _, err := range stuck {
-		r.env.Logger.Warn("a namespace does not go by itself", "error", err)
-	}
-	for _, name := range r.out.Namespaces {
-		left, err := r.client.StuckIn(ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := r.strip(ctx, left); err != nil {
-			return err
-		}
-	}
-	return errors.Join(r.deleteNamespaces(ctx, r.out.Namespaces, afterStrip)...)
-}
-
-func (r *remover) deleteNamespaces(ctx context.Context, names []string, limit time.Duration) []error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	errs := make([]error, len(names))
-	var wg sync.WaitGroup
-	for i, name := range names {
-		wg.Go(func() { errs[i] = r.client.DeleteNamespace(ctx, name) })
-	}
-	wg.Wait()
-	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-}
-
-// volumes waits until the volumes of namespaces that are gone are gone too, and
-// deletes those that nobody removes.
-func (r *remover) volumes(ctx context.Context) error {
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
-	first, err := r.orphans(ctx)
-	if err != nil {
-		return err
-	}
-	for _, pv := range first {
-		if !slices.Contains(r.out.Volumes, pv.Name) {
-			r.out.Volumes = append(r.out.Volumes, pv.Name)
-		}
-		if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
-			if err := r.client.Delete(ctx, gvr, "", pv.Name, metav1.DeletePropagationBackground); err != nil {
+	for _, c := range all {
+		if c.Apps {
+			if err := r.applications(ctx, cascadeLimit); err != nil {
 				return err
 			}
-		}
-	}
-	if len(first) == 0 {
-		return nil
-	}
-	r.env.Progress("waiting for %d volumes to be removed", len(first))
-	wait := func(limit time.Duration) error {
-		limited, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		return r.client.WaitFor(limited, "the volumes to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
-			left, err := r.orphans(ctx)
-			var names []string
-			for _, pv := range left {
-				names = append(names, strings.TrimSpace(fmt.Sprintf("%s %s %s", pv.Name, pv.Status.Phase, pv.Status.Message)))
-			}
-			return len(left) == 0, strings.Join(names, ", "), err
-		})
-	}
-	err = wait(volumeLimit)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	r.env.Logger.Warn("volumes do not go by themselves", "error", err)
-	left, err := r.orphans(ctx)
-	if err != nil {
-		return err
-	}
-	for _, pv := range left {
-		if err := r.client.Delete(ctx, gvr, "", pv.Name, metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
-	}
-	objs, err := r.client.List(ctx, gvr, "", "")
-	if err != nil {
-		return err
-	}
-	mine := slices.DeleteFunc(kube.StuckObjects(gvr, objs), func(s kube.Stuck) bool {
-		return !slices.ContainsFunc(left, func(pv corev1.PersistentVolume) bool { return pv.Name == s.Name })
-	})
-	if err := r.strip(ctx, mine); err != nil {
-		return err
-	}
-	return wait(afterStrip)
-}
-
-// orphans are the volumes whose claim's namespace is the deployment's or not there.
-func (r *remover) orphans(ctx context.Context) ([]corev1.PersistentVolume, error) {
-	var volumes *corev1.PersistentVolumeList
-	var namespaces *corev1.NamespaceList
-	err := r.client.Retry(ctx, "list the volumes", func(ctx context.Context) (err error) {
-		if volumes, err = r.client.Kubernetes.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{}); err != nil {
-			return err
-		}
-		namespaces, err = r.client.Kubernetes.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	alive := map[string]bool{}
-	for _, ns := range namespaces.Items {
-		alive[ns.Name] = !slices.Contains(r.owned, ns.Name)
-	}
-	return slices.DeleteFunc(volumes.Items, func(pv corev1.PersistentVolume) bool {
-		return pv.Spec.ClaimRef == nil || alive[pv.Spec.ClaimRef.Namespace]
-	}), nil
-}
-
-// clusterScope deletes what Slipway made outside of namespaces.
-func (r *remover) clusterScope(ctx context.Context) error {
-	resources, err := r.client.Listable(ctx)
-	if err != nil {
-		return err
-	}
-	for _, gvr := range resources {
-		if gvr.Resource == "namespaces" || gvr.Resource == "persistentvolumes" {
 			continue
 		}
-		objs, err := r.client.List(ctx, gvr, "", r.selector())
+		deleted, err := r.Component(ctx, c, nil)
 		if err != nil {
 			return err
 		}
-		if len(objs) == 0 {
-			continue
+		if len(deleted) > 0 {
+			r.env.Progress("removed %s: %d objects", c.Name, len(deleted))
+			r.out.Components = append(r.out.Components, c.Name)
 		}
-		for _, o := range objs {
-			r.out.Cluster = append(r.out.Cluster, o.GetKind()+"/"+o.GetName())
-		}
-		if err := r.delete(ctx, gvr, objs); err != nil {
-			return err
-		}
-		left := func(ctx context.Context) ([]unstructured.Unstructured, error) {
-			return r.client.List(ctx, gvr, "", r.selector())
-		}
-		if err := r.gone(ctx, gvr, left); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// delete asks for the deletion of objects.
-func (r *remover) delete(ctx context.Context, gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
-	for _, o := range objs {
-		if err := r.client.Delete(ctx, gvr, o.GetNamespace(), o.GetName(), metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lister returns the objects of a kind that there are.
-type lister func(ctx context.Context) ([]unstructured.Unstructured, error)
-
-// gone waits for deleted objects, and strips the finalizers of those that stay.
-// list returns those that are left.
-func (r *remover) gone(ctx context.Context, gvr schema.GroupVersionResource, list lister) error {
-	wait := func() error {
-		limited, cancel := context.WithTimeout(ctx, afterStrip)
-		defer cancel()
-		return r.client.WaitFor(limited, gvr.Resource+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
-			left, err := list(ctx)
-			return err == nil && len(left) == 0, kube.Left(left), err
-		})
-	}
-	err := wait()
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	left, listErr := list(ctx)
-	if listErr != nil {
-		return errors.Join(err, listErr)
-	}
-	if err := r.strip(ctx, kube.StuckObjects(gvr, left)); err != nil {
-		return err
-	}
-	return wait()
-}
-
-// strip removes finalizers that nobody answers for any more, and keeps their
-// names.
-func (r *remover) strip(ctx context.Context, stuck []kube.Stuck) error {
-	for _, s := range stuck {
-		r.env.Progress("removing the finalizers of %s", s)
-		if err := r.client.Strip(ctx, s); err != nil {
-			return err
-		}
-		r.out.Stripped = append(r.out.Stripped, s.String())
 	}
 	return nil
 }

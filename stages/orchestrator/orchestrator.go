@@ -42,5 +42,6 @@ func Register(r *step.Registry) {
 	step.RegisterRepeatable(r, contract.PublishStep(), runPublish)
 	step.RegisterRepeatable(r, contract.ProjectsStep(), runProjects)
 	step.RegisterRepeatable(r, contract.SyncStep(), runSync)
+	step.RegisterRepeatable(r, contract.PruneStep(), runPrune)
 	step.Register(r, contract.StatusStep(), runStatus)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -30,6 +31,9 @@ func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (cont
 		return contract.Namespaces{}, err
 	}
 	out, err := ensureNamespaces(ctx, c, env.Deployment, r.Namespaces)
+	if err == nil {
+		err = keepRemoval(ctx, c, env.Deployment, r)
+	}
 	if err == nil {
 		c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.InProgress, "installing "+r.Name+" "+r.Version)
 		env.Progress("%d namespaces, %d of them new", len(out.Names), len(out.Created))
@@ -74,6 +78,9 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	}
 	for _, ns := range want {
 		all := labels.Merge(ns.Labels, kube.Labels(deployment))
+		if !slices.Contains(out.Created, ns.Name) && !kube.MadeNamespace(have[ns.Name], deployment) {
+			delete(all, kube.ManagedBy) // it was there before, and stays: see kube.MadeNamespace
+		}
 		if dryrun.On(ctx) && holds(have[ns.Name], all) {
 			continue
 		}
@@ -89,6 +96,15 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	slices.Sort(out.Names)
 	slices.Sort(out.Created)
 	return out, nil
+}
+
+// keepRemoval keeps in the cluster how the platform is removed.
+func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
+	earlier, _, err := removal.Read(ctx, c)
+	if err != nil {
+		return err
+	}
+	return removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment)
 }
 
 // holds tells whether labels has all of want.

@@ -161,6 +161,21 @@ func TestPasswordsHaveAllClassesAndDiffer(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestANamespaceThatWasTakenOverIsUsedAndNotMade, so that a destroy leaves it.
+func TestANamespaceThatWasTakenOverIsUsedAndNotMade(t *testing.T) {
+	c := fakeKube(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{kube.DeploymentLabel: "demo"}}})
+	for range 2 {
+		_, err := ensureNamespaces(t.Context(), c, "demo", []platform.Namespace{{Name: "team"}, {Name: "shop"}})
+		require.NoError(t, err)
+		for name, made := range map[string]bool{"team": false, "shop": true} {
+			ns, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, "demo", kube.DeploymentOf(ns.Labels))
+			require.Equal(t, made, kube.MadeNamespace(ns.Labels, "demo"), name)
+		}
+	}
+}
+
 func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
 	theirs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gitea"}}
 	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd", Labels: kube.Labels("elsewhere")}}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
@@ -65,13 +64,11 @@ func (c chart) render(kubernetes string) ([]rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	install := action.NewInstall(&action.Configuration{})
-	install.ClientOnly, install.DryRun, install.Replace, install.SkipCRDs = true, true, true, true
-	install.ReleaseName, install.Namespace = c.release, c.namespace
-	if install.KubeVersion, err = chartutil.ParseKubeVersion(kubernetes); err != nil {
+	version, err := chartutil.ParseKubeVersion(kubernetes)
+	if err != nil {
 		return nil, fmt.Errorf("the version %q of Kubernetes: %w", kubernetes, err)
 	}
-	rel, err := install.Run(ch, c.values)
+	rel, err := render.Chart(ch, render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version})
 	if err != nil {
 		return nil, err
 	}

@@ -67,12 +67,14 @@ func TestIdentityPlatform(t *testing.T) {
 
 	// Each builds on the one before.
 	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }
-	stage("a namespace that is somebody else's is left alone", func(t *testing.T) {
+	stage("what is somebody else's is left alone", func(t *testing.T) {
 		k.kubectl(t, "create", "namespace", "identity")
+		k.kubectl(t, "create", "configmap", "-n", "identity", "settings", "--from-literal=theirs=yes")
 		r := k.cli(t, "install", "--platform", release)
-		require.Equal(t, 4, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "PRE-001")
-		require.Contains(t, r.err, "identity (without an owner); nothing was created")
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "INF-034")
+		require.Contains(t, r.err, "Namespace identity (without an owner), ConfigMap identity/settings (without an owner); nothing was created")
+		require.NotContains(t, k.kubectl(t, "get", "namespaces", "-o", "name"), "slipway-checks")
 		require.NotContains(t, k.kubectl(t, "get", "namespaces", "-o", "name"), "slipway-system")
 		require.Empty(t, k.kubectl(t, "get", "secrets,deployments,jobs", "-n", "identity", "-o", "name"))
 		require.NotContains(t, k.kubectl(t, "get", "namespace", "identity", "-o", "jsonpath={.metadata.labels}"), "slipway")

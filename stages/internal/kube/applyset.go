@@ -29,16 +29,18 @@ const membersKey = "objects"
 // a CustomResourceDefinition, a Namespace, a PersistentVolumeClaim. It returns what
 // was deleted.
 func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstructured, opts ApplyOptions) (applied []Applied, deleted []string, err error) {
-	before, err := c.members(ctx, s)
+	before, err := c.Members(ctx, s.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	var now, dropped []member
+	var now, dropped []Member
 	for _, o := range objs {
-		now = append(now, member{o.GroupVersionKind(), cmp.Or(o.GetNamespace(), opts.Namespace), o.GetName()})
+		m := MemberOf(o)
+		m.Namespace = cmp.Or(m.Namespace, opts.Namespace)
+		now = append(now, m)
 	}
 	for _, m := range before {
-		if !slices.ContainsFunc(now, m.same) {
+		if !slices.ContainsFunc(now, m.Same) {
 			dropped = append(dropped, m)
 		}
 	}
@@ -50,61 +52,75 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 		return applied, nil, err
 	}
 	for _, m := range dropped {
-		gone, err := c.drop(ctx, m, s.Deployment)
+		gone, err := c.DeleteOurs(ctx, m, s.Deployment, metav1.DeletePropagationBackground)
 		if err != nil {
 			return applied, deleted, err
 		}
 		if gone {
-			deleted = append(deleted, m.kind.Kind+" "+join(m.namespace, m.name))
+			deleted = append(deleted, m.String())
 		}
 	}
 	return applied, deleted, c.remember(ctx, s, now)
 }
 
-// member is an object of a set.
-type member struct {
-	kind            schema.GroupVersionKind
-	namespace, name string
+// Member is an object of a set.
+type Member struct {
+	Kind            schema.GroupVersionKind
+	Namespace, Name string // Namespace is empty for an object of the cluster's own scope
 }
 
-// same tells whether two members are one object, in whatever version of its kind.
-func (m member) same(o member) bool {
-	return m.kind.GroupKind() == o.kind.GroupKind() && m.namespace == o.namespace && m.name == o.name
+// MemberOf is the member that an object is.
+func MemberOf(o *unstructured.Unstructured) Member {
+	return Member{o.GroupVersionKind(), o.GetNamespace(), o.GetName()}
 }
 
-// members reads the list that remember wrote: "apps/v1 Deployment namespace/name" in
-// each line.
-func (c *Client) members(ctx context.Context, s Set) ([]member, error) {
+// String is "Deployment argocd/repo-server".
+func (m Member) String() string { return m.Kind.Kind + " " + join(m.Namespace, m.Name) }
+
+// HasData reports whether data goes with the object: the deletion of a
+// CustomResourceDefinition, a Namespace or a PersistentVolumeClaim takes it along.
+func (m Member) HasData() bool {
+	return slices.Contains([]string{"CustomResourceDefinition", "Namespace", "PersistentVolumeClaim"}, m.Kind.Kind)
+}
+
+// Same tells whether two members are one object, in whatever version of its kind.
+func (m Member) Same(o Member) bool {
+	return m.Kind.GroupKind() == o.Kind.GroupKind() && m.Namespace == o.Namespace && m.Name == o.Name
+}
+
+// Members lists the objects of the set of that name, as ApplySet noted them; none if there
+// is no such set.
+func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
 	var lines string
-	err := c.Retry(ctx, "read the list of "+s.Name, func(ctx context.Context) error {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, s.Name, metav1.GetOptions{})
+	err := c.Retry(ctx, "read the list of "+name, func(ctx context.Context) error {
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
-			lines = o.Data[membersKey]
+			lines = o.Data[membersKey] // "apps/v1 Deployment namespace/name" in each line
 		}
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	var out []member
+	var out []Member
 	for line := range strings.Lines(lines) {
 		part := strings.Fields(line)
 		if len(part) != 3 {
-			return nil, fmt.Errorf("read the list of %s: %q is no object", s.Name, strings.TrimSpace(line))
+			return nil, fmt.Errorf("read the list of %s: %q is no object", name, strings.TrimSpace(line))
 		}
 		namespace, name, found := strings.Cut(part[2], "/")
 		if !found {
 			namespace, name = "", part[2]
 		}
-		out = append(out, member{schema.FromAPIVersionAndKind(part[0], part[1]), namespace, name})
+		out = append(out, Member{schema.FromAPIVersionAndKind(part[0], part[1]), namespace, name})
 	}
 	return out, nil
 }
 
-func (c *Client) remember(ctx context.Context, s Set, members []member) error {
+func (c *Client) remember(ctx context.Context, s Set, members []Member) error {
 	lines := make([]string, len(members))
 	for i, m := range members {
-		lines[i] = m.kind.GroupVersion().String() + " " + m.kind.Kind + " " + join(m.namespace, m.name) + "\n"
+		lines[i] = m.Kind.GroupVersion().String() + " " + m.Kind.Kind + " " + join(m.Namespace, m.Name) + "\n"
 	}
 	slices.Sort(lines)
 	list := &unstructured.Unstructured{Object: map[string]any{
@@ -117,29 +133,44 @@ func (c *Client) remember(ctx context.Context, s Set, members []member) error {
 	return err
 }
 
-// drop deletes an object that is still the deployment's; without it, or without its
-// kind, there is nothing to do.
-func (c *Client) drop(ctx context.Context, m member, deployment string) (gone bool, err error) {
-	switch m.kind.Kind {
-	case "CustomResourceDefinition", "Namespace", "PersistentVolumeClaim":
+// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is
+// not there, or whose kind is not, is no error; one with which data goes stays.
+func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
+	if m.HasData() {
 		return false, nil
 	}
-	api, err := c.Resource(ctx, m.kind, m.namespace)
+	api, err := c.Resource(ctx, m.Kind, m.Namespace)
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	what := "delete " + m.kind.Kind + " " + join(m.namespace, m.name)
-	err = c.Retry(ctx, what, func(ctx context.Context) error {
-		live, err := api.Get(ctx, m.name, metav1.GetOptions{})
+	err = c.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
+		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
 		if err != nil || DeploymentOf(live.GetLabels()) != deployment {
 			return err
 		}
-		uid, propagation := live.GetUID(), metav1.DeletePropagationBackground
-		err = api.Delete(ctx, m.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &propagation})
-		gone = err == nil
+		uid := live.GetUID()
+		err = api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy})
+		asked = err == nil
 		return err
 	})
-	return gone, ifThere(err)
+	return asked, ifThere(err)
+}
+
+// Live is an object as it is now; nil if it, or its kind, is not there.
+func (c *Client) Live(ctx context.Context, m Member) (*unstructured.Unstructured, error) {
+	api, err := c.Resource(ctx, m.Kind, m.Namespace)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	o, err := Retry(ctx, c, "get "+m.String(), func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return api.Get(ctx, m.Name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return nil, ifThere(err)
+	}
+	return o, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -135,9 +136,25 @@ func StuckObjects(gvr schema.GroupVersionResource, objs []unstructured.Unstructu
 	return out
 }
 
+// Stuck are those of objs, of whatever kinds, that are being deleted and have finalizers.
+func (c *Client) Stuck(ctx context.Context, objs []unstructured.Unstructured) ([]Stuck, error) {
+	var out []Stuck
+	for _, o := range objs {
+		gvk := o.GroupVersionKind()
+		m, err := Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
+			return c.mapping(gvk.GroupKind(), gvk.Version)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, StuckObjects(m.Resource, []unstructured.Unstructured{o})...)
+	}
+	return out, nil
+}
+
 // StuckIn finds what keeps a namespace that is being deleted.
 func (c *Client) StuckIn(ctx context.Context, namespace string) ([]Stuck, error) {
-	resources, err := c.listable(ctx, true)
+	resources, err := c.Listable(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +178,9 @@ func (c *Client) Strip(ctx context.Context, s Stuck) error {
 	return c.Patch(ctx, "remove the finalizers of "+s.String(), s.Resource, s.Namespace, s.Name, []byte(`{"metadata":{"finalizers":null}}`))
 }
 
-// Listable returns the resources of the cluster's own scope that can be listed and deleted.
-func (c *Client) Listable(ctx context.Context) ([]schema.GroupVersionResource, error) {
-	return c.listable(ctx, false)
-}
-
-func (c *Client) listable(ctx context.Context, namespaced bool) ([]schema.GroupVersionResource, error) {
+// Listable returns the resources that can be listed and deleted: those that have
+// namespaces, or those of the cluster's own scope.
+func (c *Client) Listable(ctx context.Context, namespaced bool) ([]schema.GroupVersionResource, error) {
 	lists, err := Retry(ctx, c, "list the API's resources", func(context.Context) ([]*metav1.APIResourceList, error) {
 		lists, err := c.Kubernetes.Discovery().ServerPreferredResources()
 		if len(lists) > 0 {

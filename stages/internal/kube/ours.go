@@ -1,6 +1,11 @@
 package kube
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // FieldManager is the name under which Slipway owns fields, and the value of the
 // label ManagedBy.
@@ -25,6 +30,28 @@ const formerDeploymentLabel = "slipway.dev/deployment"
 // when Slipway did not make it.
 func DeploymentOf(labels map[string]string) string {
 	return cmp.Or(labels[DeploymentLabel], labels[formerDeploymentLabel])
+}
+
+// Kept is the label of what a destroy left on purpose: a namespace with claims, a
+// definition. Its value says why.
+const Kept = "slipway.sh/kept"
+
+// Ours reports whether an object belongs to a deployment: it has its label or, where
+// somebody has taken that off, Slipway has written to it.
+func Ours(o metav1.Object, deployment string) bool {
+	if owner := DeploymentOf(o.GetLabels()); owner != "" {
+		return owner == deployment
+	}
+	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == FieldManager && f.Subresource == ""
+	})
+}
+
+// MadeNamespace reports whether Slipway made a namespace with these labels for a
+// deployment. One that it only uses has the deployment's label without ManagedBy: it
+// stays, and so does what is in it and is not Slipway's.
+func MadeNamespace(labels map[string]string, deployment string) bool {
+	return DeploymentOf(labels) == deployment && labels[ManagedBy] == FieldManager
 }
 
 // Labels are on everything that Slipway makes for a deployment. The map is the

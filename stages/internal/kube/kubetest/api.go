@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
@@ -91,7 +92,14 @@ func (a *API) Writes() []string {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if r.URL.Path == "/readyz" {
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Path == "/version" {
+		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "35", GitVersion: "v1.35.0"})
+		return
+	}
 	if d := a.discovery(r.URL.Path); d != nil {
 		_ = json.NewEncoder(w).Encode(d)
 		return
@@ -114,7 +122,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		if r.Method == http.MethodDelete && !dry {
 			a.writes = append(a.writes, r.Method+" "+r.URL.Path)
-			delete(a.objects, r.URL.Path)
+			a.remove(r.URL.Path)
 		}
 	default:
 		change, err := body(r)
@@ -141,6 +149,28 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(k.complete(object))
 }
 
+// remove deletes an object, and with a namespace what is in it. One with finalizers is
+// only marked.
+func (a *API) remove(path string) {
+	o, found := a.objects[path]
+	if !found {
+		return
+	}
+	meta, _ := o["metadata"].(map[string]any)
+	if held, _ := meta["finalizers"].([]any); len(held) > 0 {
+		a.objects[path] = merge(o, map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+		return
+	}
+	if strings.HasPrefix(path, "/api/v1/namespaces/") && strings.Count(path, "/") == 4 {
+		for other := range maps.Clone(a.objects) {
+			if strings.Contains(other, strings.TrimPrefix(path, "/api/v1")+"/") {
+				a.remove(other)
+			}
+		}
+	}
+	delete(a.objects, path)
+}
+
 // write keeps what an object is after a request; before is nil for one that is new.
 func (a *API) write(method, path string, before, after map[string]any, dry bool) map[string]any {
 	if dry || reflect.DeepEqual(before, after) {
@@ -157,6 +187,9 @@ func (a *API) write(method, path string, before, after map[string]any, dry bool)
 	}
 	a.objects[path] = after
 	a.writes = append(a.writes, method+" "+path)
+	if meta, _ := after["metadata"].(map[string]any); meta["deletionTimestamp"] != nil && meta["finalizers"] == nil {
+		a.remove(path)
+	}
 	return after
 }
 
@@ -215,6 +248,10 @@ func merge(into, change map[string]any) map[string]any {
 		out = map[string]any{}
 	}
 	for k, v := range change {
+		if v == nil {
+			delete(out, k)
+			continue
+		}
 		if m, ok := v.(map[string]any); ok {
 			old, _ := out[k].(map[string]any)
 			v = merge(old, m)

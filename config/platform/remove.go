@@ -1,0 +1,135 @@
+package platform
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// Remove says how the platform is removed from a cluster that stays: by destroy and, what a
+// newer release no longer has, by install. What destroy needs of it is kept in the cluster.
+type Remove struct {
+	Order      []string   `json:"order,omitempty"`      // components that go first, one after the other; the others follow, each before what it comes after
+	Claims     string     `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
+	CRDs       string     `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
+	Finalizers Finalizers `json:"finalizers,omitempty"` // what happens to objects that do not go
+}
+
+// Finalizers says what happens to objects whose finalizers nobody removes.
+type Finalizers struct {
+	After config.Duration `json:"after,omitempty"` // how long objects may take to go, 1s to 24h; default 2m
+	Then  string          `json:"then,omitempty"`  // strip, which removes their finalizers, or report, which ends the run and names them; default strip
+}
+
+// What becomes of claims, definitions and finalizers.
+const (
+	RemoveDelete    = "delete"
+	RemoveKeep      = "keep"
+	RemoveUnused    = "unused"
+	FinalizerStrip  = "strip"
+	FinalizerReport = "report"
+)
+
+func claimPolicies() []string     { return []string{RemoveDelete, RemoveKeep} }
+func crdPolicies() []string       { return []string{RemoveDelete, RemoveKeep, RemoveUnused} }
+func finalizerPolicies() []string { return []string{FinalizerStrip, FinalizerReport} }
+
+// SetDefaults sets the defaults of the removal.
+func (r *Remove) SetDefaults() {
+	r.Claims, r.CRDs = RemoveDelete, RemoveUnused
+	r.Finalizers.SetDefaults()
+}
+
+// SetDefaults sets the defaults of the finalizers.
+func (f *Finalizers) SetDefaults() {
+	f.After, f.Then = config.Duration(2*time.Minute), FinalizerStrip
+}
+
+// Removal is how the platform is removed, with the defaults of a release that does not say.
+func (r *Release) Removal() Remove {
+	if r.Remove != nil {
+		return *r.Remove
+	}
+	var out Remove
+	out.SetDefaults()
+	return out
+}
+
+// RemovalOrder returns the components in the order in which they go: those that Remove
+// names, and then each before what it comes after. Apps go together, in the place of the
+// first of them.
+func (r *Release) RemovalOrder() []Component {
+	v := validator{r: r}
+	var installed []Component // each after what it comes after
+	seen := map[string]bool{}
+	var visit func(vertex string)
+	visit = func(vertex string) {
+		if seen[vertex] {
+			return
+		}
+		seen[vertex] = true
+		for _, before := range v.before(vertex) {
+			visit(before)
+		}
+		if c := r.component(vertex); c != nil && c.Kind == AppSet && r.GitOps != nil {
+			visit(r.GitOps.Engine)
+		}
+		for _, c := range r.Components {
+			if v.vertex(c.Name) == vertex {
+				installed = append(installed, c)
+				return
+			}
+		}
+	}
+	for _, c := range r.Components {
+		visit(v.vertex(c.Name))
+	}
+	slices.Reverse(installed)
+	var out []Component
+	for _, name := range r.Removal().Order {
+		if c, ok := r.Component(name); ok {
+			out = append(out, c)
+		}
+	}
+	for _, c := range installed {
+		if !slices.ContainsFunc(out, func(o Component) bool { return o.Name == c.Name }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// remove checks how the platform is removed.
+func (v *validator) remove() {
+	r := v.r.Remove
+	if r == nil {
+		return
+	}
+	for i, name := range r.Order {
+		at := fmt.Sprintf("remove.order[%d]", i)
+		switch c := v.r.component(name); {
+		case c == nil:
+			v.Add(at, document.Shown(name), "the name of a component in this file")
+		case c.Kind == App:
+			v.Add(at, document.Quote(name)+", which is an app", "a component that is none; Argo CD removes apps in the reverse order of their waves")
+		case slices.Index(r.Order, name) < i:
+			v.Add(at, document.Quote(name)+" again", "each component once")
+		}
+	}
+	for _, p := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"remove.claims", r.Claims, claimPolicies()},
+		{"remove.crds", r.CRDs, crdPolicies()},
+		{"remove.finalizers.then", r.Finalizers.Then, finalizerPolicies()},
+	} {
+		if !slices.Contains(p.known, p.value) {
+			v.Add(p.field, document.Shown(p.value), document.OneOf(p.known...))
+		}
+	}
+	v.deadline("remove.finalizers.after", r.Finalizers.After)
+}

@@ -1,0 +1,172 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+	"github.com/slipway-sh/slipway/stages/internal/trust"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const mergePatch = types.MergePatchType
+
+// expected finds what a platform is made of.
+type expected struct {
+	client  *kube.Client
+	env     *step.Env
+	release *platform.Release
+
+	// releases are the records of Helm releases that have a component's name and are
+	// somebody else's.
+	releases []unstructured.Unstructured
+}
+
+// objects are all objects of the platform, by kind and name at least.
+func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
+	out := e.prepared()
+	for _, component := range in.Components {
+		c, ok := e.release.Component(component.Component)
+		if !ok {
+			return nil, fmt.Errorf("platform %s %s has no component %s", e.release.Name, e.release.Version, component.Component)
+		}
+		objs, err := e.component(ctx, c, component)
+		if err != nil {
+			return nil, fmt.Errorf("component %s: %w", c.Name, err)
+		}
+		if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
+			return nil, err
+		}
+		out = append(out, objs...)
+	}
+	return out, nil
+}
+
+// prepared are the objects that are made before any component is.
+func (e *expected) prepared() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	add := func(kind, namespace, name string) {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion("v1")
+		o.SetKind(kind)
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		out = append(out, o)
+	}
+	r := e.release
+	add("Namespace", "", kube.SystemNamespace)
+	add("Namespace", "", checker{env: e.env}.namespace())
+	for _, n := range r.Namespaces {
+		add("Namespace", "", n.Name)
+		if len(r.Certificates) > 0 {
+			add("ConfigMap", n.Name, trust.CA)
+		}
+	}
+	for _, s := range r.Secrets {
+		add("Secret", s.Namespace, s.Name)
+	}
+	for _, m := range r.ConfigMaps {
+		add("ConfigMap", m.Namespace, m.Name)
+	}
+	for _, c := range r.Certificates {
+		namespace, name, _ := strings.Cut(c.Secret, "/")
+		add("Secret", namespace, name)
+	}
+	return out
+}
+
+// component are the objects of a component.
+func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
+	switch c.Kind {
+	case platform.Chart:
+		return e.chart(ctx, c, in)
+	case platform.Manifests, platform.Job, platform.AppSet:
+		return render.Manifests(e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
+	}
+	return nil, nil
+}
+
+// chart are the objects that a chart renders to in this cluster, its definitions and, before
+// it is installed for the first time, what its hooks make: these carry no label.
+func (e *expected) chart(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
+	ch, err := loader.LoadDir(filepath.Join(e.env.PlatformDir, filepath.FromSlash(c.Path)))
+	if err != nil {
+		return nil, err
+	}
+	opts := render.ChartOptions{Release: c.Name, Namespace: c.Namespace}
+	if opts.Values, err = render.Values(e.release.Files(), c, in); err != nil {
+		return nil, err
+	}
+	discovery := e.client.Kubernetes.Discovery()
+	err = e.client.Retry(ctx, "ask which APIs the cluster has", func(context.Context) error {
+		version, err := discovery.ServerVersion()
+		if err != nil {
+			return err
+		}
+		opts.Kubernetes = &chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor}
+		opts.APIs, err = action.GetVersionSet(discovery)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	rel, err := render.Chart(ch, opts)
+	if err != nil {
+		return nil, err
+	}
+	texts := []string{rel.Manifest}
+	for _, file := range ch.CRDObjects() {
+		texts = append(texts, string(file.File.Data))
+	}
+	installed, err := e.installed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range rel.Hooks {
+		if !installed {
+			texts = append(texts, h.Manifest)
+		}
+	}
+	var out []*unstructured.Unstructured
+	for _, text := range texts {
+		objs, err := kube.Decode([]byte(text))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, objs...)
+	}
+	return out, nil
+}
+
+// installed reports whether a component's Helm release is there and the deployment's. It
+// notes one that is somebody else's.
+func (e *expected) installed(ctx context.Context, c platform.Component) (bool, error) {
+	records, err := e.client.List(ctx, core("secrets"), c.Namespace, "owner=helm,name="+c.Name)
+	if err != nil || len(records) == 0 {
+		return false, err
+	}
+	ours, err := removal.OursIsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.Name)
+	if err == nil && !ours {
+		e.releases = append(e.releases, records...)
+	}
+	return ours, err
+}
+
+// isRelease reports whether an object is a record of a Helm release.
+func isRelease(o *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	return kind == helmSecret
+}

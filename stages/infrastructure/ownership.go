@@ -1,0 +1,131 @@
+package infrastructure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// looks is how many objects are looked for at a time.
+const looks = 8
+
+// ownership looks for every object that the platform is made of, before any is made. Those
+// that are there and somebody else's are taken over, if that is wanted, or named in a
+// fault. What apps are made of is Argo CD's to look for.
+//
+// It has no look at objects that Kubernetes makes in every namespace.
+func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return contract.Ownership{}, err
+	}
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return contract.Ownership{}, err
+	}
+	e := &expected{client: c, env: env, release: r}
+	objs, err := e.objects(ctx, in)
+	if err != nil {
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
+	}
+	foreign, err := foreignAmong(ctx, c, env.Deployment, objs)
+	if err != nil {
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "run again: slipway install", err)
+	}
+	foreign = append(foreign, e.releases...)
+	out := contract.Ownership{Objects: len(objs)}
+	if len(foreign) > 0 && !in.Adopt {
+		return out, isForeign(foreign)
+	}
+	for i := range foreign {
+		if err := adopt(ctx, c, env.Deployment, &foreign[i]); err != nil {
+			return out, err
+		}
+		out.Adopted = append(out.Adopted, whose(&foreign[i]))
+	}
+	if len(out.Adopted) > 0 {
+		env.Progress("took over %s", strings.Join(out.Adopted, ", "))
+	}
+	env.Progress("%d objects, none of them somebody else's", len(objs))
+	return out, nil
+}
+
+// foreignAmong are those of objs that are there and not the deployment's.
+func foreignAmong(ctx context.Context, c *kube.Client, deployment string, objs []*unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	found := make([]*unstructured.Unstructured, len(objs))
+	errs := make([]error, len(objs))
+	free := make(chan struct{}, looks)
+	var wg sync.WaitGroup
+	for i, o := range objs {
+		if o.GetName() == "" || ofEveryNamespace(*o) {
+			continue
+		}
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			found[i], errs[i] = c.Live(ctx, kube.MemberOf(o))
+		})
+	}
+	wg.Wait()
+	var out []unstructured.Unstructured
+	for _, live := range found {
+		if live != nil && !kube.Ours(live, deployment) {
+			out = append(out, *live)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// isForeign names what is somebody else's.
+func isForeign(objs []unstructured.Unstructured) error {
+	var names []string
+	for i := range objs {
+		if name := whose(&objs[i]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return &fault.Fault{
+		Code: CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
+		Err: fmt.Errorf("these are in the cluster and do not belong to this deployment: %s; nothing was created", strings.Join(names, ", ")),
+		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: slipway install --adopt",
+	}
+}
+
+// whose is "ConfigMap shop/settings (without an owner)".
+func whose(o *unstructured.Unstructured) string {
+	what := o.GetKind() + " " + nameOf(*o)
+	if isRelease(o) {
+		what = "Helm release " + nameOf(*o)
+	}
+	if owner := kube.DeploymentOf(o.GetLabels()); owner != "" {
+		return what + " (of the deployment " + owner + ")"
+	}
+	return what + " (without an owner)"
+}
+
+// adopt gives an object the deployment's label. A namespace gets no more: see
+// kube.MadeNamespace.
+func adopt(ctx context.Context, c *kube.Client, deployment string, o *unstructured.Unstructured) error {
+	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, kube.DeploymentLabel, deployment)
+	return c.Retry(ctx, "take over "+o.GetKind()+" "+nameOf(*o), func(ctx context.Context) error {
+		_, err := api.Patch(ctx, o.GetName(), mergePatch, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+}

@@ -1,0 +1,131 @@
+package infrastructure
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// release is a platform with something of every kind.
+func release() map[string]string {
+	return map[string]string{
+		"platform.yaml": `
+apiVersion: slipway/v2
+name: shop
+version: 1.0.0
+namespaces: [{name: shop}]
+secrets: [{name: password, namespace: default, keys: [{key: password, generate: password}]}]
+configMaps: [{name: settings, namespace: shop, data: {a: b}}]
+certificates: [{secret: shop/tls, hosts: ["web.{domain}"]}]
+components:
+  - {name: web, kind: manifests, path: web, namespace: shop}
+  - {name: cache, kind: chart, path: cache, namespace: kube-system}
+`,
+		"web/web.yaml": `
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}, automountServiceAccountToken: false}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: web}}
+---
+{apiVersion: example.com/v1, kind: Unknown, metadata: {name: web}}
+`,
+		"cache/Chart.yaml":            "{apiVersion: v2, name: cache, version: 1.0.0}",
+		"cache/templates/config.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}-config}}",
+		"cache/templates/hook.yaml":   `{apiVersion: v1, kind: ConfigMap, metadata: {name: hook, annotations: {helm.sh/hook: pre-install}}}`,
+		"cache/crds/gadgets.yaml":     "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.example.com}, spec: {group: example.com, scope: Namespaced, names: {kind: Gadget, plural: gadgets}, versions: []}}",
+	}
+}
+
+func wanting(t *testing.T) (*kubetest.API, *step.Env, contract.OwnershipInput) {
+	t.Helper()
+	api := kubetest.Serve(t)
+	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
+	api.Define("v1", "ServiceAccount", true)
+	for _, name := range []string{"default", "kube-system"} {
+		api.Set(t, "/api/v1/namespaces/"+name, "metadata: {name: "+name+"}")
+	}
+	env := reaching(t, api.URL)
+	env.PlatformDir = t.TempDir()
+	for name, text := range release() {
+		file := filepath.Join(env.PlatformDir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	return api, env, contract.OwnershipInput{Components: []contract.ComponentInput{{Component: "web"}, {Component: "cache"}}}
+}
+
+func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
+	elsewhere := "labels: {" + kube.DeploymentLabel + ": elsewhere}"
+	foreign := map[string]string{ // to what it is called
+		"/api/v1/namespaces/shop":                                            "Namespace shop (without an owner)",
+		"/api/v1/namespaces/default/secrets/password":                        "Secret default/password (without an owner)",
+		"/api/v1/namespaces/shop/configmaps/settings":                        "ConfigMap shop/settings (of the deployment elsewhere)",
+		"/api/v1/namespaces/shop/configmaps/slipway-ca":                      "ConfigMap shop/slipway-ca (without an owner)",
+		"/api/v1/namespaces/shop/secrets/tls":                                "Secret shop/tls (without an owner)",
+		"/api/v1/namespaces/shop/configmaps/web":                             "ConfigMap shop/web (without an owner)",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":                "ClusterRole web (without an owner)",
+		"/api/v1/namespaces/kube-system/configmaps/cache-config":             "ConfigMap kube-system/cache-config (without an owner)",
+		"/api/v1/namespaces/kube-system/configmaps/hook":                     "ConfigMap kube-system/hook (without an owner)",
+		"/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1": "Helm release kube-system/cache (without an owner)",
+		definitions + "gadgets.example.com":                                  "CustomResourceDefinition gadgets.example.com (without an owner)",
+	}
+	api, env, in := wanting(t)
+	api.Set(t, "/api/v1/namespaces/shop/serviceaccounts/default", "metadata: {name: default}") // Kubernetes' own
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/another", "metadata: {name: another}")
+	_, err := ownership(t.Context(), env, in)
+	require.NoError(t, err)
+
+	for path := range foreign {
+		text := "metadata: {name: " + filepath.Base(path) + "}"
+		if part := strings.Split(path, "/"); len(part) == 7 && part[3] == "namespaces" {
+			text = "metadata: {name: " + part[6] + ", namespace: " + part[4] + "}"
+		}
+		api.Set(t, path, text)
+	}
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/settings", "metadata: {"+elsewhere+"}")
+	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
+	_, err = ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	for _, name := range foreign {
+		require.ErrorContains(t, err, name)
+	}
+	require.NotContains(t, err.Error(), "another")
+	require.NotContains(t, err.Error(), "ServiceAccount")
+	require.Empty(t, api.Writes())
+
+	in.Adopt = true
+	out, err := ownership(t.Context(), env, in)
+	require.NoError(t, err)
+	require.Len(t, out.Adopted, len(foreign))
+	for path := range foreign {
+		labels, _ := api.Get(path)["metadata"].(map[string]any)["labels"].(map[string]any)
+		require.Equal(t, "demo", labels[kube.DeploymentLabel], path)
+		require.NotContains(t, labels, kube.ManagedBy)
+	}
+	in.Adopt = false
+	out, err = ownership(t.Context(), env, in)
+	require.NoError(t, err, "it is the deployment's now")
+	require.Empty(t, out.Adopted)
+}
+
+// TestAnObjectThatLostItsLabelIsOurs: the install that finds it gives it back.
+func TestAnObjectThatLostItsLabelIsOurs(t *testing.T) {
+	api, env, in := wanting(t)
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/web", "metadata: {name: web, managedFields: [{manager: slipway, operation: Apply}]}")
+	_, err := ownership(t.Context(), env, in)
+	require.NoError(t, err)
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/web", "metadata: {labels: {"+kube.DeploymentLabel+": elsewhere}}")
+	_, err = ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+}

@@ -1,0 +1,296 @@
+package infrastructure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// keptClaims is the value of kube.Kept on what stays because a release keeps its claims.
+const keptClaims = "claims"
+
+func core(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: resource}
+}
+
+// findNamespaces finds the namespaces that the deployment has.
+func (r *remover) findNamespaces(ctx context.Context) error {
+	list, err := r.Client.List(ctx, core("namespaces"), "", r.Selector())
+	if err != nil {
+		return err
+	}
+	r.born = map[string]time.Time{}
+	for _, ns := range list {
+		name := ns.GetName()
+		switch {
+		case !kube.MadeNamespace(ns.GetLabels(), r.Deployment):
+			r.used = append(r.used, name)
+		case name == kube.SystemNamespace:
+			r.system = true
+		default:
+			r.made = append(r.made, name)
+			r.born[name] = ns.GetCreationTimestamp().Time
+			if err := r.findKept(ctx, ns); err != nil {
+				return err
+			}
+		}
+	}
+	slices.Sort(r.made)
+	return nil
+}
+
+// findKept notes a namespace whose claims stay. That an earlier destroy kept them counts
+// until the deployment is installed again.
+func (r *remover) findKept(ctx context.Context, ns unstructured.Unstructured) error {
+	before := ns.GetLabels()[kube.Kept] != "" && !r.recorded
+	if !before && r.Rules.Claims != platform.RemoveKeep {
+		return nil
+	}
+	claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), ns.GetName(), "")
+	if err == nil && len(claims) > 0 {
+		r.kept = append(r.kept, ns.GetName())
+	}
+	return err
+}
+
+// ours reports whether an object is the deployment's: by its label, or by a namespace that
+// Slipway made.
+func (r *remover) ours(o unstructured.Unstructured) bool {
+	return kube.DeploymentOf(o.GetLabels()) == r.Deployment || slices.Contains(r.made, o.GetNamespace()) ||
+		r.system && o.GetNamespace() == kube.SystemNamespace
+}
+
+// stays reports whether an object is a claim that the release keeps, or a Secret beside
+// one, without which its data may be worth nothing.
+func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) bool {
+	if r.Rules.Claims != platform.RemoveKeep && (o.GetLabels()[kube.Kept] == "" || r.recorded) {
+		return false
+	}
+	switch kind, _, _ := unstructured.NestedString(o.Object, "type"); o.GetKind() {
+	case "PersistentVolumeClaim":
+		return true
+	case "Secret":
+		return claims[o.GetNamespace()] && kube.DeploymentOf(o.GetLabels()) == r.Deployment && kind != helmSecret
+	}
+	return false
+}
+
+// keep notes that an object stays, in the cluster too.
+func (r *remover) keep(ctx context.Context, gvr schema.GroupVersionResource, o unstructured.Unstructured, why string) error {
+	name := o.GetKind() + " " + nameOf(o)
+	if !slices.Contains(r.out.Kept, name) {
+		r.out.Kept = append(r.out.Kept, name)
+	}
+	return r.label(ctx, gvr, o, map[string]any{kube.Kept: why, kube.DeploymentLabel: r.Deployment})
+}
+
+// label sets labels of an object; nil removes one.
+func (r *remover) label(ctx context.Context, gvr schema.GroupVersionResource, o unstructured.Unstructured, labels map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	if err != nil {
+		return err
+	}
+	return r.Client.Patch(ctx, "label "+o.GetKind()+" "+nameOf(o), gvr, o.GetNamespace(), o.GetName(), patch)
+}
+
+// namespaces deletes the namespaces that Slipway made, all at a time. Of one whose claims
+// stay it deletes everything else.
+func (r *remover) namespaces(ctx context.Context) error {
+	names := slices.DeleteFunc(slices.Clone(r.made), func(n string) bool { return slices.Contains(r.kept, n) })
+	if err := r.deleteNamespaces(ctx, names); err != nil {
+		return err
+	}
+	for _, name := range r.kept {
+		if err := r.empty(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// systemNamespace deletes Slipway's own namespace.
+func (r *remover) systemNamespace(ctx context.Context) error {
+	if !r.system {
+		return nil
+	}
+	return r.deleteNamespaces(ctx, []string{kube.SystemNamespace})
+}
+
+func (r *remover) deleteNamespaces(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	r.out.Namespaces = append(r.out.Namespaces, names...)
+	slices.Sort(r.out.Namespaces)
+	r.env.Progress("deleting namespaces %s", strings.Join(names, ", "))
+	stuck := r.awaitNamespaces(ctx, names, r.Limit())
+	if len(stuck) == 0 || ctx.Err() != nil {
+		return errors.Join(stuck...)
+	}
+	for _, err := range stuck {
+		r.env.Logger.Warn("a namespace does not go by itself", "error", err)
+	}
+	for _, name := range names {
+		left, err := r.Client.StuckIn(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := r.Strip(ctx, left); err != nil {
+			return err
+		}
+	}
+	return errors.Join(r.awaitNamespaces(ctx, names, afterStrip)...)
+}
+
+func (r *remover) awaitNamespaces(ctx context.Context, names []string, limit time.Duration) []error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { errs[i] = r.Client.DeleteNamespace(ctx, name) })
+	}
+	wg.Wait()
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// empty deletes what a namespace with claims that stay has besides them.
+func (r *remover) empty(ctx context.Context, namespace string) error {
+	live, err := r.Client.List(ctx, core("namespaces"), "", r.Selector())
+	if err != nil {
+		return err
+	}
+	for _, ns := range live {
+		if ns.GetName() == namespace {
+			if err := r.keep(ctx, core("namespaces"), ns, keptClaims); err != nil {
+				return err
+			}
+		}
+	}
+	resources, err := r.Client.Listable(ctx, true)
+	if err != nil {
+		return err
+	}
+	r.env.Progress("emptying namespace %s, but for its claims and Secrets", namespace)
+	var deleted []unstructured.Unstructured
+	for _, gvr := range resources {
+		objs, err := r.Client.List(ctx, gvr, namespace, "")
+		if err != nil {
+			return err
+		}
+		var going []unstructured.Unstructured
+		for _, o := range objs {
+			switch {
+			case ofEveryNamespace(o):
+			case r.stays(o, map[string]bool{namespace: true}):
+				if err := r.keep(ctx, gvr, o, keptClaims); err != nil {
+					return err
+				}
+			default:
+				going = append(going, o)
+			}
+		}
+		if err := r.Delete(ctx, gvr, going); err != nil {
+			return err
+		}
+		deleted = append(deleted, going...)
+	}
+	return r.Gone(ctx, "what is in namespace "+namespace, r.sameObjects(deleted))
+}
+
+// sameObjects looks for objects that are still the same: controllers may make others of
+// their names.
+func (r *remover) sameObjects(objs []unstructured.Unstructured) func(context.Context) ([]unstructured.Unstructured, error) {
+	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		var left []unstructured.Unstructured
+		for _, o := range objs {
+			live, err := r.Client.Live(ctx, kube.MemberOf(&o))
+			if err != nil {
+				return nil, err
+			}
+			if live != nil && live.GetUID() == o.GetUID() {
+				left = append(left, *live)
+			}
+		}
+		return left, nil
+	}
+}
+
+// ofEveryNamespace reports whether Kubernetes itself makes an object in every namespace.
+func ofEveryNamespace(o unstructured.Unstructured) bool {
+	switch o.GetKind() {
+	case "ServiceAccount":
+		return o.GetName() == metav1.NamespaceDefault
+	case "ConfigMap":
+		return o.GetName() == "kube-root-ca.crt"
+	}
+	return o.GetKind() == "Event"
+}
+
+// release takes the deployment's labels off the namespaces that it used.
+func (r *remover) release(ctx context.Context) error {
+	for _, name := range r.used {
+		bare := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+		}}
+		err := r.Client.Retry(ctx, "release namespace "+name, func(ctx context.Context) error {
+			_, err := r.Client.Dynamic.Resource(core("namespaces")).Apply(ctx, name, bare, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.label(ctx, core("namespaces"), *bare, map[string]any{kube.DeploymentLabel: nil}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodes takes off the labels that Slipway gave nodes for the deployment.
+func (r *remover) nodes(ctx context.Context) error {
+	note := kube.NodeLabels(r.Deployment)
+	nodes, err := r.labelledNodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		labels := map[string]any{}
+		for _, key := range strings.Fields(n.GetAnnotations()[note]) {
+			labels[key] = nil
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": map[string]any{note: nil}}})
+		if err != nil {
+			return err
+		}
+		err = r.Client.Retry(ctx, "take the labels off node "+n.GetName(), func(ctx context.Context) error {
+			_, err := r.Client.Kubernetes.CoreV1().Nodes().Patch(ctx, n.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.out.Nodes = append(r.out.Nodes, n.GetName())
+	}
+	return nil
+}
+
+// labelledNodes are the nodes that Slipway gave labels for the deployment.
+func (r *remover) labelledNodes(ctx context.Context) ([]unstructured.Unstructured, error) {
+	nodes, err := r.Client.List(ctx, core("nodes"), "", "")
+	return slices.DeleteFunc(nodes, func(n unstructured.Unstructured) bool {
+		return n.GetAnnotations()[kube.NodeLabels(r.Deployment)] == ""
+	}), err
+}

@@ -1,0 +1,176 @@
+package infrastructure
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// keptUsed and keptCRDs are values of kube.Kept on definitions that stay: others have
+// objects of them, or the release keeps them.
+const (
+	keptUsed = "used"
+	keptCRDs = "crds"
+)
+
+const definitionKind = "CustomResourceDefinition"
+
+// elsewhere lists the deployment's objects in namespaces that Slipway did not make, by
+// their resources.
+func (r *remover) elsewhere(ctx context.Context, each func(schema.GroupVersionResource, []unstructured.Unstructured) error) error {
+	resources, err := r.Client.Listable(ctx, true)
+	if err != nil {
+		return err
+	}
+	for _, gvr := range resources {
+		objs, err := r.Client.List(ctx, gvr, "", r.Selector())
+		if err != nil {
+			return err
+		}
+		objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool {
+			return slices.Contains(r.made, o.GetNamespace()) || r.system && o.GetNamespace() == kube.SystemNamespace
+		})
+		if len(objs) == 0 {
+			continue
+		}
+		if err := each(gvr, objs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objects deletes what the deployment has in namespaces that Slipway did not make, and
+// takes its labels off these.
+func (r *remover) objects(ctx context.Context) error {
+	claims, err := r.keptIn(ctx)
+	if err != nil {
+		return err
+	}
+	var deleted []unstructured.Unstructured
+	err = r.elsewhere(ctx, func(gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
+		var going []unstructured.Unstructured
+		for _, o := range objs {
+			if r.stays(o, claims) {
+				if err := r.keep(ctx, gvr, o, keptClaims); err != nil {
+					return err
+				}
+				continue
+			}
+			going = append(going, o)
+			r.out.Objects = append(r.out.Objects, o.GetKind()+" "+nameOf(o))
+		}
+		deleted = append(deleted, going...)
+		return r.Delete(ctx, gvr, going)
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.Gone(ctx, "what is in namespaces of others", r.sameObjects(deleted)); err != nil {
+		return err
+	}
+	return r.release(ctx)
+}
+
+// outside lists the deployment's objects of the cluster's own scope, but for namespaces
+// and volumes, by their resources.
+func (r *remover) outside(ctx context.Context, each func(schema.GroupVersionResource, []unstructured.Unstructured) error) error {
+	resources, err := r.Client.Listable(ctx, false)
+	if err != nil {
+		return err
+	}
+	for _, gvr := range resources {
+		if gvr == core("namespaces") || gvr == core("persistentvolumes") || gvr == core("nodes") {
+			continue
+		}
+		objs, err := r.Client.List(ctx, gvr, "", r.Selector())
+		if err != nil {
+			return err
+		}
+		if len(objs) == 0 {
+			continue
+		}
+		if err := each(gvr, objs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clusterScope deletes what the deployment has outside of namespaces, definitions last.
+func (r *remover) clusterScope(ctx context.Context) error {
+	var definitions []unstructured.Unstructured
+	err := r.outside(ctx, func(gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
+		if objs[0].GetKind() == definitionKind {
+			definitions = objs
+			return nil
+		}
+		return r.deleteOutside(ctx, gvr, objs)
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range definitions {
+		if err := r.definition(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOutside deletes objects of one kind and waits until they are gone.
+func (r *remover) deleteOutside(ctx context.Context, gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
+	for _, o := range objs {
+		r.out.Cluster = append(r.out.Cluster, o.GetKind()+"/"+o.GetName())
+	}
+	if err := r.Delete(ctx, gvr, objs); err != nil {
+		return err
+	}
+	return r.Gone(ctx, gvr.Resource, r.sameObjects(objs))
+}
+
+// definition deletes a CustomResourceDefinition, unless the release keeps it or others
+// have objects of it.
+func (r *remover) definition(ctx context.Context, d unstructured.Unstructured) error {
+	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if r.Rules.CRDs == platform.RemoveKeep || !r.recorded && d.GetLabels()[kube.Kept] == keptCRDs {
+		return r.keep(ctx, gvr, d, keptCRDs)
+	}
+	objs, err := r.instances(ctx, d)
+	if err != nil {
+		return err
+	}
+	if len(objs) > 0 && r.Rules.CRDs == platform.RemoveUnused {
+		r.env.Progress("%s stays: there are objects of it that are not the platform's: %s", d.GetName(), kube.Left(objs))
+		return r.keep(ctx, gvr, d, keptUsed)
+	}
+	r.out.Cluster = append(r.out.Cluster, d.GetKind()+"/"+d.GetName())
+	if err := r.Delete(ctx, gvr, []unstructured.Unstructured{d}); err != nil {
+		return err
+	}
+	// A definition waits for its objects, and these for who answers for their finalizers.
+	left := func(ctx context.Context) ([]unstructured.Unstructured, error) { return r.instances(ctx, d) }
+	if err := r.Gone(ctx, "objects of "+d.GetName(), left); err != nil {
+		return err
+	}
+	return r.Gone(ctx, d.GetName(), r.sameObjects([]unstructured.Unstructured{d}))
+}
+
+// instances are the objects of a definition.
+func (r *remover) instances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
+	resource, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok && m["served"] == true {
+			version, _ := m["name"].(string)
+			return r.Client.List(ctx, schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, "", "")
+		}
+	}
+	return nil, nil
+}

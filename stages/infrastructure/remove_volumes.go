@@ -1,0 +1,178 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// provisionedBy is the annotation of volumes that a provisioner made for a claim. Others
+// are somebody's, who lent them.
+const provisionedBy = "pv.kubernetes.io/provisioned-by"
+
+// mark labels claims and volumes that are known to be the deployment's by what is deleted
+// before they are: a destroy that is interrupted finds them again.
+func (r *remover) mark(ctx context.Context) error {
+	if err := r.markClaims(ctx); err != nil {
+		return err
+	}
+	volumes, err := r.ownVolumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		if err := r.label(ctx, core("persistentvolumes"), v, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markClaims labels the claims that StatefulSets of the deployment have made in namespaces
+// of others.
+func (r *remover) markClaims(ctx context.Context) error {
+	sets, err := r.Client.List(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "", r.Selector())
+	if err != nil {
+		return err
+	}
+	for _, o := range sets {
+		if slices.Contains(r.made, o.GetNamespace()) {
+			continue
+		}
+		var set appsv1.StatefulSet
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &set); err != nil {
+			return fmt.Errorf("read StatefulSet %s: %w", nameOf(o), err)
+		}
+		claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), o.GetNamespace(), "")
+		if err != nil {
+			return err
+		}
+		for _, c := range claims {
+			if !madeFor(&set, c.GetName()) {
+				continue
+			}
+			if err := r.label(ctx, core("persistentvolumeclaims"), c, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// madeFor reports whether a claim's name is one that a StatefulSet gives: template-set-0.
+func madeFor(set *appsv1.StatefulSet, claim string) bool {
+	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool {
+		number, ok := strings.CutPrefix(claim, t.Name+"-"+set.Name+"-")
+		return ok && number != "" && strings.Trim(number, "0123456789") == ""
+	})
+}
+
+// ownVolumes are the volumes of the deployment that do not stay.
+func (r *remover) ownVolumes(ctx context.Context) ([]unstructured.Unstructured, error) {
+	volumes, err := r.Client.List(ctx, core("persistentvolumes"), "", "")
+	if err != nil {
+		return nil, err
+	}
+	claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), "", "")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(volumes, func(o unstructured.Unstructured) bool { return !r.ownVolume(o, claims) }), nil
+}
+
+// ownVolume reports whether a volume was made for a claim of the deployment. A claim that
+// is gone was the deployment's if the volume is not older than a namespace of that name
+// that Slipway made: before, it may have been somebody else's.
+func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.Unstructured) bool {
+	ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "claimRef")
+	at := slices.IndexFunc(claims, func(c unstructured.Unstructured) bool {
+		return c.GetNamespace() == ref["namespace"] && c.GetName() == ref["name"] && string(c.GetUID()) == ref["uid"]
+	})
+	if at >= 0 && r.stays(claims[at], nil) {
+		return false
+	}
+	if kube.DeploymentOf(o.GetLabels()) == r.Deployment {
+		return true
+	}
+	if ref["namespace"] == "" || o.GetAnnotations()[provisionedBy] == "" {
+		return false
+	}
+	if at >= 0 {
+		return r.ours(claims[at])
+	}
+	born, made := r.born[ref["namespace"]]
+	return made && !o.GetCreationTimestamp().Time.Before(born)
+}
+
+// volumes waits until the deployment's volumes are gone, and deletes those that nobody
+// else removes.
+func (r *remover) volumes(ctx context.Context) error {
+	first, err := r.ownVolumes(ctx)
+	if err != nil || len(first) == 0 {
+		return err
+	}
+	gvr := core("persistentvolumes")
+	var now []unstructured.Unstructured
+	for _, v := range first {
+		r.out.Volumes = append(r.out.Volumes, v.GetName())
+		policy, _, _ := unstructured.NestedString(v.Object, "spec", "persistentVolumeReclaimPolicy")
+		if policy != string(corev1.PersistentVolumeReclaimDelete) {
+			now = append(now, v)
+		}
+	}
+	if err := r.Delete(ctx, gvr, now); err != nil {
+		return err
+	}
+	r.env.Progress("waiting for %d volumes to be removed", len(first))
+	left := func(ctx context.Context) ([]unstructured.Unstructured, error) { return r.ownVolumes(ctx) }
+	limited, cancel := context.WithTimeout(ctx, r.Limit())
+	defer cancel()
+	err = r.Client.WaitFor(limited, "the volumes to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
+		volumes, err := left(ctx)
+		var names []string
+		for _, v := range volumes {
+			phase, _, _ := unstructured.NestedString(v.Object, "status", "phase")
+			message, _, _ := unstructured.NestedString(v.Object, "status", "message")
+			names = append(names, strings.TrimSpace(v.GetName()+" "+phase+" "+message))
+		}
+		return err == nil && len(volumes) == 0, strings.Join(names, ", "), err
+	})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	r.env.Logger.Warn("volumes do not go by themselves", "error", err)
+	volumes, err := left(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.Delete(ctx, gvr, volumes); err != nil {
+		return err
+	}
+	return r.GoneAfter(ctx, volumeGone, "the volumes", left)
+}
+
+// keptIn are the namespaces with claims that stay.
+func (r *remover) keptIn(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	if r.recorded && r.Rules.Claims != platform.RemoveKeep {
+		return out, nil
+	}
+	claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), metav1.NamespaceAll, r.Selector())
+	for _, c := range claims {
+		if r.stays(c, nil) {
+			out[c.GetNamespace()] = true
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,178 @@
+package removal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// chart is the Helm release of a component.
+type chart struct {
+	config  *action.Configuration
+	last    *release.Release
+	members []kube.Member // what of it is removed
+	hooks   []kube.Member // what its hooks made, which Helm leaves
+}
+
+// release finds the Helm release of a component; nil if there is none, or if it is
+// somebody else's. Of its objects it leaves out those with which data goes, those that are
+// not the deployment's, and those that keep says stay.
+func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Member) bool) (*chart, error) {
+	if c.Namespace == "" || c.Apps {
+		return nil, nil
+	}
+	ours, err := OursIsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.Name)
+	if err != nil || !ours {
+		return nil, err
+	}
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.Namespace = &r.Kubeconfig, &c.Namespace
+	out := &chart{config: new(action.Configuration)}
+	debug := func(format string, args ...any) { r.Log.Debug("helm: " + fmt.Sprintf(format, args...)) }
+	if err := out.config.Init(flags, c.Namespace, "secret", debug); err != nil {
+		return nil, fmt.Errorf("connect Helm to the cluster: %w", err)
+	}
+	history, err := kube.Retry(ctx, r.Client, "read the Helm release "+c.Name, func(context.Context) ([]*release.Release, error) {
+		history, err := out.config.Releases.History(c.Name)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, nil
+		}
+		return history, err
+	})
+	if err != nil || len(history) == 0 {
+		return nil, err
+	}
+	out.last = slices.MaxFunc(history, func(a, b *release.Release) int { return cmp.Compare(a.Version, b.Version) })
+	objs, err := r.parts(ctx, out.last.Manifest, c.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	for _, o := range objs {
+		m := kube.MemberOf(o)
+		live, err := r.Client.Live(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		if live == nil || m.HasData() || kube.DeploymentOf(live.GetLabels()) != r.Deployment || keep != nil && keep(m) {
+			continue
+		}
+		out.members = append(out.members, m)
+		doc, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", m, err)
+		}
+		fmt.Fprintf(&text, "---\n%s", doc)
+	}
+	out.last.Manifest = text.String()
+	for _, h := range out.last.Hooks {
+		made, err := r.parts(ctx, h.Manifest, c.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range made {
+			out.hooks = append(out.hooks, kube.MemberOf(o))
+		}
+	}
+	return out, nil
+}
+
+// parts are the objects of a manifest.
+func (r *Remover) parts(ctx context.Context, manifest, namespace string) ([]*unstructured.Unstructured, error) {
+	objs, err := kube.Decode([]byte(manifest))
+	if err != nil {
+		return nil, err
+	}
+	return objs, r.Client.Place(ctx, objs, namespace)
+}
+
+// uninstall has Helm remove a release, with its hooks. Where these fail, it goes without
+// them.
+func (r *Remover) uninstall(ctx context.Context, c *chart) error {
+	name := c.last.Name
+	if err := dryrun.Check(ctx, "uninstall the Helm release %s", name); err != nil {
+		return err
+	}
+	un := action.NewUninstall(c.config)
+	un.IgnoreNotFound, un.DeletionPropagation, un.Timeout = true, "foreground", r.Limit()
+	err := r.Client.Retry(ctx, "uninstall the Helm release "+name, func(ctx context.Context) error {
+		switch err := c.config.Releases.Update(c.last); { // Helm deletes what the record names
+		case apierrors.IsNotFound(err), errors.Is(err, driver.ErrReleaseNotFound):
+			return nil // an attempt whose answer was lost
+		case err != nil:
+			return err
+		}
+		_, err := un.Run(name)
+		if err != nil && !kube.Transient(err) && !un.DisableHooks && ctx.Err() == nil {
+			r.Log.Warn("a chart's hooks fail; it is removed without them", "release", name, "error", err)
+			un.DisableHooks = true
+			_, err = un.Run(name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range c.hooks { // they have no label
+		if err := r.deleteHook(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteHook deletes what a hook of a chart made, unless it is another deployment's.
+func (r *Remover) deleteHook(ctx context.Context, m kube.Member) error {
+	live, err := r.Client.Live(ctx, m)
+	if err != nil || live == nil || m.HasData() || !kube.Ours(live, r.Deployment) {
+		return err
+	}
+	api, err := r.Client.Resource(ctx, m.Kind, m.Namespace)
+	if err != nil {
+		return err
+	}
+	err = r.Client.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
+		policy := metav1.DeletePropagationBackground
+		return api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(live.GetUID())), PropagationPolicy: &policy})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// OursIsRelease reports whether there is a Helm release of that name that is the
+// deployment's: by its label or, of an earlier version of Slipway, by its namespace.
+func OursIsRelease(ctx context.Context, c *kube.Client, deployment, namespace, name string) (bool, error) {
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	found, err := c.List(ctx, secrets, namespace, "owner=helm,name="+name)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	for _, o := range found {
+		if owner := kube.DeploymentOf(o.GetLabels()); owner != "" {
+			return owner == deployment, nil
+		}
+	}
+	ns, err := c.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: namespace})
+	if err != nil || ns == nil {
+		return false, err
+	}
+	return kube.MadeNamespace(ns.GetLabels(), deployment), nil
+}

@@ -1,0 +1,101 @@
+package removal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// The ConfigMap, in kube.SystemNamespace, that says how a deployment is removed, and its
+// key: a destroy has no release at hand.
+const (
+	recordName = "slipway-removal"
+	recordKey  = "removal.json"
+)
+
+// Record is how a deployment is removed.
+type Record struct {
+	Remove     platform.Remove `json:"remove"`
+	Components []Component     `json:"components"` // in the order of their removal
+}
+
+// Component is one that is, or was, installed.
+type Component struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
+}
+
+// RecordOf is the record of a release.
+func RecordOf(r *platform.Release) Record {
+	out := Record{Remove: r.Removal()}
+	for _, c := range r.RemovalOrder() {
+		out.Components = append(out.Components, Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()})
+	}
+	return out
+}
+
+// Following is rec after an earlier one: a component that only that one has goes first,
+// since nothing comes after it any more.
+func (rec Record) Following(earlier Record) Record {
+	var dropped []Component
+	for _, c := range earlier.Components {
+		if !slices.ContainsFunc(rec.Components, c.same) {
+			dropped = append(dropped, c)
+		}
+	}
+	rec.Components = append(dropped, rec.Components...)
+	return rec
+}
+
+// same tells whether two components are one.
+func (c Component) same(o Component) bool {
+	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
+}
+
+// Read returns the record of the deployment in a cluster. Without one it is that of a
+// release with no components, and found is false.
+func Read(ctx context.Context, c *kube.Client) (rec Record, found bool, err error) {
+	text := ""
+	err = c.Retry(ctx, "read how the deployment is removed", func(ctx context.Context) error {
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, recordName, metav1.GetOptions{})
+		if err == nil {
+			text = o.Data[recordKey]
+		}
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		rec.Remove.SetDefaults()
+		return rec, false, nil
+	} else if err != nil {
+		return rec, false, err
+	}
+	if err := json.Unmarshal([]byte(text), &rec); err != nil {
+		return rec, false, fmt.Errorf("read how the deployment is removed, configmap %s/%s: %w", kube.SystemNamespace, recordName, err)
+	}
+	return rec, true, nil
+}
+
+// Write keeps the record in the cluster.
+func (rec Record) Write(ctx context.Context, c *kube.Client, deployment string) error {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("encode how the deployment is removed: %w", err)
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": recordName, "namespace": kube.SystemNamespace},
+		"data":     map[string]any{recordKey: string(text)},
+	}}
+	o.SetLabels(kube.Labels(deployment))
+	_, err = c.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true})
+	return err
+}

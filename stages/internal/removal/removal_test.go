@@ -1,0 +1,157 @@
+package removal_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
+)
+
+const label = "labels: {" + kube.DeploymentLabel + ": demo}"
+
+func on(t *testing.T) (*kubetest.API, *removal.Remover) {
+	t.Helper()
+	api := kubetest.Serve(t)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	c, err := kube.Connect(file, nil)
+	require.NoError(t, err)
+	r := &removal.Remover{Client: c, Kubeconfig: file, Deployment: "demo", Log: slog.New(slog.DiscardHandler), Progress: func(string, ...any) {}}
+	r.Rules.SetDefaults()
+	return api, r
+}
+
+// apply makes the objects of a component, ConfigMaps of those names.
+func apply(t *testing.T, r *removal.Remover, component string, names ...string) {
+	t.Helper()
+	text := "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: " + component + ", namespace: shop, " + label + "}}\n"
+	for _, name := range names {
+		text += "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: shop, " + label + "}}\n"
+	}
+	objs, err := kube.Decode([]byte(text))
+	require.NoError(t, err)
+	_, _, err = r.Client.ApplySet(t.Context(), kube.Set{Name: component + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+}
+
+func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
+	api, r := on(t)
+	apply(t, r, "web", "web", "shared")
+	apply(t, r, "search", "search", "shared", "theirs")
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
+	api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/search-jobs", "{metadata: {"+label+"}, data: {shop.index: digest}}")
+	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
+	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
+
+	_, _, err := r.Dropped(dryrun.Context(t.Context()), all, []string{"web"})
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	components, objects, err := r.Dropped(t.Context(), all, []string{"web"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"search"}, components)
+	require.ElementsMatch(t, []string{"ConfigMap shop/search", "Job shop/index"}, objects)
+	for path, stays := range map[string]bool{
+		"/api/v1/namespaces/shop/configmaps/search":                   false,
+		"/api/v1/namespaces/shop/configmaps/shared":                   true, // another component has it now
+		"/api/v1/namespaces/shop/configmaps/theirs":                   true,
+		"/api/v1/namespaces/shop/configmaps/web":                      true,
+		"/api/v1/namespaces/shop/persistentvolumeclaims/search":       true, // data goes with it
+		"/apis/batch/v1/namespaces/shop/jobs/index":                   false,
+		"/api/v1/namespaces/slipway-system/configmaps/search-objects": false,
+	} {
+		require.Equal(t, stays, api.Get(path) != nil, path)
+	}
+	components, _, err = r.Dropped(dryrun.Context(t.Context()), all, []string{"web"})
+	require.NoError(t, err, "there is nothing to do")
+	require.Empty(t, components)
+}
+
+// TestAChartGoesWithItsHooks, but for what is not the deployment's and for its data.
+func TestAChartGoesWithItsHooks(t *testing.T) {
+	api, r := on(t)
+	namespace := "kube-system"
+	manifest := ""
+	for _, name := range []string{"ours", "theirs"} {
+		manifest += "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}\n"
+	}
+	manifest += "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: rows}}\n"
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/ours", "metadata: {name: ours, "+label+"}")
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/theirs", "metadata: {name: theirs}")
+	api.Set(t, "/api/v1/namespaces/kube-system/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, managedFields: [{manager: slipway}]}")
+
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.Namespace = &r.Kubeconfig, &namespace
+	config := new(action.Configuration)
+	require.NoError(t, config.Init(flags, namespace, "secret", func(string, ...any) {}))
+	install := func(name string, labels map[string]string) {
+		require.NoError(t, config.Releases.Create(&release.Release{
+			Name: name, Namespace: namespace, Version: 1, Manifest: manifest, Labels: labels, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: name}},
+			Info:  &release.Info{Status: release.StatusDeployed},
+			Hooks: []*release.Hook{{Name: "hook", Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: hook}}", Events: []release.HookEvent{release.HookPreInstall}}},
+		}))
+	}
+	install("cache", nil)
+	deleted, err := r.Component(t.Context(), removal.Component{Name: "cache", Namespace: namespace}, nil)
+	require.NoError(t, err)
+	require.Empty(t, deleted, "the Helm release is somebody else's")
+
+	install("queue", map[string]string{kube.DeploymentLabel: "demo"})
+	deleted, err = r.Component(t.Context(), removal.Component{Name: "queue", Namespace: namespace}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigMap kube-system/ours"}, deleted)
+	for name, stays := range map[string]bool{
+		"configmaps/ours": false, "configmaps/hook": false, "configmaps/theirs": true, "persistentvolumeclaims/rows": true,
+		"secrets/sh.helm.release.v1.queue.v1": false, "secrets/sh.helm.release.v1.cache.v1": true,
+	} {
+		require.Equal(t, stays, api.Get("/api/v1/namespaces/kube-system/"+name) != nil, name)
+	}
+}
+
+func TestTheRecordOfAReleaseFollowsTheEarlierOne(t *testing.T) {
+	_, r := on(t)
+	rec, found, err := removal.Read(t.Context(), r.Client)
+	require.NoError(t, err)
+	require.False(t, found)
+	require.Equal(t, platform.RemoveDelete, rec.Remove.Claims)
+
+	files := func(text string) *platform.Release {
+		release, err := platform.Load(fstest.MapFS{
+			"platform.yaml": {Data: []byte("apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\nnamespaces: [{name: shop}]\n" + text)},
+			"a.yaml":        {Data: []byte("{}")},
+		})
+		require.NoError(t, err)
+		return release
+	}
+	first := removal.RecordOf(files(`
+components:
+  - {name: web, kind: manifests, path: a.yaml, namespace: shop, after: [database]}
+  - {name: database, kind: manifests, path: a.yaml, namespace: shop}
+  - {name: search, kind: manifests, path: a.yaml, namespace: shop, after: [database]}
+remove: {order: [search], claims: keep, finalizers: {then: report}}
+`))
+	require.NoError(t, first.Write(t.Context(), r.Client, "demo"))
+	rec, found, err = removal.Read(t.Context(), r.Client)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, first, rec)
+	require.Equal(t, []removal.Component{{Name: "search", Namespace: "shop"}, {Name: "web", Namespace: "shop"}, {Name: "database", Namespace: "shop"}}, rec.Components)
+
+	second := removal.RecordOf(files("components: [{name: database, kind: manifests, path: a.yaml, namespace: shop}]")).Following(rec)
+	require.Equal(t, rec.Components, second.Components, "what only the earlier one has goes first")
+	require.Equal(t, platform.RemoveDelete, second.Remove.Claims)
+}
