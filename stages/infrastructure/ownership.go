@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -65,12 +67,24 @@ func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (
 
 // foreignAmong are those of objs that are there and not the deployment's.
 func foreignAmong(ctx context.Context, c *kube.Client, deployment string, objs []*unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	served := map[schema.GroupVersionKind]bool{} // a kind that is not, the platform defines itself
+	for _, o := range objs {
+		gvk := o.GroupVersionKind()
+		if _, asked := served[gvk]; asked {
+			continue
+		}
+		_, err := c.Resource(ctx, gvk, "")
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, err
+		}
+		served[gvk] = err == nil
+	}
 	found := make([]*unstructured.Unstructured, len(objs))
 	errs := make([]error, len(objs))
 	free := make(chan struct{}, looks)
 	var wg sync.WaitGroup
 	for i, o := range objs {
-		if o.GetName() == "" || ofEveryNamespace(*o) {
+		if !served[o.GroupVersionKind()] || o.GetName() == "" || ofEveryNamespace(*o) {
 			continue
 		}
 		free <- struct{}{}

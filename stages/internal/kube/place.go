@@ -30,6 +30,7 @@ func (c *Client) Place(ctx context.Context, objs []*unstructured.Unstructured, n
 				return err
 			}
 			namespaced = has || err != nil // applying it will say what is wrong
+			defined[gvk.GroupKind()] = namespaced
 		}
 		switch {
 		case !namespaced:
