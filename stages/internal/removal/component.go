@@ -97,7 +97,7 @@ func rank(m kube.Member) int {
 func objectsOf(component string) string { return component + "-objects" }
 func jobsOf(component string) string    { return component + "-jobs" }
 
-// Sets are the names of the lists of a component.
+// sets are the names of the lists of a component.
 func sets(component string) []string { return []string{objectsOf(component), jobsOf(component)} }
 
 // members are the objects that were applied for a component, and its Jobs.
