@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// realSite is the cluster of SLIPWAY_TEST_KUBECONFIG, with a namespace "shop" that the
-// test's end removes, and the environment of a step with a platform release of these
+// realSite is the cluster of SLIPWAY_TEST_KUBECONFIG, with the namespaces slipway-system and
+// "shop" that the test's end removes, and the environment of a step with a platform release of these
 // components. busybox is the reference of the image.
 func realSite(t *testing.T, components string, files map[string]string) (env *step.Env, shown *bytes.Buffer, c *kube.Client, busybox string) {
 	t.Helper()
@@ -55,13 +55,15 @@ func realSite(t *testing.T, components string, files map[string]string) (env *st
 	}
 	c, err = kube.Connect(kubeconfig, nil)
 	require.NoError(t, err)
-	_, err = c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-		defer cancel()
-		require.NoError(t, c.DeleteNamespace(ctx, "shop"))
-	})
+	for _, name := range []string{kube.SystemNamespace, "shop"} {
+		_, err = c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+			defer cancel()
+			require.NoError(t, c.DeleteNamespace(ctx, name))
+		})
+	}
 	return env, shown, c, busybox
 }
 
