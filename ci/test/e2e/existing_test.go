@@ -145,6 +145,19 @@ func (k *kept) everything(t *testing.T) map[string]string {
 	return out
 }
 
+// requireAgain asserts that a cluster holds these objects again, and no others. What
+// controllers made for ours goes after it.
+func (k *kept) requireAgain(t *testing.T, before map[string]string) {
+	t.Helper()
+	var after map[string]string
+	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Second) {
+		if after = k.everything(t); len(after) == len(before) || time.Now().After(end) {
+			break
+		}
+	}
+	require.Equal(t, before, after)
+}
+
 // another starts the cluster of a deployment of its own, in which others have objects, and
 // whose node pulls from a registry. It returns the kubeconfig with which this machine's
 // neighbours reach it.
@@ -238,6 +251,7 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("install", func(t *testing.T) {
+		k.killed(t, 2, "install")
 		requireInstalled(t, k.must(t, "install"))
 		now := host.everything(t)
 		for name, text := range before {
@@ -300,17 +314,13 @@ func TestExistingCluster(t *testing.T) {
 		r := k.must(t, "destroy")
 		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
-		var after map[string]string
-		for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Second) { // what controllers made for ours goes after it
-			if after = host.everything(t); len(after) == len(before) || time.Now().After(end) {
-				break
-			}
-		}
-		require.Equal(t, before, after)
+		host.requireAgain(t, before)
 		require.Equal(t, "Released", host.kubectl(t, "get", "pv", "foreign-released", "-o", "jsonpath={.status.phase}"))
 		require.NotEmpty(t, host.kubectl(t, "get", "service", "-n", "foreign", "site", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"))
 		k.must(t, "destroy")
 	})
+
+	stage("a platform of manifests, too", func(t *testing.T) { k.manifestsThere(t, before) })
 
 	now, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)

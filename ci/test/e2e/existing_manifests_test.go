@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// killed begins a command a number of times and kills it each time, at a random moment.
+func (k *kept) killed(t *testing.T, times int, command string, args ...string) {
+	t.Helper()
+	for range times {
+		b := k.begin(t, command, args...)
+		after := time.Duration(1+rand.IntN(20_000)) * time.Millisecond
+		time.Sleep(after)
+		require.NoError(t, b.cmd.Process.Kill(), "it takes longer than that")
+		_ = b.cmd.Wait()
+		t.Logf("slipway %s (%s): killed after %s", command, k.Name, after)
+	}
+}
+
+// manifestsThere installs the platform of manifests on a cluster that is there already and
+// takes it out again: what uses others goes before them, and the label of the node too.
+func (k *kept) manifestsThere(t *testing.T, before map[string]string) {
+	const label = "identity.example/database"
+	release := changedRelease(t, filepath.Join(root(t), "examples/platform/manifests/1.0.0"),
+		"      - endpoint: \"identity/postgres:5432\"\n", "      - endpoint: \"identity/postgres:5432\"\n    node: {label: "+label+"=here}\n")
+	labelled := func() string { return k.kubectl(t, "get", "nodes", "-l", label+"=here", "-o", "name") }
+	require.Empty(t, labelled())
+
+	k.killed(t, 2, "install", "--platform", release)
+	k.must(t, "install", "--platform", release)
+	require.Equal(t, 1, strings.Count(labelled(), "node/"))
+	now := k.everything(t)
+	for name, text := range before {
+		if !strings.Contains(name, " Node ") { // which has the label
+			require.Equal(t, text, now[name], name)
+		}
+	}
+	k.requireNoRestart(t)
+	made := k.generated(t)
+	again := k.must(t, "install", "--platform", release)
+	for _, step := range []string{"preorchestrator/secrets", "orchestrator/postgres", "orchestrator/dex", "orchestrator/console", "postorchestrator/access"} {
+		require.Regexp(t, `(?m)^\s*`+step+`\s+reused`, again.out)
+	}
+	require.Equal(t, made, k.generated(t))
+
+	watched := k.watchPods(t, "identity")
+	r := k.must(t, "destroy")
+	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
+	gone := watched()
+	require.Less(t, gone["console"], gone["dex"], "%v", gone)
+	require.Less(t, gone["dex"], gone["postgres"], "%v", gone)
+	require.Empty(t, labelled())
+	k.requireAgain(t, before)
+}
+
+// watchPods notes in which order the last pod of each app in a namespace goes. The function
+// that it returns ends that.
+func (k *kept) watchPods(t *testing.T, namespace string) func() map[string]int {
+	t.Helper()
+	cmd := k.kubectlCommand(t.Context(), "get", "pods", "-n", namespace, "--watch", "--output-watch-events",
+		"-o", `jsonpath={.type} {.object.metadata.labels.app\.kubernetes\.io/name}{"\n"}`)
+	var out transcript
+	cmd.Stdout = &out
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "ADDED postgres") }, time.Minute, 100*time.Millisecond, "%s", out.String())
+	return func() map[string]int {
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		gone := map[string]int{}
+		for n, line := range strings.Split(out.String(), "\n") {
+			if app, ok := strings.CutPrefix(line, "DELETED "); ok {
+				gone[app] = n
+			}
+		}
+		for _, app := range []string{"console", "dex", "postgres"} {
+			require.Contains(t, gone, app, "%s", out.String())
+		}
+		return gone
+	}
+}
