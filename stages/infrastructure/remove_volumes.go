@@ -32,6 +32,7 @@ func (r *remover) mark(ctx context.Context) error {
 		return err
 	}
 	for _, v := range volumes {
+		r.out.Volumes = append(r.out.Volumes, v.GetName())
 		if err := r.label(ctx, core("persistentvolumes"), v, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
 			return err
 		}
@@ -125,7 +126,9 @@ func (r *remover) volumes(ctx context.Context) error {
 	gvr := core("persistentvolumes")
 	var now []unstructured.Unstructured
 	for _, v := range first {
-		r.out.Volumes = append(r.out.Volumes, v.GetName())
+		if !slices.Contains(r.out.Volumes, v.GetName()) {
+			r.out.Volumes = append(r.out.Volumes, v.GetName())
+		}
 		policy, _, _ := unstructured.NestedString(v.Object, "spec", "persistentVolumeReclaimPolicy")
 		if policy != string(corev1.PersistentVolumeReclaimDelete) {
 			now = append(now, v)
