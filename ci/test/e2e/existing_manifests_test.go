@@ -10,16 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// killed begins a command a number of times and kills it each time, at a random moment.
-func (k *kept) killed(t *testing.T, times int, command string, args ...string) {
+// patient is how long an install waits for the lock of one that was killed.
+const patient = "--lock-timeout=2m"
+
+// killed begins installs and kills each at a random moment.
+func (k *kept) killed(t *testing.T, times int, args ...string) {
 	t.Helper()
 	for range times {
-		b := k.begin(t, command, args...)
+		b := k.begin(t, "install", append(args, patient)...)
 		after := time.Duration(1+rand.IntN(20_000)) * time.Millisecond
 		time.Sleep(after)
 		require.NoError(t, b.cmd.Process.Kill(), "it takes longer than that")
 		_ = b.cmd.Wait()
-		t.Logf("slipway %s (%s): killed after %s", command, k.Name, after)
+		t.Logf("slipway install (%s): killed after %s", k.Name, after)
 	}
 }
 
@@ -32,8 +35,8 @@ func (k *kept) manifestsThere(t *testing.T, before map[string]string) {
 	labelled := func() string { return k.kubectl(t, "get", "nodes", "-l", label+"=here", "-o", "name") }
 	require.Empty(t, labelled())
 
-	k.killed(t, 2, "install", "--platform", release)
-	k.must(t, "install", "--platform", release)
+	k.killed(t, 2, "--platform", release)
+	k.must(t, "install", "--platform", release, patient)
 	require.Equal(t, 1, strings.Count(labelled(), "node/"))
 	now := k.everything(t)
 	for name, text := range before {

@@ -251,8 +251,8 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("install", func(t *testing.T) {
-		k.killed(t, 2, "install")
-		requireInstalled(t, k.must(t, "install"))
+		k.killed(t, 2)
+		requireInstalled(t, k.must(t, "install", patient))
 		now := host.everything(t)
 		for name, text := range before {
 			require.Equal(t, text, now[name], name)
