@@ -33,7 +33,7 @@ func wireInstall(g *conductor.Graph) error {
 		g.Release.CheckGiven(slices.Collect(maps.Keys(p.Secrets)))); err != nil {
 		return err
 	}
-	w := &platformWiring{Graph: g, disabled: disabled, steps: map[string]pipeline.Dep{}}
+	w := &platformWiring{Graph: g, disabled: disabled, steps: map[string]pipeline.Dep{}, handed: map[string]pipeline.Dep{}}
 	site := wireInfrastructure(g, disabled, w.objects)
 	w.site = site
 	if err := w.wire(); err != nil {

@@ -180,15 +180,18 @@ func TestEveryStepHasCode(t *testing.T) {
 	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
 	own := config.Default()
 	own.Git.URL = "https://git.example.org/team/platform.git"
-	all := load(t, components+"requires: [{secret: shop/license}]\n")
+	all, adopts := load(t, components+"requires: [{secret: shop/license}]\n"), load(t, withAdopted())
 	for _, w := range stages.Workflows() {
 		for _, g := range []map[string][]string{
 			needs(t, w, local.Provider{}), needs(t, w, existing.Provider{}), graph(t, w, local.Provider{}, reference(t), own), graph(t, w, local.Provider{}, all, nil),
+			graph(t, w, local.Provider{}, adopts, nil),
 		} {
 			for name := range g {
-				_, component, _ := strings.Cut(name, "/")
-				for _, r := range []*platform.Release{reference(t), all} {
-					if c, ok := r.Component(component); ok && c.Installed() {
+				stage, component, _ := strings.Cut(name, "/")
+				for _, r := range []*platform.Release{reference(t), all, adopts} {
+					if c, ok := r.Component(component); ok && c.Kind == platform.Adopted && stage == contract.StageOrchestrator {
+						name = contract.AdoptionCode().String()
+					} else if ok && c.Installed() {
 						name = shared
 					}
 				}

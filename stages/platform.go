@@ -22,6 +22,7 @@ type platformWiring struct {
 
 	prepared []pipeline.Dep          // what every component needs
 	steps    map[string]pipeline.Dep // of the components so far, by name
+	handed   map[string]pipeline.Dep // that hand adopted components over, by name
 	tls      *pipeline.Step[contract.TLS]
 	ops      *gitOps      // nil while the engine is not wired
 	sync     pipeline.Dep // nil while the apps are not wired
@@ -34,11 +35,18 @@ func (w *platformWiring) wire() error {
 			return err
 		}
 	}
+	for _, c := range w.Release.Components {
+		if c.Kind == platform.Adopted && w.steps[c.Name] != nil {
+			if err := w.handOver(c); err != nil {
+				return err
+			}
+		}
+	}
 	cfg := w.Config
 	var installed []pipeline.Dep
 	last := slices.Clone(w.site.checked)
 	for _, c := range w.Release.Components {
-		if step := w.steps[c.Name]; step != nil && !slices.Contains(installed, step) {
+		if step := w.last(c.Name); step != nil && !slices.Contains(installed, step) {
 			installed, last = append(installed, step), append(last, pipeline.Spare(step))
 		}
 	}
@@ -59,12 +67,20 @@ func (w *platformWiring) wire() error {
 	return nil
 }
 
+// last is the last step of a component; nil if it has none.
+func (w *platformWiring) last(name string) pipeline.Dep {
+	if step := w.handed[name]; step != nil {
+		return step
+	}
+	return w.steps[name]
+}
+
 // missing are the components that are off, and those that the run has left out: an
 // optional one that failed, and what comes after it.
 func (w *platformWiring) missing() []string {
 	out := slices.Clone(w.disabled)
 	for _, c := range w.Release.Components {
-		step, ok := w.steps[c.Name].(interface {
+		step, ok := w.last(c.Name).(interface {
 			Result() (pipeline.Result, bool)
 		})
 		if !ok {
@@ -132,7 +148,7 @@ func (w *platformWiring) component(name string) error {
 		needs = append(needs, ops.ready...)
 	}
 	stage := contract.StageOrchestrator
-	if slices.Contains(w.Release.Foundation(), name) {
+	if c.Kind == platform.Adopted || slices.Contains(w.Release.Foundation(), name) {
 		stage = contract.StagePreOrchestrator
 	}
 	step := conductor.Add(w.Graph, contract.ComponentStep(stage, name), func() contract.ComponentInput { return w.input(c) }, needs...)
@@ -164,6 +180,27 @@ func (w *platformWiring) objects() contract.OwnershipInput {
 	}
 	return in
 }
+
+// handOver wires the step after which Argo CD owns a component that Slipway has installed.
+func (w *platformWiring) handOver(c platform.Component) error {
+	if w.handed[c.Name] != nil {
+		return nil
+	}
+	ops, err := w.gitOps()
+	if err != nil {
+		return err
+	}
+	step := conductor.Add(w.Graph, contract.AdoptionStep(c.Name), func() contract.AdoptionInput {
+		return contract.AdoptionInput{ComponentInput: w.input(c), Tree: ops.tree(), Deadline: seconds(w.Config.Advanced.Timeouts.App)}
+	}, append([]pipeline.Dep{w.steps[c.Name]}, ops.ready...)...)
+	if c.Optional {
+		pipeline.Optional(step)
+	}
+	w.handed[c.Name] = step
+	return nil
+}
+
+func seconds(d config.Duration) int { return int(time.Duration(d) / time.Second) }
 
 // input is what the step of a component works on.
 func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
@@ -239,7 +276,7 @@ func (w *platformWiring) apps() error {
 	syncStep := contract.SyncStep()
 	syncStep.Timeout = syncTimeout(cfg.Advanced.Timeouts, len(names))
 	sync := conductor.Add(w.Graph, syncStep, func() contract.AppsInput {
-		in := contract.AppsInput{Tree: ops.tree(), Apps: names, Deadline: int(time.Duration(cfg.Advanced.Timeouts.App) / time.Second)}
+		in := contract.AppsInput{Tree: ops.tree(), Apps: names, Deadline: seconds(cfg.Advanced.Timeouts.App)}
 		if cfg.Git.URL != "" {
 			values := w.treeValues()
 			in.Values = &values
@@ -268,7 +305,15 @@ func (w *platformWiring) following(c platform.Component, needs []pipeline.Dep) (
 		if err := w.component(before); err != nil {
 			return nil, err
 		}
-		if step := w.steps[before]; step != nil && !slices.Contains(needs, step) {
+		step := w.steps[before]
+		// What Argo CD itself rests on cannot wait until it owns something.
+		if b, _ := w.Release.Component(before); b.Kind == platform.Adopted && !slices.Contains(w.Release.Foundation(), c.Name) {
+			if err := w.handOver(b); err != nil {
+				return nil, err
+			}
+			step = w.handed[before]
+		}
+		if step != nil && !slices.Contains(needs, step) {
 			needs = append(needs, step)
 		}
 	}

@@ -177,6 +177,50 @@ func TestAppsAndComponentsComeAfterEachOther(t *testing.T) {
 	require.Equal(t, []string{"orchestrator/publish", "preorchestrator/argocd"}, g["orchestrator/projects"])
 }
 
+// withAdopted is withApps with components that Argo CD takes over, itself among them.
+func withAdopted() string {
+	return strings.NewReplacer(
+		"{name: argocd, kind: manifests, path: a.yaml, namespace: cd, required: true}", `{name: argocd, kind: adopted, path: gitops/web, namespace: cd, required: true, after: [secrets-operator]}
+  - {name: secrets-operator, kind: adopted, path: gitops/web, namespace: shop}
+  - {name: token, kind: job, path: job.yaml, namespace: shop, after: [secrets-operator]}`,
+		"wave: 2, after: [queue]}", "wave: 2, after: [secrets-operator]}",
+	).Replace(withApps)
+}
+
+// TestAdoptedComponentsAreHandedOver: they are installed before Argo CD can have them, and
+// what comes after one waits until it does, but for what Argo CD itself rests on.
+func TestAdoptedComponentsAreHandedOver(t *testing.T) {
+	r := load(t, withAdopted())
+	g := installs(t, r, nil)
+	require.Equal(t, []string{"preorchestrator/secrets-operator"}, after(t, g, "preorchestrator/argocd"))
+	require.Empty(t, after(t, g, "preorchestrator/secrets-operator"))
+	for _, name := range []string{"argocd", "secrets-operator"} {
+		require.Equal(t, []string{"preorchestrator/" + name, "orchestrator/projects"}, g["orchestrator/"+name])
+	}
+	require.Equal(t, []string{"orchestrator/secrets-operator"}, after(t, g, "orchestrator/token"))
+	require.Contains(t, g["orchestrator/sync"], "orchestrator/secrets-operator")
+	require.Equal(t, []string{"orchestrator/publish", "preorchestrator/argocd"}, g["orchestrator/projects"])
+	for _, name := range []string{"argocd", "secrets-operator"} {
+		require.Contains(t, g["postorchestrator/access"], "orchestrator/"+name)
+		require.NotContains(t, g["postorchestrator/access"], "preorchestrator/"+name)
+	}
+
+	not := false
+	g = installs(t, r, func(c *config.Config) {
+		c.Platform.Components = map[string]config.Component{"secrets-operator": {Enabled: &not}}
+	})
+	require.NotContains(t, g, "orchestrator/secrets-operator")
+	require.Empty(t, after(t, g, "orchestrator/token"))
+
+	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	require.NoError(t, err)
+	s, err := stages.Rendering(conductor.Inputs{Config: config.Default(), Release: r, Site: site})
+	require.NoError(t, err)
+	shown := slices.DeleteFunc(slices.Clone(s.Order), func(name string) bool { return name != "argocd" && name != "secrets-operator" })
+	require.Equal(t, []string{"secrets-operator", "argocd"}, shown, "each once")
+	require.NotNil(t, s.Projects)
+}
+
 // TestAppsOfARepositoryOfTheUsers: the platform has no git server then.
 func TestAppsOfARepositoryOfTheUsers(t *testing.T) {
 	g := installs(t, load(t, withApps), func(c *config.Config) { c.Git.URL = "https://git.example.org/team/platform.git" })

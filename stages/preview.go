@@ -66,10 +66,10 @@ func Rendering(in conductor.Inputs) (contract.Survey, error) {
 		holes = append(holes, m.Holes()...)
 	}
 	out.Fill, out.UserSecrets, out.UserTLS = w.fill(holes), in.UserSecrets, in.Config.TLS.Mode == config.UserCertificate
-	sets := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
-		return c.Kind == platform.AppSet && !slices.Contains(w.disabled, c.Name)
+	others := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
+		return (c.Kind == platform.AppSet || c.Kind == platform.Adopted) && !slices.Contains(w.disabled, c.Name)
 	})
-	if out.Apps != nil || sets {
+	if out.Apps != nil || others {
 		out.Projects = w.projectsInput()
 	}
 	return out, nil
@@ -94,7 +94,8 @@ func (w *platformWiring) order() ([]string, error) {
 			}
 		}
 		stage := n.Key.Stage == contract.StagePreOrchestrator || n.Key.Stage == contract.StageOrchestrator
-		if _, ok := w.Release.Component(n.Key.Name); ok && stage {
+		// The step that hands a component over has its name, too.
+		if _, ok := w.Release.Component(n.Key.Name); ok && stage && !slices.Contains(out, n.Key.Name) {
 			out = append(out, n.Key.Name)
 		}
 	}

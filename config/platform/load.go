@@ -167,14 +167,14 @@ func (r *Release) checkNeeds(off []string) error {
 }
 
 // Overrides checks that the user's values are for components that have a chart: those of
-// kind chart, and apps.
+// kind chart or adopted, and apps.
 func (r *Release) Overrides(values map[string]json.RawMessage) error {
 	names := slices.Sorted(maps.Keys(values))
 	if err := r.checkNames(names); err != nil {
 		return err
 	}
 	for _, c := range r.Components {
-		if _, given := values[c.Name]; given && c.Kind != Chart && c.Kind != App {
+		if _, given := values[c.Name]; given && !c.HasChart() && c.Kind != App {
 			return &fault.Fault{Code: CodeNoValues, Class: fault.Usage, Op: "give values to component " + c.Name,
 				Fix: "remove platform.components." + c.Name + ".values from the configuration",
 				Err: errors.New("it has no chart that takes values")}

@@ -66,11 +66,12 @@ const (
 	Gate      Kind = "gate"      // nothing is installed; others wait for its gates
 	AppSet    Kind = "appset"    // files with ApplicationSets, which bring Applications; all of them are awaited
 	App       Kind = "app"       // an Application of Argo CD, synced from the GitOps tree
+	Adopted   Kind = "adopted"   // a Helm chart in the GitOps tree that Slipway installs first, and Argo CD owns afterwards
 )
 
 // Kinds are all kinds.
 func Kinds() []string {
-	return []string{string(Chart), string(Manifests), string(Job), string(Gate), string(AppSet), string(App)}
+	return []string{string(Chart), string(Manifests), string(Job), string(Gate), string(AppSet), string(App), string(Adopted)}
 }
 
 // MaxWave is the highest sync wave that a component may have.
@@ -140,7 +141,10 @@ type Node struct {
 	Label string `json:"label"` // label of the node: "storage=fast"
 }
 
-// Installed reports whether Slipway installs the component itself.
+// HasChart reports whether Slipway renders a chart with the component's values.
+func (c Component) HasChart() bool { return c.Kind == Chart || c.Kind == Adopted }
+
+// Installed reports whether Slipway installs the component itself, be it only first.
 func (c Component) Installed() bool { return c.Kind != App }
 
 // Link is an address that people use.

@@ -179,7 +179,7 @@ gitops: {engine: out}
 		`line 21: components[1].name: got "web" again`,
 		`line 21: components[1].path: got "gitops/missing", which does not exist, want a directory`,
 		`line 21: components[1].namespace: got "lost"`,
-		`line 22: components[2].kind: got "daemon", want chart, manifests, job, gate, appset or app`,
+		`line 22: components[2].kind: got "daemon", want chart, manifests, job, gate, appset, app or adopted`,
 		`line 22: components[2].enabled: got false, want true`,
 		`line 23: components[3].img: got an unknown field, want one of after, bundle, empty, enabled,`,
 		`line 23: components[3].path: got nothing, want the directory of a chart`,

@@ -213,7 +213,7 @@ func shapes() map[string]rule.Rule {
 		}
 		return rule.All(out...)
 	}
-	apps := rule.Contains(rule.All(rule.With("kind"), rule.Field("kind", rule.OneOf(App, AppSet))))
+	apps := rule.Contains(rule.All(rule.With("kind"), rule.Field("kind", rule.OneOf(App, AppSet, Adopted))))
 	return map[string]rule.Rule{
 		"Release": rule.All(
 			rule.If(rule.Field("components", apps), rule.With("gitops")),
@@ -234,11 +234,12 @@ func shapes() map[string]rule.Rule {
 			rule.When("kind", is(Manifests), rule.AnyOf(rule.With("path"), rule.With("bundle"))),
 			rule.When("kind", is(Gate), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)), no("path"))),
 			rule.When("kind", is(App), rule.All(rule.Field("ready", rule.Empty), rule.Field("hosts", rule.Empty))),
+			rule.When("kind", is(Adopted), rule.Field("hosts", rule.Empty)),
 			rule.When("kind", isNot(App), rule.All(rule.Field("wave", rule.OneOf(0)), rule.Field("name", rule.Not(rule.OneOf(ReservedNames()...))))),
 			rule.When("kind", isNot(AppSet), rule.Field("empty", rule.OneOf(false))),
-			rule.When("kind", isNot(Chart, Manifests, Job), no("node")),
+			rule.When("kind", isNot(Chart, Adopted, Manifests, Job), no("node")),
 			rule.When("kind", isNot(Manifests), no("bundle")),
-			rule.When("kind", isNot(Chart), no("values", "valuesFiles")),
+			rule.When("kind", isNot(Chart, Adopted), no("values", "valuesFiles")),
 			rule.When("required", []bool{true}, rule.All(rule.Field("enabled", rule.OneOf(true)), rule.Field("optional", rule.OneOf(false)))),
 		),
 	}

@@ -63,6 +63,7 @@ func TestSchema_accepts(t *testing.T) {
 		"a job":         "{name: fill, kind: job, path: jobs/fill.yaml, namespace: demo, after: [web], optional: true}",
 		"a chart":       "{name: db, kind: chart, path: ., namespace: demo, valuesFiles: ['values/{scale}.yaml'], values: {a: {b: ['{domain}', 1]}}}",
 		"an appset":     "{name: addons, kind: appset, path: appsets, namespace: demo, empty: true}]\ngitops: {engine: cd}\nlinks: [",
+		"an adopted":    "{name: eso, kind: adopted, path: gitops/eso, namespace: demo, values: {a: b}, valuesFiles: [values.yaml], node: {label: storage=fast}, required: true}]\ngitops: {engine: cd}\nlinks: [",
 		"images":        "{name: cd, kind: manifests, path: a, namespace: demo, node: {label: storage=fast}, images: [redis, 'redis:8.2', 'localhost:5000/a/b_c', 'ghcr.io/dexidp/dex:v2.45.0@sha256:" + strings.Repeat("0", 64) + "']}",
 		"hosts":         "{name: cd, kind: manifests, bundle: argocd, namespace: demo, hosts: {'git-{domain}': demo/git, git.test: demo/git}}",
 		"not an app":    "{name: cd, kind: manifests, path: a/b.yaml, namespace: kube-system, wave: 0, empty: false, required: true, enabled: true}",
@@ -81,7 +82,7 @@ func TestSchema_accepts(t *testing.T) {
 func beyond() map[string][]string {
 	return map[string][]string{
 		"other parts of the file": {
-			"after-cycle", "after-cycle-of-three", "after-cycle-through-apps", "after-cycle-through-the-engine", "after-itself", "after-unknown",
+			"adopted-outside-the-tree", "after-cycle", "after-cycle-of-three", "after-cycle-through-apps", "after-cycle-through-the-engine", "after-itself", "after-unknown",
 			"app-after-an-app", "app-in-the-engines-namespace", "app-outside-the-tree", "certificate-namespace-unknown", "certificate-twice", "check-component-unknown", "check-twice",
 			"component-host-namespace-unknown", "component-namespace-unknown", "component-needs-itself", "component-needs-unknown", "component-twice",
 			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",
@@ -92,13 +93,13 @@ func beyond() map[string][]string {
 			"secret-key-twice", "secret-namespace-unknown", "secret-twice", "upgradable-from-itself", "yaml-two-documents",
 		},
 		"files": {
-			"app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
+			"adopted-without-chart-yaml", "app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
 			"chart-without-chart-yaml", "component-path-not-there", "component-path-without-manifests", "gitops-tree-is-a-file", "gitops-tree-not-there",
 			"guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
 			"settings-not-json", "settings-not-there",
 		},
 		"what is in a text": {
-			"chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
+			"adopted-values-unknown-name", "chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
 			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "remove-finalizers-after", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
 			"link-unknown-name", "secret-literal-unknown-name",
 		},

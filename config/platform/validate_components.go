@@ -70,7 +70,7 @@ func (v *validator) image(field, image string) {
 
 // ReservedNames are names of steps of Slipway's own in the stages that have components.
 func ReservedNames() []string {
-	return []string{"component", "configmaps", "git", "namespaces", "projects", "prune", "publish", "reconcile", "repository", "requires", "secrets", "status", "sync", "tls"}
+	return []string{"adoption", "component", "configmaps", "git", "namespaces", "projects", "prune", "publish", "reconcile", "repository", "requires", "secrets", "status", "sync", "tls"}
 }
 
 // kind checks what a component of its kind must have and must not have.
@@ -103,14 +103,15 @@ func (v *validator) kind(field string, c Component) {
 	case App:
 		unwanted("ready", len(c.Ready) > 0, "Argo CD says when it is Healthy; a component of kind gate waits for more")
 		unwanted("hosts", len(c.Hosts) > 0, "its chart has the pods")
-		if g := v.r.GitOps; g != nil && c.Path != "" && g.Tree != "." && !strings.HasPrefix(c.Path, g.Tree+"/") {
-			v.Add(field+".path", document.Quote(c.Path), "a directory below "+g.Tree+", the GitOps tree")
-		}
+		v.inTree(field+".path", c)
+	case Adopted:
+		unwanted("hosts", len(c.Hosts) > 0, "Argo CD would take them out of the pods again")
+		v.inTree(field+".path", c)
 	}
 	if engine := v.r.Engine(); c.Kind == App && engine != nil && engine.Installed() && c.Namespace != "" && c.Namespace == engine.Namespace {
 		v.Add(field+".namespace", document.Quote(c.Namespace)+", which is Argo CD's", "another one: whoever may write there may do anything")
 	}
-	if v.r.GitOps == nil && (c.Kind == App || c.Kind == AppSet) {
+	if v.r.GitOps == nil && slices.Contains(byGitOps(), c.Kind) {
 		v.Add(field+".kind", string(c.Kind)+" without gitops", "gitops, which says what brings apps about")
 	}
 	if c.Bundle != "" {
@@ -122,9 +123,19 @@ func (v *validator) kind(field string, c Component) {
 	v.content(field+".path", c)
 }
 
+// byGitOps are the kinds that need a GitOps engine.
+func byGitOps() []Kind { return []Kind{App, AppSet, Adopted} }
+
+// inTree checks that what the GitOps engine reads is in its tree.
+func (v *validator) inTree(field string, c Component) {
+	if g := v.r.GitOps; g != nil && c.Path != "" && g.Tree != "." && !strings.HasPrefix(c.Path, g.Tree+"/") {
+		v.Add(field, document.Quote(c.Path), "a directory below "+g.Tree+", the GitOps tree")
+	}
+}
+
 // content checks that a component's files are there.
 func (v *validator) content(field string, c Component) {
-	want := map[Kind]string{Chart: "the directory of a chart", App: "a directory", Job: "a file or directory with a Job", AppSet: "a file or directory with ApplicationSets", Manifests: "a directory or file with manifests"}[c.Kind] +
+	want := map[Kind]string{Chart: "the directory of a chart", Adopted: "the directory of a chart", App: "a directory", Job: "a file or directory with a Job", AppSet: "a file or directory with ApplicationSets", Manifests: "a directory or file with manifests"}[c.Kind] +
 		" of the release, as a relative path"
 	if c.Path == "" {
 		v.Add(field, "nothing", want)
@@ -133,7 +144,7 @@ func (v *validator) content(field string, c Component) {
 	info := v.stat(field, c.Path, want)
 	switch {
 	case info == nil:
-	case c.Kind == Chart:
+	case c.HasChart():
 		if _, err := fs.Stat(v.fsys, path.Join(c.Path, "Chart.yaml")); err != nil {
 			v.Add(field, document.Quote(c.Path)+", which has no Chart.yaml", want)
 		}
@@ -200,13 +211,13 @@ func (v *validator) after(field string, c Component) {
 
 // chart checks the values of a chart.
 func (v *validator) chart(field string, c Component) {
-	if c.Kind != Chart {
+	if !c.HasChart() {
 		for _, f := range []struct {
 			name string
 			has  bool
 		}{{"values", c.Values != nil}, {"valuesFiles", c.ValuesFiles != nil}} {
 			if f.has {
-				v.Add(field+"."+f.name, "values", "none unless kind is chart")
+				v.Add(field+"."+f.name, "values", "none unless kind is chart or adopted")
 			}
 		}
 		return
@@ -244,7 +255,7 @@ func (v *validator) node(field string, c Component) {
 	if c.Node == nil {
 		return
 	}
-	if c.Kind != Chart && c.Kind != Manifests && c.Kind != Job {
+	if !c.HasChart() && c.Kind != Manifests && c.Kind != Job {
 		v.Add(field+".node", "a value", "none for "+string(c.Kind)+": it has no pods of its own")
 	}
 	key, value, ok := strings.Cut(c.Node.Label, "=")

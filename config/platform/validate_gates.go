@@ -94,8 +94,8 @@ func (v *validator) gitops() {
 	if g == nil {
 		return
 	}
-	if !slices.ContainsFunc(v.r.Components, func(c Component) bool { return c.Kind == App || c.Kind == AppSet }) {
-		v.Add("gitops", "gitops without an app", "a component of kind app or appset, or no gitops")
+	if !slices.ContainsFunc(v.r.Components, func(c Component) bool { return slices.Contains(byGitOps(), c.Kind) }) {
+		v.Add("gitops", "gitops without an app", "a component of kind app, appset or adopted, or no gitops")
 	}
 	if info := v.stat("gitops.tree", g.Tree, "a directory of the release, as a relative path"); info != nil && !info.IsDir() {
 		v.Add("gitops.tree", document.Quote(g.Tree)+", which is no directory", "a directory of the release, as a relative path")

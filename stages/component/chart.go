@@ -12,22 +12,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// chart installs or upgrades the chart of a component of kind chart.
-func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
-	name := i.component.Name
+// loadChart reads the component's chart and the values that it gets.
+func (i *installer) loadChart() (*chart.Chart, map[string]any, error) {
 	ch, err := loader.LoadDir(filepath.Join(i.env.PlatformDir, filepath.FromSlash(i.component.Path)))
 	if err != nil {
-		return nil, contract.Component{}, badChart(name, err)
+		return nil, nil, badChart(i.component.Name, err)
 	}
 	values, err := render.Values(i.release.Files(), i.component, i.in)
 	if err != nil {
-		return nil, contract.Component{}, badChart(name, err)
+		return nil, nil, badChart(i.component.Name, err)
+	}
+	return ch, values, nil
+}
+
+// chart installs or upgrades the chart of a component.
+func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
+	ch, values, err := i.loadChart()
+	if err != nil {
+		return nil, contract.Component{}, err
 	}
 	defined, err := i.definitions(ctx, ch)
 	if err != nil {
@@ -64,8 +73,12 @@ func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, erro
 		}
 		objs = append(objs, more...)
 	}
+	labels := kube.Labels(i.env.Deployment)
+	if i.component.Kind == platform.Adopted { // the chart's own label stays
+		delete(labels, kube.ManagedBy)
+	}
 	for _, o := range objs {
-		o.SetLabels(merged(o.GetLabels(), kube.Labels(i.env.Deployment)))
+		o.SetLabels(merged(o.GetLabels(), labels))
 	}
 	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
 	return kube.Altered(applied), err

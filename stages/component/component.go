@@ -36,6 +36,7 @@ const (
 // Register adds the code of the steps of components to r.
 func Register(r *step.Registry) {
 	step.RegisterRepeatable(r, contract.ComponentCode(), run)
+	step.RegisterRepeatable(r, contract.AdoptionCode(), adopt)
 }
 
 // installer installs one component.
@@ -47,37 +48,47 @@ type installer struct {
 	in        contract.ComponentInput
 }
 
-func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contract.Component, error) {
+// open prepares the installation of a component.
+func open(env *step.Env, in contract.ComponentInput) (*installer, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
-		return contract.Component{}, err
+		return nil, err
 	}
 	c, ok := r.Component(in.Component)
 	if !ok {
-		return contract.Component{}, fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, in.Component)
+		return nil, fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, in.Component)
 	}
 	for _, name := range c.ImageNames() { // before a text that names one cannot be filled in
 		if in.Images[name] == "" {
-			return contract.Component{}, noImage(name)
+			return nil, noImage(name)
 		}
 	}
 	for _, ref := range c.ImageReferences() {
 		if len(in.Rewrite) > 0 && in.Rewrite[ref] == "" {
-			return contract.Component{}, noImage(ref)
+			return nil, noImage(ref)
 		}
 	}
 	client, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
-		return contract.Component{}, err
+		return nil, err
 	}
 	client.OnWait = env.Waits
-	i := &installer{env: env, client: client, release: r, component: c, in: in}
+	return &installer{env: env, client: client, release: r, component: c, in: in}, nil
+}
+
+func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contract.Component, error) {
+	i, err := open(env, in)
+	if err != nil {
+		return contract.Component{}, err
+	}
 	if err := i.node(ctx); err != nil {
 		return contract.Component{}, err
 	}
 	var objs []*unstructured.Unstructured
 	var out contract.Component
-	switch c.Kind {
+	switch i.component.Kind {
+	case platform.Adopted:
+		return i.adopted(ctx)
 	case platform.Chart:
 		objs, out, err = i.chart(ctx)
 	case platform.Manifests:
@@ -90,13 +101,13 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if err != nil {
 		return out, err
 	}
-	if out.Workloads, err = client.WaitRollouts(ctx, objs); err != nil {
+	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {
 		return out, err
 	}
 	if out.Gates, err = i.gates(ctx); err != nil || len(out.Gates) == 0 {
 		return out, err
 	}
-	out.Ready, err = json.Marshal(c.Ready)
+	out.Ready, err = json.Marshal(i.component.Ready)
 	return out, err
 }
 
@@ -167,6 +178,9 @@ func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructur
 			all[k] = v
 		}
 		o.SetLabels(all)
+	}
+	if i.component.Kind == platform.Adopted { // Argo CD changes nothing in what the chart renders to
+		return nil
 	}
 	render.SetImages(objs, merged(i.in.Rewrite, i.in.Images))
 	hosts, err := i.hosts(ctx)

@@ -190,15 +190,9 @@ func sameValues(a, b map[string]any) bool {
 // carry the release's name; unfinished tells that there were any, so that the
 // objects may not be those of the deployed revision.
 func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, unfinished bool, err error) {
-	history, err := kube.Retry(ctx, r.client, "read the Helm release "+r.name, func(context.Context) ([]*release.Release, error) {
-		history, err := r.config.Releases.History(r.name)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
-			return nil, nil
-		}
-		return history, err
-	})
+	history, err := r.history(ctx)
 	if err != nil {
-		return nil, false, badRelease("read the Helm release "+r.name, err)
+		return nil, false, err
 	}
 	deployed, stale := sortHistory(history)
 	for _, s := range stale {
@@ -211,6 +205,21 @@ func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, 
 		}
 	}
 	return deployed, len(stale) > 0, nil
+}
+
+// history lists the records of the release; none when there is no release.
+func (r *chartRelease) history(ctx context.Context) ([]*release.Release, error) {
+	out, err := kube.Retry(ctx, r.client, "read the Helm release "+r.name, func(context.Context) ([]*release.Release, error) {
+		out, err := r.config.Releases.History(r.name)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, nil
+		}
+		return out, err
+	})
+	if err != nil {
+		return nil, badRelease("read the Helm release "+r.name, err)
+	}
+	return out, nil
 }
 
 // sortHistory finds the newest deployed revision and the records that are in the

@@ -88,6 +88,13 @@ type Component struct {
 	Ready json.RawMessage `json:"ready,omitempty"`
 }
 
+// AdoptionInput is what hands a component over to Argo CD.
+type AdoptionInput struct {
+	ComponentInput
+	Tree     Tree `json:"tree"`
+	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy
+}
+
 // LiveInput is what orchestrator/status looks at.
 type LiveInput struct {
 	Steps []string `json:"steps"` // "stage/step" of the last run

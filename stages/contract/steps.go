@@ -155,6 +155,19 @@ func ComponentStep(stage, name string) Step[ComponentInput, Component] {
 	return s
 }
 
+// AdoptionCode is the code that the steps of all adopted components share.
+func AdoptionCode() Step[AdoptionInput, Component] {
+	return Step[AdoptionInput, Component]{Spec{Key: key(StageOrchestrator, "adoption"), Platform: true}}
+}
+
+// AdoptionStep hands a component over to Argo CD, which ComponentStep has installed in
+// StagePreOrchestrator.
+func AdoptionStep(name string) Step[AdoptionInput, Component] {
+	s := AdoptionCode()
+	s.Code, s.Key = s.Key, key(StageOrchestrator, name)
+	return s
+}
+
 // GitStep verifies the git server by use.
 func GitStep() Step[GitInput, Git] {
 	return Step[GitInput, Git]{Spec{Key: key(StagePreOrchestrator, "git"), Platform: true}}

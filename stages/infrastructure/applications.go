@@ -9,9 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -35,10 +38,12 @@ func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 	}
 }
 
-// applications deletes the deployment's Applications with what they own. Those that no other
-// Application owns go first: Argo CD then takes their children in the reverse
-// order of the sync waves. What is left at the deadline, or when nobody runs the
-// cascade, loses its finalizers: its objects go with their namespaces.
+// applications deletes the deployment's Applications with what they own. Those that no
+// other Application owns go first: Argo CD then takes their children in the reverse order
+// of the sync waves. What the others may rest on follows: components that Argo CD has
+// adopted, and Argo CD itself last, without what it owns: nobody would run the cascade.
+// What is left at the deadline, or when nobody runs the cascade, loses its finalizers: its
+// objects go with their namespaces.
 func (r *remover) applications(ctx context.Context, deadline time.Duration) error {
 	// A set would make its Applications again.
 	if err := r.applicationSets(ctx); err != nil {
@@ -61,7 +66,11 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		deadline = 0
 	}
 	for _, a := range apps {
-		if deadline > 0 {
+		if isEngine(a) {
+			if err := r.markOwned(ctx, a); err != nil {
+				return err
+			}
+		} else if deadline > 0 {
 			if err := r.addCascade(ctx, a); err != nil {
 				return err
 			}
@@ -136,8 +145,54 @@ func (r *remover) applicationSets(ctx context.Context) error {
 	return r.Gone(ctx, "the ApplicationSets", list)
 }
 
-// roots are the Applications that no other one owns.
+// turn says when an Application is removed: only after those of a lower turn.
+func turn(a unstructured.Unstructured) int {
+	switch a.GetLabels()[kube.AdoptedLabel] {
+	case "":
+		return 0
+	case kube.AdoptedEngine:
+		return 2
+	}
+	return 1
+}
+
+func isEngine(a unstructured.Unstructured) bool {
+	return a.GetLabels()[kube.AdoptedLabel] == kube.AdoptedEngine
+}
+
+// markOwned gives the objects outside of namespaces that an Application owns the
+// deployment's label, by which they are removed afterwards.
+func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
+	app, err := argo.Read(&a)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.DeploymentLabel: r.Deployment}}})
+	if err != nil {
+		return err
+	}
+	for _, o := range app.Resources {
+		if o.Namespace != "" {
+			continue
+		}
+		api, err := r.Client.Resource(ctx, schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, "")
+		if err == nil {
+			err = r.Client.Retry(ctx, "label "+o.Kind+" "+o.Name, func(ctx context.Context) error {
+				_, err := api.Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+				return err
+			})
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// roots are the Applications that no other one owns, of those whose turn it is.
 func roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
+	first := slices.MinFunc(apps, func(a, b unstructured.Unstructured) int { return turn(a) - turn(b) })
+	apps = slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return turn(a) != turn(first) })
 	owned := map[string]bool{}
 	for _, a := range apps {
 		resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")

@@ -11,15 +11,13 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // rootProject is the AppProject of the root Application.
 const rootProject = "slipway-root"
-
-// inCluster is the cluster that Argo CD runs in, in a destination.
-const inCluster = "https://kubernetes.default.svc"
 
 // runProjects makes the projects that bound the tree, and the Secret of the cluster that
 // ApplicationSets read.
@@ -68,7 +66,7 @@ func clusterSecret(deployment string, c *platform.Cluster, in contract.ProjectsI
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata":   map[string]any{"name": "cluster-" + c.Name, "namespace": in.Namespace},
-		"stringData": map[string]any{"name": c.Name, "server": inCluster, "config": `{"tlsClientConfig":{"insecure":false}}`},
+		"stringData": map[string]any{"name": c.Name, "server": argo.InCluster, "config": `{"tlsClientConfig":{"insecure":false}}`},
 	}}
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
@@ -88,7 +86,7 @@ func projects(deployment string, r *platform.Release, in contract.Tree) []*unstr
 	apps := map[string]any{
 		"description":              "The apps of " + r.Name + ".",
 		"sourceRepos":              []any{in.Repository},
-		"destinations":             destinations(namespaces),
+		"destinations":             argo.Destinations(namespaces),
 		"clusterResourceWhitelist": groupKinds(r.GitOps.Project.ClusterKinds),
 	}
 	if kinds := r.GitOps.Project.Kinds; len(kinds) > 0 {
@@ -97,32 +95,14 @@ func projects(deployment string, r *platform.Release, in contract.Tree) []*unstr
 	root := map[string]any{
 		"description":                "The Application that brings the others.",
 		"sourceRepos":                []any{in.Repository},
-		"destinations":               destinations([]string{in.Namespace}),
+		"destinations":               argo.Destinations([]string{in.Namespace}),
 		"clusterResourceWhitelist":   []any{},
 		"namespaceResourceWhitelist": groupKinds([]string{"argoproj.io/Application"}),
 	}
 	return []*unstructured.Unstructured{
-		project(deployment, in.Namespace, rootProject, root),
-		project(deployment, in.Namespace, r.GitOps.Project.Name, apps),
+		argo.Project(in.Namespace, rootProject, kube.Labels(deployment), root),
+		argo.Project(in.Namespace, r.GitOps.Project.Name, kube.Labels(deployment), apps),
 	}
-}
-
-func project(deployment, namespace, name string, spec map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
-		"metadata": map[string]any{"name": name, "namespace": namespace},
-		"spec":     spec,
-	}}
-	o.SetLabels(kube.Labels(deployment))
-	return o
-}
-
-func destinations(namespaces []string) []any {
-	out := make([]any, len(namespaces))
-	for i, n := range namespaces {
-		out[i] = map[string]any{"server": inCluster, "namespace": n}
-	}
-	return out
 }
 
 // groupKinds reads "group/Kind" and "Kind".

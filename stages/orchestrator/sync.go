@@ -103,15 +103,9 @@ func rootApplication(deployment string, r *platform.Release, in contract.AppsInp
 		"spec": map[string]any{
 			"project":              rootProject,
 			"source":               source,
-			"destination":          map[string]any{"server": inCluster, "namespace": in.Namespace},
+			"destination":          map[string]any{"server": argo.InCluster, "namespace": in.Namespace},
 			"revisionHistoryLimit": int64(5),
-			"syncPolicy": map[string]any{
-				"automated": map[string]any{"prune": true, "selfHeal": true},
-				"retry": map[string]any{
-					"limit": int64(-1), "refresh": true,
-					"backoff": map[string]any{"duration": "2s", "factor": int64(2), "maxDuration": "30s"},
-				},
-			},
+			"syncPolicy":           argo.SyncPolicy(),
 		},
 	}}, nil
 }

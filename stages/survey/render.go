@@ -89,7 +89,7 @@ func (v *surveyor) file(component, name, namespace string, hosts map[string]stri
 	kind := v.kind(component)
 	labels := kube.Labels(v.Deployment)
 	switch platform.Kind(kind) {
-	case platform.Chart: // Helm has a label of its own for who manages an object
+	case platform.Chart, platform.Adopted: // Helm has a label of its own for who manages an object
 		delete(labels, kube.ManagedBy)
 	case platform.App:
 		labels = nil

@@ -121,7 +121,7 @@ func (v *surveyor) skip(component string, err error) {
 func (v *surveyor) component(c platform.Component, in contract.ComponentInput) error {
 	in = complete(c, in)
 	switch c.Kind {
-	case platform.Chart:
+	case platform.Chart, platform.Adopted:
 		values, err := render.Values(v.release.Files(), c, in)
 		if err != nil {
 			v.skip(c.Name, err)
@@ -135,7 +135,11 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 			if err != nil {
 				return fmt.Errorf("copy the chart of component %s: %w", c.Name, err)
 			}
-			v.chart(chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in})
+			of := chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in}
+			if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
+				of.in, of.kept = contract.ComponentInput{}, true
+			}
+			v.chart(of)
 			return nil
 		})
 	case platform.Manifests, platform.Job:

@@ -3,6 +3,8 @@ package survey_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -88,6 +90,40 @@ func TestAChartsImages(t *testing.T) {
 	uses, unread = found(t, r, contract.Survey{Components: []contract.ComponentInput{in}}, nil)
 	require.Empty(t, unread, "a short name that is not known keeps nothing else from being found")
 	require.Equal(t, append(append([]string{}, want[:2]...), want[3:]...), uses)
+}
+
+// TestAnAdoptedChartsImages: Argo CD applies it in the end, and replaces no reference.
+func TestAnAdoptedChartsImages(t *testing.T) {
+	r := load(t, `components:
+  - {name: argocd, kind: manifests, path: argocd.yaml, namespace: argocd, required: true}
+  - {name: eso, kind: adopted, path: gitops/eso, namespace: shop, images: [redis], values: {named: "{images.redis}"}}
+gitops: {engine: argocd}
+`, map[string]string{
+		"argocd.yaml":                   deployment("a", "argocd"),
+		"gitops/eso/Chart.yaml":         "{apiVersion: v2, name: eso, version: 1.0.0}",
+		"gitops/eso/templates/eso.yaml": deployment("eso", "quay.io/team/eso:1") + "---\n" + deployment("named", "{{ .Values.named }}"),
+	})
+	in := contract.ComponentInput{
+		Component: "eso", Fill: map[string]any{"images.redis": "slipway.local/redis@sha256:00"}, Images: map[string]string{"redis": "slipway.local/redis@sha256:00"},
+		Rewrite: map[string]string{"quay.io/team/eso:1": "registry/eso@sha256:00"},
+	}
+	uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{in}}, nil)
+	require.Empty(t, unread)
+	require.Equal(t, []string{
+		"eso gitops/eso/templates/eso.yaml: (quay.io/team/eso:1)",
+		"eso gitops/eso/templates/eso.yaml: (slipway.local/redis@sha256:00)",
+		"eso platform.yaml: redis",
+	}, uses)
+
+	s := contract.Survey{Deployment: "demo", Kubernetes: "1.35.4", Components: []contract.ComponentInput{in}, Order: []string{"argocd", "eso"}}
+	shown, err := survey.Render(r, s, nil, nil)
+	require.NoError(t, err)
+	shown = slices.DeleteFunc(shown, func(r contract.Rendered) bool { return r.Component != "eso" })
+	require.Len(t, shown, 2, "each object once")
+	for _, part := range shown {
+		require.Equal(t, "adopted", part.Kind)
+		require.NotContains(t, fmt.Sprint(part.Objects), "registry/eso")
+	}
 }
 
 func TestManifestsImages(t *testing.T) {

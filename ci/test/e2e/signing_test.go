@@ -12,7 +12,7 @@ import (
 )
 
 // signing are components beside those of the reference platform: an app with a gate after
-// it, and an ApplicationSet. Their files are in testdata/signing.
+// it, an ApplicationSet, and a component that Argo CD takes over. Their files are in testdata/signing.
 const signing = `  - {name: signing, kind: app, path: gitops/apps/signing, namespace: platform, wave: 30, images: [busybox]}
   - {name: signed, kind: gate, after: [signing], ready: [{http: {service: "platform/signing:80", path: /sign}}]}
   - {name: addons, kind: appset, path: appsets, namespace: argocd}
@@ -31,7 +31,7 @@ func signingRelease(t *testing.T) string {
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root(t), "examples/platform/1.0.0"))))
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/signing")))
 	for file, change := range map[string][2]string{
-		"platform.yaml":         {"\ngitops:\n  engine: argocd\n", signing + "\ngitops:\n  engine: argocd" + cluster},
+		"platform.yaml":         {"\ngitops:\n  engine: argocd\n", signing + adopted + "\ngitops:\n  engine: argocd" + cluster},
 		"argocd/workloads.yaml": {"name: argocd-applicationset-controller\nspec:\n  replicas: 0\n", "name: argocd-applicationset-controller\nspec:\n  replicas: 1\n"},
 	} {
 		text := read(t, dir, file)
@@ -43,13 +43,15 @@ func signingRelease(t *testing.T) string {
 
 // waitsForAnAnswer: an install waits for a gate after the sync as long as it is shut,
 // although all pods are Ready and all apps Healthy, and says so in the cluster too. An
-// ApplicationSet has made its Application by the Secret of the cluster.
+// ApplicationSet has made its Application by the Secret of the cluster, and Argo CD has
+// taken over what Slipway installed for it.
 func waitsForAnAnswer(t *testing.T, k *kept) {
 	told := func(key string) string {
 		t.Helper()
 		return k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data."+key+"}")
 	}
-	install := k.begin(t, "install", "--platform", signingRelease(t))
+	release := signingRelease(t)
+	install := k.begin(t, "install", "--platform", release)
 	install.sees(t, "orchestrator/signed: waiting for the gate http platform/signing:80/sign: answered 404")
 	require.Equal(t, "true", k.kubectl(t, "get", "pods", "-n", "platform", "-l", "app=signing", "-o", "jsonpath={.items[*].status.containerStatuses[*].ready}"))
 	require.Equal(t, "Synced Healthy", k.kubectl(t, "get", "application", "-n", "argocd", "signing", "-o", "jsonpath={.status.sync.status} {.status.health.status}"))
@@ -66,4 +68,6 @@ func waitsForAnAnswer(t *testing.T, k *kept) {
 	require.Equal(t, "Synced Healthy ApplicationSet/addons", k.kubectl(t, "get", "application", "-n", "argocd", "addons-in-cluster", "-o",
 		"jsonpath={.status.sync.status} {.status.health.status} {.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}"))
 	require.Equal(t, "hello", k.kubectl(t, "get", "configmap", "-n", "platform", "hello", "-o", "jsonpath={.data.says}"))
+
+	requireAdopted(t, k, release)
 }

@@ -23,6 +23,14 @@ const (
 	DeploymentLabel = "slipway.sh/deployment"
 )
 
+// AdoptedLabel is on the Application that has taken a component over which Slipway had
+// installed first; the value says whether that is Argo CD itself.
+const (
+	AdoptedLabel  = "slipway.sh/adopted"
+	AdoptedEngine = "engine"
+	AdoptedOther  = "component"
+)
+
 // formerDeploymentLabel is what earlier versions used in place of DeploymentLabel.
 const formerDeploymentLabel = "slipway.dev/deployment"
 

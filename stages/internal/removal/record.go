@@ -34,10 +34,17 @@ type Component struct {
 	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
 }
 
-// RecordOf is the record of a release.
+// RecordOf is the record of a release. Applications go before what Argo CD has adopted: it
+// would make again what is missing.
 func RecordOf(r *platform.Release) Record {
 	out := Record{Remove: r.Removal()}
+	apps := false
 	for _, c := range r.RemovalOrder() {
+		adopted := c.Kind == platform.Adopted
+		if adopted && !apps {
+			out.Components = append(out.Components, Component{Apps: true})
+		}
+		apps = apps || adopted || !c.Installed()
 		out.Components = append(out.Components, Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()})
 	}
 	return out

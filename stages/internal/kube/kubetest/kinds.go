@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // kind is a kind of objects that the server knows.
@@ -58,8 +59,11 @@ func (a *API) kindAt(path string) (found *kind, all bool) {
 
 // discovery is what the server says of its kinds; nil for other paths.
 func (a *API) discovery(path string) any {
-	if path == "/api" {
+	switch path {
+	case "/api":
 		return metav1.APIVersions{Versions: []string{"v1"}}
+	case "/version":
+		return version.Info{Major: "1", Minor: "35", GitVersion: "v1.35.4"}
 	}
 	var groups []metav1.APIGroup
 	resources := metav1.APIResourceList{}
@@ -70,11 +74,11 @@ func (a *API) discovery(path string) any {
 				Name: k.plural(), Namespaced: k.namespaced, Kind: k.name, Verbs: metav1.Verbs{"get", "list", "create", "update", "patch", "delete"},
 			})
 		}
-		group, version, _ := strings.Cut(k.apiVersion, "/")
-		if version == "" || len(groups) > 0 && groups[len(groups)-1].Name == group {
+		group, of, _ := strings.Cut(k.apiVersion, "/")
+		if of == "" || len(groups) > 0 && groups[len(groups)-1].Name == group {
 			continue
 		}
-		v := metav1.GroupVersionForDiscovery{GroupVersion: k.apiVersion, Version: version}
+		v := metav1.GroupVersionForDiscovery{GroupVersion: k.apiVersion, Version: of}
 		groups = append(groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
 	}
 	switch {

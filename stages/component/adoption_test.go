@@ -1,0 +1,203 @@
+package component
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+const (
+	atProject  = "/apis/argoproj.io/v1alpha1/namespaces/shop/appprojects/slipway-adopted-eso"
+	atESO      = "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/eso"
+	atOperator = "/apis/apps/v1/namespaces/shop/deployments/eso"
+	atRelease  = "/api/v1/namespaces/shop/secrets/sh.helm.release.v1.eso.v1"
+)
+
+// esoFiles are a chart with a definition, a hook, and objects of the cluster's own scope
+// and in another namespace.
+func esoFiles() map[string]string {
+	return map[string]string{
+		"argocd.yaml":                     pageYAML,
+		"gitops/eso/Chart.yaml":           "{apiVersion: v2, name: eso, version: 1.0.0}",
+		"gitops/eso/crds/stores.yaml":     "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: stores.example.com}\nspec: {group: example.com, scope: Cluster, names: {kind: Store}}\n",
+		"gitops/eso/templates/eso.yaml":   "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec: {replicas: {{ .Values.replicas }}}\n---\n{apiVersion: example.com/v1, kind: Store, metadata: {name: all}}\n",
+		"gitops/eso/templates/other.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: eso, namespace: default}}\n{{ if .Capabilities.APIVersions.Has \"example.com/v9\" }}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: never}}\n{{ end }}\n",
+		"gitops/eso/templates/hook.yaml":  "{apiVersion: batch/v1, kind: Job, metadata: {name: prepare, annotations: {helm.sh/hook: pre-install}}}\n",
+	}
+}
+
+// eso is a cluster with a component that Slipway has installed and Argo CD is to have. Its
+// controller brings an Application to health as they ask.
+func eso(t *testing.T, engine string, health string) *site {
+	t.Helper()
+	s := newSite(t, `
+  - {name: argocd, kind: manifests, path: argocd.yaml, namespace: shop, required: true}
+  - {name: eso, kind: adopted, path: gitops/eso, namespace: shop, required: true, values: {replicas: "{settings.replicas}", host: "eso.{domain}"}, ready: [{rollout: apps/v1/Deployment shop/eso}]}
+gitops: {engine: `+engine+`}
+`, esoFiles())
+	for _, kind := range []string{"Application", "AppProject"} {
+		s.api.Define("argoproj.io/v1alpha1", kind, true)
+	}
+	s.api.Define("example.com/v1", "Store", false)
+	at := s.api.Controller
+	s.api.Controller = func(path string, o map[string]any) {
+		at(path, o)
+		if path == atESO {
+			delete(o["metadata"].(map[string]any), "annotations") // compared
+			source := o["spec"].(map[string]any)["source"]
+			o["status"] = map[string]any{
+				"sync":   map[string]any{"status": "Synced", "revision": "abc", "comparedTo": map[string]any{"source": source}},
+				"health": map[string]any{"status": health},
+			}
+		}
+	}
+	s.api.Set(t, atOperator, `{metadata: {managedFields: [
+  {manager: slipway, operation: Update, fieldsV1: {"f:spec": {}}}, {manager: kube-controller-manager, operation: Update, subresource: status},
+  {manager: argocd-controller, operation: Apply, fieldsV1: {"f:spec": {}}}]}, spec: {replicas: 1}, status: {replicas: 1, updatedReplicas: 1, availableReplicas: 1}}`)
+	return s
+}
+
+func operatorInput() contract.AdoptionInput {
+	return contract.AdoptionInput{
+		ComponentInput: contract.ComponentInput{Component: "eso", Fill: map[string]any{"settings.replicas": 2, "domain": "example.org"}, Values: json.RawMessage(`{"host":"own"}`)},
+		Tree:           contract.Tree{Namespace: "shop", Repository: "https://git/slipway/platform.git", Target: "main", Path: "tree", Revision: "abc"},
+	}
+}
+
+// helmRelease is Helm's record of the first install.
+func (s *site) helmRelease(t *testing.T) {
+	t.Helper()
+	rel, err := s.installer(t, operatorInput().ComponentInput).open(nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, rel.config.Releases.Create(&release.Release{
+		Name: "eso", Namespace: "shop", Version: 1, Info: &release.Info{Status: release.StatusDeployed}, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "eso"}},
+	}))
+	require.NotNil(t, s.api.Get(atRelease))
+}
+
+func TestArgoCDTakesAComponentOver(t *testing.T) {
+	s := eso(t, "argocd", "Healthy")
+	s.helmRelease(t)
+	_, err := adopt(dryrun.Context(t.Context()), s.env, operatorInput())
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	require.Nil(t, s.api.Get(atESO))
+
+	out, err := adopt(t.Context(), s.env, operatorInput())
+	require.NoError(t, err)
+	require.Equal(t, 5, out.Objects)
+	require.Equal(t, 2, out.Changed)
+	require.JSONEq(t, `[{"rollout":"apps/v1/Deployment shop/eso","deadline":"5m"}]`, string(out.Ready))
+
+	require.Equal(t, map[string]any{"repoURL": "https://git/slipway/platform.git", "targetRevision": "main", "path": "tree/eso", "helm": map[string]any{
+		"releaseName": "eso", "valuesObject": map[string]any{"replicas": 2.0, "host": "own"},
+	}}, s.at(atESO, "spec", "source"), "the same chart, name and values as Helm had")
+	require.Equal(t, []any{"ServerSideApply=true"}, s.at(atESO, "spec", "syncPolicy", "syncOptions"))
+	require.Equal(t, "slipway-adopted-eso", s.at(atESO, "spec", "project"))
+	require.Equal(t, []any{"resources-finalizer.argocd.argoproj.io"}, s.at(atESO, "metadata", "finalizers"))
+	require.Equal(t, kube.AdoptedOther, s.at(atESO, "metadata", "labels", kube.AdoptedLabel))
+
+	kind := func(group, kind string) map[string]any { return map[string]any{"group": group, "kind": kind} }
+	require.Equal(t, []any{kind("apiextensions.k8s.io", "CustomResourceDefinition"), kind("example.com", "Store")}, s.at(atProject, "spec", "clusterResourceWhitelist"))
+	require.Equal(t, []any{kind("", "ConfigMap"), kind("apps", "Deployment"), kind("batch", "Job")}, s.at(atProject, "spec", "namespaceResourceWhitelist"))
+	require.Len(t, s.at(atProject, "spec", "destinations"), 2)
+
+	require.Nil(t, s.api.Get(atRelease), "it has one owner")
+	var managers []string
+	for _, f := range s.at(atOperator, "metadata", "managedFields").([]any) {
+		managers = append(managers, f.(map[string]any)["manager"].(string))
+	}
+	require.Equal(t, []string{"kube-controller-manager", "argocd-controller"}, managers, "so that a field that the chart drops goes")
+
+	written := func() int {
+		n := 0
+		for _, w := range s.writes() {
+			if w != "PATCH "+atESO { // it is compared anew each time
+				n++
+			}
+		}
+		return n
+	}
+	before := written()
+	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
+	require.NoError(t, err)
+	again, err := s.install(t.Context(), operatorInput().ComponentInput)
+	require.NoError(t, err)
+	require.Equal(t, contract.Component{}, again, "Slipway leaves it alone")
+	require.Equal(t, before, written())
+	require.Contains(t, s.shown.String(), "it is left to Argo CD, whose Application eso owns it")
+}
+
+// TestArgoCDItselfIsNotRemovedByItself: its Application goes without what it owns.
+func TestArgoCDItselfIsNotRemovedByItself(t *testing.T) {
+	s := eso(t, "eso", "Healthy")
+	_, err := adopt(t.Context(), s.env, operatorInput())
+	require.NoError(t, err)
+	require.Nil(t, s.at(atESO, "metadata", "finalizers"))
+	require.Equal(t, kube.AdoptedEngine, s.at(atESO, "metadata", "labels", kube.AdoptedLabel))
+}
+
+func TestAnAdoptedComponentThatDoesNotGetHealthy(t *testing.T) {
+	s := eso(t, "argocd", "Degraded")
+	s.helmRelease(t)
+	in := operatorInput()
+	in.Deadline = 1
+	_, err := adopt(t.Context(), s.env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeAdoption})
+	require.Equal(t, fault.Timeout, fault.ClassOf(err))
+	require.ErrorContains(t, err, "Degraded")
+	require.NotNil(t, s.api.Get(atRelease), "Helm lets go only of what Argo CD has")
+
+	in.Tree.Revision = "def"
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = adopt(ctx, s.env, in)
+	require.ErrorContains(t, err, "at revision abc")
+}
+
+// TestAnApplicationOfAnother is never taken for the component's.
+func TestAnApplicationOfAnother(t *testing.T) {
+	for _, labels := range []string{"{}", "{slipway.sh/deployment: other, slipway.sh/adopted: component}", "{slipway.sh/deployment: demo}"} {
+		s := eso(t, "argocd", "Healthy")
+		s.api.Set(t, atESO, "{metadata: {name: eso, namespace: shop, labels: "+labels+"}}")
+		_, err := s.install(t.Context(), operatorInput().ComponentInput)
+		refused(t, err, CodeOwner, "install component eso: the Application shop/eso is not the deployment's own")
+		_, err = adopt(t.Context(), s.env, operatorInput())
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeOwner})
+		require.Empty(t, s.writes())
+	}
+}
+
+// TestAnAdoptedChartIsCompletedByAMarkOnly: what else Slipway adds to a chart's objects,
+// Argo CD would not have.
+func TestAnAdoptedChartIsCompletedByAMarkOnly(t *testing.T) {
+	s := eso(t, "argocd", "Healthy")
+	i := s.installer(t, operatorInput().ComponentInput)
+	i.in.Rewrite = map[string]string{"docker.io/library/nginx:1": "registry/nginx@sha256:00"}
+	objs, err := kube.Decode([]byte(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: eso, namespace: shop}
+spec: {template: {spec: {containers: [{name: a, image: "docker.io/library/nginx:1", envFrom: [{secretRef: {name: generated}}]}]}}}
+`))
+	require.NoError(t, err)
+	want := objs[0].DeepCopy()
+	want.SetLabels(map[string]string{kube.DeploymentLabel: "demo"})
+	require.NoError(t, i.prepare(t.Context(), objs, map[string]string{kube.DeploymentLabel: "demo"}))
+	require.Equal(t, want.Object, objs[0].Object)
+
+	ch, _, err := i.loadChart()
+	require.NoError(t, err)
+	s.api.Set(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stores.example.com", "status: {conditions: [{type: Established, status: 'True'}]}")
+	_, err = i.definitions(t.Context(), ch)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, s.at("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stores.example.com", "metadata", "labels"))
+}

@@ -1,0 +1,40 @@
+package argo
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// InCluster is the cluster that Argo CD runs in, in a destination.
+const InCluster = "https://kubernetes.default.svc"
+
+// Project is an AppProject.
+func Project(namespace, name string, labels map[string]string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+		"metadata": map[string]any{"name": name, "namespace": namespace},
+		"spec":     spec,
+	}}
+	o.SetLabels(labels)
+	return o
+}
+
+// Destinations are namespaces of InCluster, as an AppProject has them.
+func Destinations(namespaces []string) []any {
+	out := make([]any, len(namespaces))
+	for i, n := range namespaces {
+		out[i] = map[string]any{"server": InCluster, "namespace": n}
+	}
+	return out
+}
+
+// SyncPolicy keeps an Application as its source has it, for ever.
+func SyncPolicy() map[string]any {
+	return map[string]any{
+		"automated": map[string]any{"prune": true, "selfHeal": true},
+		"retry": map[string]any{
+			"limit": int64(-1), "refresh": true,
+			"backoff": map[string]any{"duration": "2s", "factor": int64(2), "maxDuration": "30s"},
+		},
+	}
+}
+
+// Refresh is the merge patch that makes the controller compare an Application anew.
+func Refresh() []byte { return []byte(refreshPatch) }
