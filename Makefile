@@ -106,8 +106,8 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
 .PHONY: chaos
-chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./chaos $(CHAOS)
+chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out; PLATFORM=DIR installs that platform release
+	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down

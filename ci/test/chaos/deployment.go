@@ -21,20 +21,35 @@ import (
 // command line tool.
 type deployment struct {
 	slipway.Deployment
-	to string // the last step of an install; empty for all
+	config   string // the configuration's file; empty for none
+	own      bool   // the cluster is one that Slipway runs on the engine
+	platform string // directory of the platform release; empty for the configuration's
+	to       string // the last step of an install; empty for all
+}
+
+// command is `slipway command` with the configuration, ready to start.
+func (d *deployment) command(ctx context.Context, command string, args ...string) *exec.Cmd {
+	if d.config != "" {
+		args = append([]string{"--config", d.config}, args...)
+	}
+	return d.CLI(ctx, command, args...)
 }
 
 // install is `slipway install`, ready to start.
 func (d *deployment) install(ctx context.Context) *exec.Cmd {
-	if d.to == "" {
-		return d.CLI(ctx, "install")
+	var args []string
+	if d.platform != "" {
+		args = append(args, "--platform", d.platform)
 	}
-	return d.CLI(ctx, "install", "--to", d.to)
+	if d.to != "" {
+		args = append(args, "--to", d.to)
+	}
+	return d.command(ctx, "install", args...)
 }
 
 // destroy is `slipway destroy`, ready to start.
 func (d *deployment) destroy(ctx context.Context) *exec.Cmd {
-	return d.CLI(ctx, "destroy", "--ignore-not-found")
+	return d.command(ctx, "destroy", "--ignore-not-found")
 }
 
 // run runs a command to its end and appends what it prints to the file log.
@@ -51,8 +66,9 @@ func (d *deployment) run(log string, cmd *exec.Cmd) error {
 // reference installs from nothing, undisturbed, and returns what there is then
 // and how long the install took.
 func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
-	// An install of two minutes or more imported images first: it is repeated once.
-	for range 2 {
+	// An install of two minutes or more may have imported images first: it is repeated once.
+	took := time.Duration(0)
+	for n := 0; n == 0 || n == 1 && took > 2*time.Minute; n++ {
 		if err := d.run(log, d.destroy(ctx)); err != nil {
 			return nil, 0, err
 		}
@@ -60,19 +76,22 @@ func (d *deployment) reference(ctx context.Context, log string) (facts, time.Dur
 		if err := d.run(log, d.install(ctx)); err != nil {
 			return nil, 0, err
 		}
-		if took := time.Since(began); took < time.Minute*2 {
-			f, err := d.facts(ctx)
-			return f, took, err
-		}
+		took = time.Since(began)
 	}
-	return nil, 0, errors.New("an install takes more than two minutes: the machine is too busy for this")
+	f, err := d.facts(ctx)
+	return f, took, err
 }
 
 // report copies the last run's directory to dir and returns its record.
 func (d *deployment) report(ctx context.Context, dir string) (*report.Run, error) {
-	if _, err := slipway.Output(d.CLI(ctx, "report", "--output", dir)); err != nil {
+	if _, err := slipway.Output(d.command(ctx, "report", "--output", dir)); err != nil {
 		return nil, err
 	}
+	return record(dir)
+}
+
+// record is the one in a report's directory.
+func record(dir string) (*report.Run, error) {
 	text, err := os.ReadFile(filepath.Join(dir, report.RecordFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the run's record: %w", err)

@@ -13,6 +13,12 @@
 // A round passes when the cluster and the recorded state are those of the
 // undisturbed install, and no step ran again that had succeeded before and whose
 // result still held.
+//
+// What is installed is the reference platform on a local cluster, or what --platform and
+// --config say. With provider existing the cluster is not Slipway's: its API server
+// is left alone, only what the deployment has there is compared, and the engine that is
+// killed must not be what that cluster runs on. Whoever installs must be allowed to read
+// every kind of object.
 package main
 
 import (
@@ -25,7 +31,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,54 +39,6 @@ import (
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// settings are the flags.
-type settings struct {
-	bundle string
-	rounds int
-	seed   uint64
-	kinds  []string
-	name   string
-	to     string
-	logs   string
-}
-
-func parse(args []string, errw io.Writer) (settings, error) {
-	var s settings
-	var kinds string
-	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
-	set.SetOutput(errw)
-	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE)")
-	set.IntVar(&s.rounds, "rounds", 30, "how many installs are interrupted")
-	set.Uint64Var(&s.seed, "seed", 0, "seed of the random moments; 0 takes one from the clock and prints it")
-	set.StringVar(&kinds, "kinds", strings.Join(kindNames(), ","), "what is done, in turn")
-	set.StringVar(&s.name, "name", "chaos", "name of the deployment, which is removed first and last")
-	set.StringVar(&s.to, "to", "", "install only to this step, STAGE/STEP; everything if not given")
-	set.StringVar(&s.logs, "logs", "", "directory for what the installs print; a temporary one if not given")
-	if err := set.Parse(args); err != nil {
-		return s, err
-	}
-	s.kinds = strings.Split(kinds, ",")
-	switch {
-	case set.NArg() > 0:
-		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
-	case s.rounds < 1:
-		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
-	case s.bundle == "":
-		return s, errors.New("no bundle: give --bundle DIR, or run make chaos")
-	}
-	for _, k := range s.kinds {
-		if !slices.Contains(kindNames(), k) {
-			return s, fmt.Errorf("--kinds holds %q; there are %s", k, strings.Join(kindNames(), ", "))
-		}
-	}
-	if s.seed == 0 {
-		s.seed = uint64(time.Now().UnixNano())
-	}
-	var err error
-	s.bundle, err = filepath.Abs(s.bundle)
-	return s, err
-}
 
 // run is the whole program. It returns 0 when every round passed, 1 when one did
 // not, 2 for a wrong command line.
@@ -109,10 +66,6 @@ const cleanLimit = 5 * time.Minute
 
 // play runs the reference and the rounds.
 func play(ctx context.Context, s settings, out io.Writer) (err error) {
-	root, err := filepath.Abs(filepath.Join("..", "..")) // go run -C ci/test
-	if err != nil {
-		return fmt.Errorf("find the checkout: %w", err)
-	}
 	if s.logs == "" {
 		if s.logs, err = os.MkdirTemp("", "slipway-chaos-"); err != nil {
 			return fmt.Errorf("make a directory for the logs: %w", err)
@@ -120,7 +73,10 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	} else if err := os.MkdirAll(s.logs, 0o755); err != nil {
 		return fmt.Errorf("make a directory for the logs: %w", err)
 	}
-	d := &deployment{slipway.Deployment{Name: s.name, Bundle: s.bundle, Root: root}, s.to}
+	d := &deployment{
+		Deployment: slipway.Deployment{Name: s.name, Bundle: s.bundle, Lock: s.lock, Root: s.root},
+		config:     s.config, own: s.own, platform: s.platform, to: s.to,
+	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
@@ -134,7 +90,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("the undisturbed install: %w", err)
 	}
-	fmt.Fprintf(out, "reference: %d facts of cluster and state, after %s\n", len(reference), took.Round(100*time.Millisecond))
+	fmt.Fprintf(out, "reference: platform %s, %d facts of cluster and state, after %s\n", reference["platform"], len(reference), took.Round(100*time.Millisecond))
 
 	random := rand.New(rand.NewPCG(s.seed, 0)) // moments, not secrets
 	var failed []error

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
@@ -29,7 +30,14 @@ var kinds = map[string]func(*round, context.Context, *running) (string, error){ 
 	"api":       (*round).stopAPI,
 }
 
-func kindNames() []string { return []string{"conductor", "step", "engine", "api"} }
+// kindNames are those of all kinds, or of those that need no cluster of Slipway's own.
+func kindNames(own bool) []string {
+	names := []string{"conductor", "step", "engine"}
+	if own {
+		names = append(names, "api")
+	}
+	return names
+}
 
 // round is one disturbed install.
 type round struct {
@@ -143,7 +151,7 @@ func (r *round) start(ctx context.Context) (*running, error) {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			fmt.Fprintln(log, lines.Text())
-			if f := strings.Fields(lines.Text()); len(f) > 0 && strings.Contains(f[0], "/") {
+			if f := strings.Fields(lines.Text()); len(f) > 0 && r.reference.hasStep(strings.TrimSuffix(f[0], ":")) {
 				inst.mu.Lock()
 				inst.last = strings.Join(f[:min(2, len(f))], " ")
 				inst.mu.Unlock()
@@ -266,12 +274,19 @@ const notHeld = "does not hold any more"
 // may have had no time to leave anything.
 func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
 	out := map[string]bool{}
-	err := r.run(r.log+".log", r.CLI(ctx, "report", "--output", dir))
+	err := r.run(r.log+".log", r.command(ctx, "report", "--output", dir))
 	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 && strings.Contains(exit.Tail, "DEP-001") {
 		return out, nil // killed before it had written anything
 	}
 	if err != nil {
 		return nil, err
+	}
+	last, err := record(dir)
+	if err != nil {
+		return nil, err
+	}
+	if last.Workflow == config.Destroy { // the install was killed before it had a record of its own
+		return out, nil
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "steps", "*", "result.json"))
 	if err != nil {
