@@ -100,6 +100,9 @@ func Add(ctx context.Context, o Options) error {
 			problems = append(problems, a.fault(r, err))
 		}
 	}
+	if len(problems) > 0 { // an archive that no index names may be there
+		problems = append(problems, a.tidy())
+	}
 	return errors.Join(problems...)
 }
 
@@ -141,7 +144,7 @@ func (a *adder) add(ctx context.Context, r Request, n int) error {
 	listed := slices.ContainsFunc(a.bundle.Files, func(f bundle.File) bool { return f.Path == name })
 	file := bundle.File{Path: name, Name: r.key(), Kind: bundle.Images, Version: versionOf(r.Image), Origin: r.origin()}
 	if !listed {
-		if file, err = a.write(ctx, from, found, file, r.key(), func(done int64) { say.Done = done; a.Observe(say) }); err != nil {
+		if file, err = a.write(ctx, from, found, file, r.ref(found), func(done int64) { say.Done = done; a.Observe(say) }); err != nil {
 			return err
 		}
 	}
@@ -168,7 +171,7 @@ func versionOf(r imageref.Reference) string {
 	return r.Digest
 }
 
-// tidy removes what an interrupted call left.
+// tidy removes what an interrupted call, or an image that could not be added, left.
 func (a *adder) tidy() error {
 	dir := a.bundle.Path(bundle.AddedDir)
 	entries, err := os.ReadDir(dir)

@@ -180,6 +180,39 @@ func TestATagThatMovedIsTakenOnPurposeOnly(t *testing.T) {
 	require.Contains(t, b.Images(), "redis", "which stays")
 }
 
+// TestAWrongImageIsReplaced: also where another reference was added of the same image, in
+// whatever order.
+func TestAWrongImageIsReplaced(t *testing.T) {
+	wrong, right := platform(t, "linux", "amd64"), platform(t, "linux", "amd64")
+	from := func(image v1.Image) string { return "=" + layoutOf(t, map[string]any{"": image}) }
+	for _, order := range [][]string{{"podinfo:6", "web:1"}, {"web:1", "podinfo:6"}} {
+		dir := newBundle(t)
+		for _, ref := range order {
+			_, err := add(t, Options{Dir: dir}, ref+from(wrong))
+			require.NoError(t, err)
+		}
+		_, err := add(t, Options{Dir: dir, Replace: true}, "podinfo:6"+from(right))
+		require.NoError(t, err)
+		refs := map[string]bool{}
+		for ref, want := range map[string]v1.Image{"docker.io/library/podinfo:6": right, "docker.io/library/web:1": wrong} {
+			i, image := imageOf(t, dir, ref)
+			require.NoError(t, sameLayers(image, want))
+			require.Equal(t, ref, i.Name)
+			require.Equal(t, []string{ref}, i.StandsFor)
+			require.NotContains(t, i.Ref, ":6", "a node would give the tag to both")
+			refs[i.Ref] = true
+		}
+		require.Len(t, refs, 2)
+		_, err = add(t, Options{Dir: dir, Replace: true}, "web:1"+from(right))
+		require.NoError(t, err)
+		i, _ := imageOf(t, dir, "docker.io/library/podinfo:6")
+		require.Equal(t, []string{"docker.io/library/podinfo:6", "docker.io/library/web:1"}, i.StandsFor)
+		archives, err := fs.Glob(os.DirFS(dir), bundle.AddedDir+"/*.tar")
+		require.NoError(t, err)
+		require.Equal(t, []string{i.Archive}, archives, "the wrong image is gone")
+	}
+}
+
 func TestWhatCannotBeAdded(t *testing.T) {
 	host := server(t, nil)
 	index, _ := multi(t)

@@ -64,6 +64,10 @@ func (r Request) key() string {
 	return r.Image.String()
 }
 
+// ref is what the image is called in its archive: by its digest, for the archive stays
+// when the reference by tag is another image's.
+func (r Request) ref(f *found) string { return r.Image.At(f.topDigest()) }
+
 // source is the reference of what is taken from a registry.
 func (r Request) source() imageref.Reference {
 	if r.Source != nil {

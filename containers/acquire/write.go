@@ -159,9 +159,9 @@ func (a *adder) writeIndex(index bundle.Index) error {
 	if err := os.Rename(fresh, a.bundle.Path(bundle.IndexFile)); err != nil {
 		return unwritable(err)
 	}
+	a.bundle.Index = index
 	if err := errors.Join(syncDir(filepath.Dir(fresh)), syncDir(a.bundle.Dir())); err != nil {
 		return unwritable(err)
 	}
-	a.bundle.Index = index
 	return nil
 }

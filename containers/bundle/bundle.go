@@ -97,7 +97,7 @@ type File struct {
 // Image is one image of a bundle's archives.
 type Image struct {
 	Name   string `json:"name"`   // short name: "gitea"; of one that was added: its reference
-	Ref    string `json:"ref"`    // its name in the archive: "slipway.local/gitea:1.26.0"
+	Ref    string `json:"ref"`    // its name in the archive: "slipway.local/gitea:1.26.0"; of one that was added: by digest
 	Digest string `json:"digest"` // "sha256:…" of its manifest
 	// Archive is the path of the archive that holds an image that was added; empty for
 	// the others.
