@@ -37,8 +37,9 @@ func newBundleAdd(p *Program) *cobra.Command {
 REF is a reference as in a manifest, by tag or by digest; what is left out is what
 container runtimes take for it. The image is taken from its own registry, with the
 credentials of docker login, or from SOURCE: the path of an OCI layout or of an archive
-(of an OCI layout, or as docker save writes it), or another reference. Of an image for
-several platforms the one for the bundle's is taken.
+(of an OCI layout, or as docker save writes it), or another reference. An archive or a
+layout that calls the image otherwise is PATH:NAME. Of an image for several platforms the
+one for the bundle's is taken.
 
 With --missing, these are all the images that a platform release runs and the bundle does
 not have, each from its own registry.

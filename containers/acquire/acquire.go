@@ -124,7 +124,7 @@ func (a *adder) add(ctx context.Context, r Request, n int) error {
 		return err
 	}
 	defer func() { _ = from.Close() }() // only read
-	found, err := choose(ctx, from, r.Image, a.bundle.Platform)
+	found, err := choose(ctx, from, wanted{ref: r.Image, name: r.Named}, a.bundle.Platform)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/slipway-sh/slipway/containers/ociarchive"
-	"github.com/slipway-sh/slipway/imageref"
 )
 
 // dockerFile is where docker save lists the images of an archive.
@@ -79,20 +77,17 @@ func openSaved(a *ociarchive.Archive) (*saved, error) {
 	return s, nil
 }
 
-func (s *saved) root(ctx context.Context, ref imageref.Reference) (v1.Descriptor, error) {
+func (s *saved) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
 	var all []string
 	at := slices.IndexFunc(s.images, func(i savedImage) bool {
 		all = append(all, i.RepoTags...)
-		return slices.ContainsFunc(i.RepoTags, func(tag string) bool {
-			r, err := imageref.Parse(tag)
-			return err == nil && r.Tagged() == ref.Tagged()
-		})
+		return slices.ContainsFunc(i.RepoTags, w.is)
 	})
-	if at < 0 && len(s.images) == 1 {
+	if at < 0 && len(s.images) == 1 && w.takes(all) {
 		at = 0
 	}
 	if at < 0 {
-		return v1.Descriptor{}, fmt.Errorf("%w: it has %s", errAbsent, strings.Join(all, ", "))
+		return v1.Descriptor{}, absent(all)
 	}
 	return s.manifest(ctx, s.images[at])
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 const syscallENOSPC = syscall.ENOSPC
@@ -166,7 +167,7 @@ func tarOf(t *testing.T, dir, prefix string) string {
 
 // saved writes an archive as docker save did before it wrote OCI layouts: layers are plain
 // tars in directories of their own, and one may be a link.
-func savedOf(t *testing.T, image v1.Image, tag string) string {
+func savedOf(t *testing.T, image v1.Image, tags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	config, err := image.RawConfigFile()
@@ -174,7 +175,7 @@ func savedOf(t *testing.T, image v1.Image, tag string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), config, 0o600))
 	layers, err := image.Layers()
 	require.NoError(t, err)
-	entry := savedImage{Config: "config.json", RepoTags: []string{tag}}
+	entry := savedImage{Config: "config.json", RepoTags: tags}
 	for n, l := range layers {
 		name := fmt.Sprintf("%d/layer.tar", n)
 		r, err := l.Uncompressed()
@@ -201,7 +202,7 @@ func TestFromLayoutsAndArchives(t *testing.T) {
 	crane := filepath.Join(t.TempDir(), "crane.tar")
 	require.NoError(t, tarball.WriteToFile(crane, tag, amd64))
 	for what, c := range map[string]struct {
-		from  string
+		from  string // and :NAME
 		index string
 	}{
 		"a layout of one image":            {layoutOf(t, map[string]any{"": index}), digest.String()},
@@ -209,9 +210,11 @@ func TestFromLayoutsAndArchives(t *testing.T) {
 		"a layout with references":         {layoutOf(t, map[string]any{"docker.io/library/web:1": amd64, "docker.io/library/else:1": other}), ""},
 		"an archive of a layout":           {tarOf(t, layoutOf(t, map[string]any{"web:1": index, "2": other}), "./"), digest.String()},
 		"docker save":                      {savedOf(t, amd64, "web:1"), ""},
-		"docker save of another tag":       {savedOf(t, amd64, "elsewhere/web:9"), ""},
+		"docker save without a tag":        {savedOf(t, amd64), ""},
+		"docker save of another, by name":  {savedOf(t, amd64, "elsewhere/web:9") + ":docker.io/elsewhere/web:9", ""},
 		"docker save, layers compressed":   {crane, ""},
-		"a layout of one, named otherwise": {layoutOf(t, map[string]any{"v9": amd64}), ""},
+		"a layout with other tags, by tag": {layoutOf(t, map[string]any{"v9": amd64, "v8": other}) + ":v9", ""},
+		"a layout, by digest":              {layoutOf(t, map[string]any{"v9": index, "v8": other}) + ":" + digest.String(), digest.String()},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := newBundle(t)
@@ -228,6 +231,22 @@ func TestFromLayoutsAndArchives(t *testing.T) {
 			require.NotContains(t, before[bundle.IndexFile], filepath.Dir(c.from), "no path of this machine is in the bundle")
 		})
 	}
+}
+
+// TestNamesOfALayout: newer archives of docker save have the whole reference and the tag.
+func TestNamesOfALayout(t *testing.T) {
+	ref, err := imageref.Parse("quay.io/team/web:1")
+	require.NoError(t, err)
+	named := func(whole, tag string) v1.Descriptor {
+		return v1.Descriptor{Annotations: map[string]string{ociarchive.AnnotationName: whole, annotationRef: tag}}
+	}
+	w := wanted{ref: ref}
+	require.True(t, isNamed(named("quay.io/team/web:1", "1"), w))
+	require.True(t, isNamed(named("", "1"), w), "which repository it is of nobody says")
+	require.True(t, isNamed(named("", "quay.io/team/web:1"), w))
+	require.False(t, isNamed(named("docker.io/library/other:1", "1"), w), "only the tag is the same")
+	require.True(t, isNamed(named("docker.io/library/other:1", "1"), wanted{ref: ref, name: "other:1"}))
+	require.Equal(t, []string{"docker.io/library/other:1"}, names([]v1.Descriptor{named("docker.io/library/other:1", "1")}))
 }
 
 func TestSourcesThatAreDamaged(t *testing.T) {
@@ -259,6 +278,10 @@ func TestSourcesThatAreDamaged(t *testing.T) {
 		"a layer that is cut":  {change(func(dir string) { require.NoError(t, os.Truncate(blob(dir, hash), 10)) }), "it has 10 bytes in place of", CodeSource},
 		"a layer that is gone": {change(func(dir string) { require.NoError(t, os.Remove(blob(dir, hash))) }), "it lacks the blob " + hash.String(), CodeSource},
 		"no such tag":          {layoutOf(t, map[string]any{"2": amd64, "3": platform(t, "linux", "amd64")}), "it has 2, 3", CodeAbsent},
+		"only another tag":     {layoutOf(t, map[string]any{"2": amd64}), "it has 2", CodeAbsent},
+		"another image":        {layoutOf(t, map[string]any{"elsewhere/web:1": amd64}), "it has elsewhere/web:1", CodeAbsent},
+		"another one, saved":   {savedOf(t, amd64, "elsewhere/web:1"), "it has elsewhere/web:1", CodeAbsent},
+		"no such name":         {savedOf(t, amd64, "web:1") + ":web:2", "it has web:1", CodeAbsent},
 		"another platform":     {layoutOf(t, map[string]any{"1": platform(t, "linux", "arm64")}), "it is for linux/arm64", CodePlatform},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -8,12 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/slipway-sh/slipway/containers/ociarchive"
-	"github.com/slipway-sh/slipway/imageref"
 )
 
 // annotationRef is the annotation with which an OCI layout names an image: by a tag or by
@@ -43,16 +41,15 @@ func openLayout(dir fs.FS) (origin, error) {
 	return &layout{index: &index, close: func() error { return nil }, read: func(name string) (io.ReadCloser, error) { return dir.Open(name) }}, nil
 }
 
-func (l *layout) root(ctx context.Context, ref imageref.Reference) (v1.Descriptor, error) {
-	all := slices.Clone(l.index.Manifests)
-	// What was not pushed to a registry has its tag or its whole reference there.
-	named := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool { return !isNamed(d, ref) })
-	if len(named) == 0 && len(all) == 1 {
+func (l *layout) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
+	all := l.index.Manifests
+	named := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool { return !isNamed(d, w) })
+	if len(named) == 0 && len(all) == 1 && w.takes(annotated(all[0])) {
 		named = all
 	}
 	switch len(named) {
 	case 0:
-		return v1.Descriptor{}, fmt.Errorf("%w: it has %s", errAbsent, strings.Join(names(all), ", "))
+		return v1.Descriptor{}, absent(names(all))
 	case 1:
 		return l.typed(ctx, named[0])
 	}
@@ -87,39 +84,33 @@ func (l *layout) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error)
 // Close closes the archive.
 func (l *layout) Close() error { return l.close() }
 
-// isNamed reports whether a descriptor is that of ref: by its digest, its whole reference,
-// or its tag alone.
-func isNamed(d v1.Descriptor, ref imageref.Reference) bool {
-	if ref.Digest != "" && d.Digest.String() == ref.Digest {
+// isNamed reports whether a descriptor is that of the image that is wanted: by its digest,
+// its whole reference or, where it has no more, its tag.
+func isNamed(d v1.Descriptor, w wanted) bool {
+	if digest := d.Digest.String(); digest == w.name || (w.name == "" && digest == w.ref.Digest) {
 		return true
 	}
-	if ref.Tag == "" {
-		return false
-	}
-	for _, name := range []string{d.Annotations[ociarchive.AnnotationName], d.Annotations[annotationRef]} {
-		if name == "" {
-			continue
-		}
-		if name == ref.Tag {
-			return true
-		}
-		if r, err := imageref.Parse(name); err == nil && r.Tagged() == ref.Tagged() {
-			return true
-		}
-	}
-	return false
+	names := annotated(d)
+	tag := w.name == "" && w.ref.Tag != "" && slices.Equal(names, []string{w.ref.Tag})
+	return tag || slices.ContainsFunc(names, w.is)
 }
 
-// names are how a layout calls its images.
+// annotated are the names of a descriptor: a whole reference, a tag, or both.
+func annotated(d v1.Descriptor) []string {
+	var out []string
+	for _, key := range []string{ociarchive.AnnotationName, annotationRef} {
+		if name := d.Annotations[key]; name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// names are how a layout calls its images: the one name of each that says most.
 func names(all []v1.Descriptor) []string {
 	out := make([]string, len(all))
 	for i, d := range all {
-		out[i] = d.Digest.String()
-		for _, key := range []string{annotationRef, ociarchive.AnnotationName} {
-			if name := d.Annotations[key]; name != "" {
-				out[i] = name
-			}
-		}
+		out[i] = append(annotated(d), d.Digest.String())[0]
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -19,11 +19,44 @@ import (
 
 // origin is a place that images are taken from.
 type origin interface {
-	// root describes what a reference names there: a manifest or an index.
-	root(ctx context.Context, ref imageref.Reference) (v1.Descriptor, error)
+	// root describes the image that is wanted: a manifest or an index.
+	root(ctx context.Context, w wanted) (v1.Descriptor, error)
 	// blob reads a document or a layer. Nothing has verified it yet.
 	blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
 	io.Closer
+}
+
+// wanted is an image that is looked for in an origin.
+type wanted struct {
+	ref  imageref.Reference // by which manifests and charts name it
+	name string             // by which the origin names it; empty: as ref
+}
+
+// is reports whether name, a whole reference or what was given, is that of the image.
+func (w wanted) is(name string) bool {
+	ref := w.ref
+	if w.name != "" {
+		var err error
+		if ref, err = imageref.Parse(w.name); name == w.name || err != nil {
+			return name == w.name
+		}
+	}
+	r, err := imageref.Parse(name)
+	return err == nil && ref.Tag != "" && r.Tagged() == ref.Tagged()
+}
+
+// takes reports whether the only image of an origin will do, whose names are not that of
+// the image: it has none, or its digest will tell.
+func (w wanted) takes(names []string) bool {
+	return w.name == "" && (len(names) == 0 || w.ref.Digest != "")
+}
+
+// absent says which images there are in place of the one that is wanted.
+func absent(names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("%w: it has several, without names", errAbsent)
+	}
+	return fmt.Errorf("%w: it has %s", errAbsent, strings.Join(names, ", "))
 }
 
 // document is a manifest or an index, whose digest has been verified.
@@ -67,9 +100,9 @@ func (f *found) size() int64 {
 	return n
 }
 
-// choose finds the image for platform, such as "linux/amd64", that ref names in from.
-func choose(ctx context.Context, from origin, ref imageref.Reference, platform string) (*found, error) {
-	d, err := from.root(ctx, ref)
+// choose finds the image that is wanted in from, for platform, such as "linux/amd64".
+func choose(ctx context.Context, from origin, w wanted, platform string) (*found, error) {
+	d, err := from.root(ctx, w)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (a *adder) registry(from imageref.Reference) (origin, error) {
 	}}, nil
 }
 
-func (r *repository) root(ctx context.Context, _ imageref.Reference) (v1.Descriptor, error) {
+func (r *repository) root(ctx context.Context, _ wanted) (v1.Descriptor, error) {
 	var err error
 	if r.top, err = remote.Get(r.ref, append(r.options, remote.WithContext(ctx))...); err != nil {
 		return v1.Descriptor{}, err

@@ -14,12 +14,14 @@ type Request struct {
 	Image imageref.Reference // by which manifests and charts name it
 	// Path is an OCI layout or an archive to take it from; empty: a registry.
 	Path string
+	// Named is what Path calls the image; empty: as Image.
+	Named string
 	// Source is what to take from a registry in place of Image.
 	Source *imageref.Reference
 }
 
 // ParseRequest reads REF or REF=SOURCE, where SOURCE is the path of an OCI layout or of an
-// archive, or another reference. It fails with CodeReference.
+// archive, PATH:NAME where that calls the image otherwise, or another reference. It fails with CodeReference.
 func ParseRequest(text string) (Request, error) {
 	ref, source, given := strings.Cut(text, "=")
 	var r Request
@@ -31,9 +33,12 @@ func ParseRequest(text string) (Request, error) {
 		return r, nil
 	}
 	_, statErr := os.Stat(source)
+	path, named := split(source)
 	switch {
 	case statErr == nil:
 		r.Path = source
+	case path != "":
+		r.Path, r.Named = path, named
 	case source == "", isPath(source):
 		return Request{}, badRequest(fmt.Errorf("%q is neither a directory nor a file: %w", source, statErr))
 	default:
@@ -44,6 +49,19 @@ func ParseRequest(text string) (Request, error) {
 		r.Source = &from
 	}
 	return r, nil
+}
+
+// split is the path of a source PATH:NAME, if there is such a file, and the name.
+func split(source string) (path, name string) {
+	for at, c := range source {
+		if c != ':' || at == 0 || at == len(source)-1 {
+			continue
+		}
+		if _, err := os.Stat(source[:at]); err == nil {
+			return source[:at], source[at+1:]
+		}
+	}
+	return "", ""
 }
 
 // isPath reports whether a source that does not exist was meant to be a path.
@@ -78,7 +96,10 @@ func (r Request) source() imageref.Reference {
 
 // from says where the image is taken from, for people.
 func (r Request) from() string {
-	if r.Path != "" {
+	switch {
+	case r.Named != "":
+		return r.Path + ":" + r.Named
+	case r.Path != "":
 		return r.Path
 	}
 	return r.source().Host
