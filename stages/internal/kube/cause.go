@@ -60,14 +60,17 @@ func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.E
 	return redact.Text(Sentence(Wrote(trouble.Text, wrote), "pod "+worst.Name, trouble.Since, time.Now()))
 }
 
+// noPods is how the cause begins where there is no pod.
+const noPods = "there is no pod"
+
 // noPod says why there is no pod.
 func noPod(events []corev1.Event) string {
 	events = slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return e.Reason != "FailedCreate" })
 	if len(events) == 0 {
-		return "there is no pod"
+		return noPods
 	}
 	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
-	return redact.Text(Sentence("there is no pod: "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
+	return redact.Text(Sentence(noPods+": "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
 }
 
 // Sentence is the form in which every cause is told: "text, object, since 14:02

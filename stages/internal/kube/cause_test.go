@@ -1,11 +1,15 @@
 package kube_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -235,6 +239,43 @@ func TestPodCause(t *testing.T) {
 	require.Contains(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", ""), "exit code 3", "events are not needed for it")
 	broken.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
 	require.Empty(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", ""))
+}
+
+// TestARolloutSaysWhatHindersIt: from ten seconds on and once, also in the error.
+func TestARolloutSaysWhatHindersIt(t *testing.T) {
+	const (
+		crash = `container web cannot be started: exec: "./web": no such file or directory, pod web-0, since 2026-01-02 14:02 UTC`
+		bad   = `violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false`
+	)
+	pod := webPod(t, unready+`containerStatuses: [{name: web, state: {waiting: {reason: CrashLoopBackOff, message: back-off}},
+		lastState: {terminated: {exitCode: 128, reason: StartError, message: 'runc: exec: "./web": no such file or directory'}}}]`)
+	pod.Labels = map[string]string{"app": "web"}
+	refused := about("FailedCreate", `Error creating: pods "web-1" is forbidden: `+bad, 2)
+	for what, c := range map[string]struct {
+		objs   []runtime.Object
+		status string
+		says   string
+	}{
+		"a container that cannot be started": {[]runtime.Object{pod}, "replicas: 1, updatedReplicas: 1", "1 of 1 pods updated, 0 available: " + crash},
+		"a pod that may not be": {[]runtime.Object{&refused}, `conditions: [{type: ReplicaFailure, status: "True", message: 'pods "web-1" is forbidden: ` + bad + `'}, {type: Progressing, status: "False", message: late}]`,
+			"0 of 1 pods updated, 0 available (" + bad + ")"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var d appsv1.Deployment
+			require.NoError(t, yaml.UnmarshalStrict([]byte(`{metadata: {name: web, namespace: apps}, spec: {selector: {matchLabels: {app: web}}}, status: {`+c.status+`}}`), &d))
+			client := &kube.Client{Kubernetes: fake.NewClientset(append(c.objs, &d)...)}
+			synctest.Test(t, func(t *testing.T) {
+				var seen []string
+				client.Progress = func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err := client.WaitRollout(ctx, "Deployment", "apps", "web")
+				const what = "for Deployment apps/web to be rolled out"
+				require.Equal(t, []string{"waiting " + what + ": " + c.says + " (10s so far)"}, seen)
+				require.EqualError(t, err, "waited 1m0s "+what+"; last seen: "+c.says)
+			})
+		})
+	}
 }
 
 func TestLastLinesAreForPeople(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,27 +19,44 @@ import (
 )
 
 // WaitRollout waits until every pod of a Deployment, StatefulSet or DaemonSet has the
-// current template and is available. The error says what keeps the pods from it.
+// current template and is available. What is seen on the way, from ten seconds on, and the
+// error say what keeps the pods from it.
 func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) error {
-	selector := ""
+	var last rollout
+	why, looked := "", time.Now()
 	what := fmt.Sprintf("%s %s/%s to be rolled out", kind, namespace, name)
 	err := c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
 		r, err := c.rollout(ctx, kind, namespace, name)
 		if err != nil {
 			return false, "", err
 		}
-		selector = metav1.FormatLabelSelector(r.selector)
-		if r.done() {
+		if last = r; r.done() {
 			return true, "", nil
 		}
-		return false, r.String(), nil
+		if time.Since(looked) >= reportEvery {
+			why, looked = c.hindrance(ctx, namespace, r), time.Now()
+		}
+		return false, r.seen(why), nil
 	})
 	return withCause(ctx, err, func(ctx context.Context) string {
-		if selector == "" {
+		if why != "" && strings.Contains(err.Error(), why) { // told already
 			return ""
 		}
-		return c.PodCause(ctx, namespace, selector)
+		return c.hindrance(ctx, namespace, last)
 	})
+}
+
+// hindrance says what keeps the pods of a rollout from being available; "" when that is not
+// known, or when the workload itself says why there is no pod.
+func (c *Client) hindrance(ctx context.Context, namespace string, r rollout) string {
+	if r.selector == nil {
+		return ""
+	}
+	cause := c.PodCause(ctx, namespace, metav1.FormatLabelSelector(r.selector))
+	if r.failed != "" && strings.HasPrefix(cause, noPods) {
+		return ""
+	}
+	return cause
 }
 
 // WaitRollouts is WaitRollout for every Deployment, StatefulSet and DaemonSet among objs,
@@ -80,7 +98,7 @@ type rollout struct {
 	want, updated, available  int32
 	total                     int32 // pods of all templates
 	selector                  *metav1.LabelSelector
-	failed                    string // a Deployment's progress deadline passed
+	failed                    string // a Deployment can make no pod, or its progress deadline passed
 	currentRevision, revision string // of a StatefulSet
 }
 
@@ -89,7 +107,10 @@ func (r rollout) done() bool {
 		r.total <= r.want && r.currentRevision == r.revision
 }
 
-func (r rollout) String() string {
+func (r rollout) String() string { return r.seen("") }
+
+// seen says how far the rollout is, and why it is no further, as far as that is known.
+func (r rollout) seen(why string) string {
 	if r.observed < r.generation {
 		return fmt.Sprintf("generation %d is not observed yet", r.generation)
 	}
@@ -97,7 +118,10 @@ func (r rollout) String() string {
 	if r.total > r.want {
 		s += fmt.Sprintf(", %d old ones left", r.total-r.want)
 	}
-	if r.failed != "" {
+	switch {
+	case why != "":
+		s += ": " + why
+	case r.failed != "":
 		s += " (" + r.failed + ")"
 	}
 	return s
@@ -143,8 +167,10 @@ func ofDeployment(d *appsv1.Deployment) rollout {
 		selector: d.Spec.Selector,
 	}
 	for _, cond := range d.Status.Conditions {
-		if cond.Type == appsv1.DeploymentProgressing && cond.Status == corev1.ConditionFalse ||
-			cond.Type == appsv1.DeploymentReplicaFailure && cond.Status == corev1.ConditionTrue {
+		switch {
+		case cond.Type == appsv1.DeploymentReplicaFailure && cond.Status == corev1.ConditionTrue:
+			r.failed = ReadRefusal(cond.Message).Text
+		case cond.Type == appsv1.DeploymentProgressing && cond.Status == corev1.ConditionFalse && r.failed == "":
 			r.failed = cond.Message
 		}
 	}
