@@ -80,7 +80,11 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 }
 
 func unanswered(err error) error {
-	const op, fix = "reach the platform through its load balancer", "look at the apps: slipway status --live"
+	const op = "reach the platform through its load balancer"
+	fix := "look at the apps: slipway status --live"
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == kube.CodeNoBalancer {
+		fix = f.Fix
+	}
 	return &fault.Fault{Code: CodeUnanswered, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
 }
 

@@ -24,6 +24,7 @@ func TestAPlatformThatDoesNotAnswer(t *testing.T) {
 	service := func(name string, ingress ...corev1.LoadBalancerIngress) *corev1.Service {
 		return &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: name},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
 			Status:     corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}},
 		}
 	}
@@ -41,6 +42,21 @@ func TestAPlatformThatDoesNotAnswer(t *testing.T) {
 			require.Regexp(t, "^reach the platform through its load balancer: "+says, err.Error())
 		})
 	}
+}
+
+// TestAServiceWithoutALoadBalancer is not waited for.
+func TestAServiceWithoutALoadBalancer(t *testing.T) {
+	inside := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}
+	start := time.Now()
+	err := reach(t.Context(), &kube.Client{Kubernetes: fake.NewClientset(inside)}, []target{{name: "Web", namespace: "apps", service: "web", port: 80}}, nil)
+	require.Less(t, time.Since(start), 30*time.Second)
+	require.EqualError(t, err, "reach the platform through its load balancer: Web: wait for an address of the Service apps/web: it is of type ClusterIP, and what is reached from outside needs type LoadBalancer")
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeNoBalancer})
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Equal(t, CodeUnanswered, f.Code)
+	require.Equal(t, fault.Step, f.Class)
+	require.Contains(t, f.Fix, "give the Service apps/web the type LoadBalancer")
 }
 
 // TestWhatEndsAnAttemptDecidesItsClass: only what took too long is a timeout.

@@ -38,6 +38,9 @@ const (
 	CodeRejected fault.Code = "KUB-005"
 	// CodeFailed: what was waited for has failed for good.
 	CodeFailed fault.Code = "KUB-006"
+	// CodeNoBalancer: a Service that is to be reached through a load balancer is of another
+	// type.
+	CodeNoBalancer fault.Code = "KUB-007"
 )
 
 // outage is how long calls retry while the API server does not answer.

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // addressSoon is how long a load balancer may take to give an address.
@@ -39,14 +41,22 @@ func Ingress(s *corev1.Service) string {
 }
 
 // Address looks once for the address of a Service of type LoadBalancer and
-// returns it with port, "host:port"; "" while it has none.
+// returns it with port, "host:port"; "" while it has none. It fails with CodeNoBalancer
+// where the Service is of another type.
 func (c *Client) Address(ctx context.Context, namespace, name string, port int) (string, error) {
 	o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
 	host := Ingress(o)
-	if host == "" {
+	switch {
+	case host == "" && o.Spec.Type != corev1.ServiceTypeLoadBalancer:
+		return "", &fault.Fault{
+			Code: CodeNoBalancer, Class: fault.Step,
+			Err: fmt.Errorf("it is of type %s, and what is reached from outside needs type LoadBalancer", o.Spec.Type),
+			Fix: "give the Service " + namespace + "/" + name + " the type LoadBalancer (of most charts the value service.type), or name one in platform.yaml that has it; then run again: slipway install",
+		}
+	case host == "":
 		return "", nil
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
