@@ -32,6 +32,7 @@ type validateOptions struct {
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
 	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration and the platform release that it installs; starts nothing", Args: noArgs, RunE: atOnce(o.run), Long: "Checks a configuration and the platform release that it installs; starts nothing.\n\n" +
+		"The Services that links, checks and gates ask are looked for in what the components render to. " +
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry."}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
@@ -69,6 +70,9 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 			return err
 		}
 	}
+	if err := o.checkServices(cfg, found); err != nil {
+		return err
+	}
 	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
 }
@@ -84,6 +88,25 @@ func (o *validateOptions) checkImages(io console.Streams, cfg *config.Config, r 
 		bundle: o.images.Bundle, registry: known.Registry != nil,
 	}
 	return check.run(io.Err)
+}
+
+// checkServices makes sure that the Services which the run asks will answer, as far as that
+// is known before one.
+func (o *validateOptions) checkServices(cfg *config.Config, r *platform.Release) error {
+	off, err := r.Off(cfg.Choices())
+	if err != nil {
+		return err
+	}
+	render := platformRenderOptions{program: o.program, source: o.source, images: o.images}
+	survey, err := render.survey(cfg, r)
+	if err != nil {
+		return err
+	}
+	parts, err := o.program.Render(r, survey)
+	if err != nil {
+		return fmt.Errorf("render the platform release: %w", err)
+	}
+	return unreached(r, off, parts)
 }
 
 // givenAccess judges the access to a cluster that is there already, where it can be read

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
+	withoutImages(t)
+	dir := filepath.Join(t.TempDir(), "shop")
+	code, _, errs := slipway("platform", "init", dir)
+	require.Zero(t, code, errs)
+	code, _, errs = slipway("validate", "--platform", dir)
+	require.Zero(t, code, errs)
+
+	file := filepath.Join(dir, "platform.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "shop/web:80", "shop/weg:80")), 0o600))
+	code, _, errs = slipway("validate", "--platform", dir)
+	require.Equal(t, 2, code, errs)
+	require.Contains(t, errs, "error PLT-016: find the Services that shop 0.1.0 asks: ")
+	require.Contains(t, errs, "no component has a Service shop/weg")
+}
+
+func TestUnreached(t *testing.T) {
+	of := func(version, kind, name string, spec map[string]any) contract.Rendered {
+		return contract.Rendered{Component: name, File: "charts/" + name, Objects: []map[string]any{{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": name}, "spec": spec,
+		}}}
+	}
+	ports := []any{map[string]any{"port": int64(80)}, map[string]any{"port": int64(443)}}
+	inside := of("v1", "Service", "inside", map[string]any{"ports": ports})
+	outside := of("v1", "Service", "outside", map[string]any{"type": "LoadBalancer", "ports": ports})
+	release := func(service string) *platform.Release {
+		return &platform.Release{Name: "shop", Version: "1", Links: []platform.Link{{Name: "Shop", Service: service, Component: "web"}, {Name: "Elsewhere"}}}
+	}
+	for what, c := range map[string]struct {
+		release *platform.Release
+		more    contract.Rendered
+		off     []string
+		says    string
+	}{
+		"a load balancer":         {release: release("shop/outside:443")},
+		"no load balancer":        {release: release("shop/inside:80"), says: "link Shop: the Service shop/inside (component inside, charts/inside) is of type ClusterIP, and is asked through a load balancer"},
+		"another port":            {release: release("shop/outside:8080"), says: "has no port 8080, only 80, 443"},
+		"none":                    {release: release("shop/none:80"), says: "no component has a Service shop/none"},
+		"of what is off":          {release: release("shop/none:80"), off: []string{"web"}},
+		"what cannot be rendered": {release: release("shop/none:80"), more: contract.Rendered{Err: errors.New("not known")}},
+		"what an operator makes":  {release: release("shop/none:80"), more: of("postgresql.cnpg.io/v1", "Cluster", "db", nil)},
+		"what a gateway makes":    {release: release("shop/none:80"), more: of("gateway.networking.k8s.io/v1", "Gateway", "public", nil)},
+		"for Kubernetes itself":   {release: release("shop/none:80"), more: of("networking.k8s.io/v1", "Ingress", "web", nil), says: "no component has"},
+		"a check":                 {release: &platform.Release{Checks: []platform.Check{{Name: "open", Service: "shop/inside:80"}}}, says: "check open: the Service shop/inside"},
+		"a gate": {release: &platform.Release{Components: []platform.Component{{Name: "web", Ready: []platform.Await{
+			{Endpoint: "shop/inside:81"}, {HTTP: &platform.HTTPGate{Service: "shop/inside:80"}},
+		}}}}, says: "component web, gate endpoint of shop/inside:81: the Service shop/inside (component inside, charts/inside) has no port 81"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			err := unreached(c.release, c.off, []contract.Rendered{inside, outside, c.more})
+			if c.says == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.says)
+				require.NotContains(t, err.Error(), "\n")
+			}
+		})
+	}
+}
