@@ -179,13 +179,13 @@ func (c imageCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	if c.bundle != "" {
 		dir = c.bundle
 	}
-	fix := "add them to the bundle: slipway bundle add " + dir + " --missing; or let the cluster pull them: advanced.missingImages"
+	fix := "add them to the bundle: slipway bundle add " + dir + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + dir + " --image REF=FILE; or let the cluster pull them: advanced.missingImages"
 	switch {
 	case short:
 		fix = "build a bundle that has them: make bundle PLATFORM=DIR; or name them as in a manifest: docker.io/library/redis:8.2"
 	case c.registry:
 		from = "registry"
-		fix = "add them to the bundle, push it, and use the lock that this writes: slipway bundle add DIR --missing; slipway bundle push DIR --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
+		fix = "add them to the bundle, push it, and use the lock that this writes: slipway bundle add DIR --missing (where there is no network, each from a file: --image REF=FILE); slipway bundle push DIR --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
 	}
 	return &fault.Fault{
 		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),

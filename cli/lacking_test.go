@@ -103,7 +103,7 @@ func TestImagesThatAreMissing(t *testing.T) {
 	missing := "component web (charts/web/templates/a.yaml): " + host + "/team/web:1"
 	code, _, errs = slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
-	for _, says := range []string{"IMG-001", missing, "of shop 1.0.0 in the bundle", "slipway bundle add --platform " + release + " " + dir + " --missing"} {
+	for _, says := range []string{"IMG-001", missing, "of shop 1.0.0 in the bundle", "slipway bundle add --platform " + release + " " + dir + " --missing", dir + " --image REF=FILE"} {
 		require.Contains(t, errs, says)
 	}
 	require.NotContains(t, errs, "argocd", "which an image of the bundle stands for")

@@ -294,6 +294,19 @@ func TestWhatIsNoRequest(t *testing.T) {
 	require.Equal(t, "registry:harbor.local/hub/redis:8", r.origin())
 }
 
+// TestWithoutANetwork: the remedy is a file.
+func TestWithoutANetwork(t *testing.T) {
+	dir := newBundle(t)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	ref := strings.TrimPrefix(gone.URL, "http://") + "/web:1"
+	_, err := add(t, Options{Dir: dir}, ref)
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Equal(t, lock.CodeUnreachable, f.Code)
+	require.Contains(t, f.Fix, "slipway bundle add "+dir+" --image "+ref+"=FILE")
+}
+
 func TestAFullDiskIsNamed(t *testing.T) {
 	dir := newBundle(t)
 	b, err := bundle.Read(dir)

@@ -84,7 +84,7 @@ func (a *adder) fault(r Request, err error) error {
 	case status(http.StatusNotFound):
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: --image "+r.Image.String()+"=SOURCE"
 	case !answered && network:
-		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
+		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+a.Dir+" --image "+r.key()+"=FILE"
 	}
 	return f
 }
