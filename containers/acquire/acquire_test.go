@@ -170,6 +170,11 @@ func TestATagThatMovedIsTakenOnPurposeOnly(t *testing.T) {
 	require.Equal(t, host+"/web:1", i.Name)
 	require.Len(t, content(t, dir), len(before), "the other one is gone, with its archive")
 
+	_, err = add(t, Options{Dir: dir}, host+"/web:1="+layoutOf(t, map[string]any{"1": platform(t, "linux", "amd64")}))
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Regexp(t, `slipway bundle add `+dir+` --replace --image `+host+`/web:1=/\S+$`, f.Fix, "as it was given")
+
 	// So is what one of the bundle's own images stood for.
 	_, err = add(t, Options{Dir: dir}, "public.ecr.aws/docker/library/redis:8="+host+"/web:1")
 	require.ErrorContains(t, err, "(as redis)")

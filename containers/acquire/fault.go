@@ -68,7 +68,7 @@ func (a *adder) fault(r Request, err error) error {
 	case errors.Is(err, errPlatform):
 		f.Code, f.Class, f.Fix = CodePlatform, fault.Usage, "give a source that has it for "+a.bundle.Platform+": --image "+r.Image.String()+"=SOURCE"
 	case errors.Is(err, errOther):
-		f.Code, f.Class, f.Fix = CodeOther, fault.Usage, "find out who changed it; to take it nevertheless: slipway bundle add DIR --replace --image "+r.key()
+		f.Code, f.Class, f.Fix = CodeOther, fault.Usage, "find out who changed it; to take it nevertheless: slipway bundle add "+a.Dir+" --replace --image "+r.text
 		if r.Image.Digest != "" && !strings.Contains(err.Error(), "the bundle has") {
 			f.Fix = "give a source that has the image of this digest: an archive of docker save may have another one than the registry"
 		}

@@ -18,13 +18,15 @@ type Request struct {
 	Named string
 	// Source is what to take from a registry in place of Image.
 	Source *imageref.Reference
+
+	text string // as it was given
 }
 
 // ParseRequest reads REF or REF=SOURCE, where SOURCE is the path of an OCI layout or of an
 // archive, PATH:NAME where that calls the image otherwise, or another reference. It fails with CodeReference.
 func ParseRequest(text string) (Request, error) {
 	ref, source, given := strings.Cut(text, "=")
-	var r Request
+	r := Request{text: text}
 	var err error
 	if r.Image, err = imageref.Parse(ref); err != nil {
 		return Request{}, badRequest(err)
