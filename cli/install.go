@@ -135,11 +135,12 @@ func addLockTimeout(set *pflag.FlagSet, d *time.Duration) {
 	set.DurationVar(d, "lock-timeout", incontainer.DefaultLockTimeout, "how long to wait for another run that works on the deployment; then the exit code is 6")
 }
 
-// summary prints a run's summary on standard output, whatever its outcome.
+// summary prints a run's summary on standard output, whatever its outcome. The error is
+// printed in full where the program ends.
 func summary(io console.Streams, record *report.Run, err error) error {
 	io.Err.End() // both streams may be the same terminal
 	if record == nil {
 		return err
 	}
-	return errors.Join(err, record.Summary(io.Out))
+	return errors.Join(err, record.Brief(io.Out))
 }

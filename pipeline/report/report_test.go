@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,8 +117,22 @@ func TestLine(t *testing.T) {
 	require.Equal(t, "a/b: succeeded after 12s", report.Line(pipeline.Event{Status: pipeline.Succeeded, Result: r}))
 	r.Err = errors.New("first\nsecond")
 	require.Equal(t, "a/b: failed after 12s: first", report.Line(pipeline.Event{Status: pipeline.Failed, Result: r}))
+	r.Err = errors.New(strings.Repeat("long ", 100))
+	require.Equal(t, "a/b: failed after 12s: "+strings.Repeat("long ", 40)+"…", report.Line(pipeline.Event{Status: pipeline.Failed, Result: r}))
 	r.Started, r.Err = time.Time{}, &pipeline.BlockedError{By: []pipeline.Key{key("x", "y")}}
 	require.Equal(t, "a/b: blocked by x/y", report.Line(pipeline.Event{Status: pipeline.Blocked, Result: r}))
+}
+
+// TestBrief: the whole error is the caller's to print.
+func TestBrief(t *testing.T) {
+	long := strings.Repeat("long ", 100)
+	r := report.Run{Steps: []report.Step{{Stage: "a", Step: "b", Status: pipeline.Failed, Error: long}, {Stage: "a", Step: "c", Status: pipeline.Failed, Error: "short"}}}
+	var brief, summary strings.Builder
+	require.NoError(t, r.Brief(&brief))
+	require.NoError(t, r.Summary(&summary))
+	require.Contains(t, summary.String(), "\na/b: "+long)
+	require.Contains(t, brief.String(), "\na/b: "+long[:200]+"…\n")
+	require.Contains(t, brief.String(), "\na/c: short\n")
 }
 
 // TestFinish_diagnoses: what failed has a sentence, once, and what the run needs not

@@ -14,6 +14,14 @@ import (
 // steps, what failed and why, the apps, the addresses. Codes and remedies of faults are
 // left to the caller.
 func (r *Run) Summary(w io.Writer) error {
+	return r.summary(w, func(s string) string { return s })
+}
+
+// Brief is Summary for who prints the error of the run as well: of long errors of steps
+// there is only the beginning.
+func (r *Run) Brief(w io.Writer) error { return r.summary(w, beginning) }
+
+func (r *Run) summary(w io.Writer, why func(string) string) error {
 	var b bytes.Buffer
 	r.head(&b)
 	if len(r.Steps) > 0 {
@@ -22,7 +30,7 @@ func (r *Run) Summary(w io.Writer) error {
 	}
 	for _, s := range r.Steps {
 		if s.Status == pipeline.Failed {
-			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(s.Error))
+			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(why(s.Error)))
 			if s.Log != "" {
 				fmt.Fprintf(&b, "  log: %s\n", Clean(s.Log))
 			}
@@ -130,7 +138,7 @@ func table(b *bytes.Buffer, head []string, rows [][]string) {
 }
 
 // Line formats an event as one line of progress: "infrastructure/terraform: failed
-// after 12s: apply: …".
+// after 12s: apply: …". Of a long error it has the beginning.
 func Line(e pipeline.Event) string {
 	r := e.Result
 	line := r.String() + ": " + string(e.Status)
@@ -143,7 +151,7 @@ func Line(e pipeline.Event) string {
 			first = strings.TrimPrefix(first, "blocked ")
 			return line + " " + first
 		}
-		line += ": " + first
+		line += ": " + beginning(first)
 	}
 	return line
 }

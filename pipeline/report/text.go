@@ -112,3 +112,12 @@ func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(Clean(s)), "\n")
 	return line
 }
+
+// beginning is s, or its first 200 characters where it has more.
+func beginning(s string) string {
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
