@@ -49,7 +49,7 @@ as it was, but for the images that were complete; run the same command again.`,
 		Example: `  slipway bundle add DIR --image quay.io/prometheus/prometheus:v3.5.0
   slipway bundle add DIR --missing --platform ./my-platform
   slipway bundle add DIR --image redis:8.2=redis.tar --image registry.k8s.io/pause:3.10=mirror.example.com/k8s/pause:3.10`,
-		Args: takes(1, 1, "give the directory of one bundle"), RunE: run("stopping", o.run),
+		Args: takes(1, 1, "give the directory of one bundle: slipway bundle add DIR --image REF=FILE"), RunE: run("stopping", o.run),
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringArrayVar(&o.images, "image", nil, "an image, REF or REF=SOURCE; may be given several times")

@@ -28,6 +28,9 @@ func ParseRequest(text string) (Request, error) {
 	ref, source, given := strings.Cut(text, "=")
 	r := Request{text: text}
 	var err error
+	if _, err := os.Stat(text); err == nil && isPath(text) {
+		return Request{}, badRequest(fmt.Errorf("%s is a file, and an image is to be added under a reference: REF=%s", text, text))
+	}
 	if r.Image, err = imageref.Parse(ref); err != nil {
 		return Request{}, badRequest(err)
 	}
