@@ -152,6 +152,7 @@ func (c *Cluster) FreePorts(ctx context.Context) error {
 	if chosen {
 		fix += "; or choose other ports in section " + c.provider + " of the configuration"
 	}
+	fix += "; an install without --keep-cluster needs no port of this machine"
 	return &fault.Fault{Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...), Fix: fix}
 }
 

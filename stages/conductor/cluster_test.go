@@ -34,7 +34,7 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, strconv.Itoa(taken))
 	require.NotContains(t, err.Error(), strconv.Itoa(other))
 	f, _ := errors.AsType[*fault.Fault](err)
-	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration")
+	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration; an install without --keep-cluster needs no port")
 }
 
 // The port of the API is not the configuration's to choose.
