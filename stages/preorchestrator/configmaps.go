@@ -33,7 +33,7 @@ func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInp
 			out.Changed++
 		}
 	}
-	env.Progress("%d configmaps, %d of them changed", len(out.Names), out.Changed)
+	env.Progress("%s, %d of them changed", counted(len(out.Names), "configmap"), out.Changed)
 	return out, nil
 }
 

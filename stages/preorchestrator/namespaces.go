@@ -36,7 +36,7 @@ func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (cont
 	}
 	if err == nil {
 		c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.InProgress, "installing "+r.Name+" "+r.Version)
-		env.Progress("%d namespaces, %d of them new", len(out.Names), len(out.Created))
+		env.Progress("%s, %d of them new", counted(theirs(out.Names), "namespace"), theirs(out.Created))
 	}
 	return out, err
 }

@@ -6,7 +6,9 @@
 package preorchestrator
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -67,4 +69,24 @@ func open(env *step.Env) (*platform.Release, *kube.Client, error) {
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	return r, c, err
+}
+
+// theirs is how many of some objects, "namespace/name" or namespaces, are the release's and
+// not Slipway's own.
+func theirs(names []string) int {
+	n := 0
+	for _, name := range names {
+		if namespace, _, _ := strings.Cut(name, "/"); namespace != kube.SystemNamespace {
+			n++
+		}
+	}
+	return n
+}
+
+// counted is "1 secret" or "2 secrets".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

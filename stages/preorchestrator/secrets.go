@@ -44,7 +44,7 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	}
 	out, err := s.ensure(ctx, s.wanted(want))
 	if err == nil {
-		env.Progress("%d secrets, %d of them new", len(out.Names), len(out.Created))
+		env.Progress("%s, %d of them new", counted(theirs(out.Names), "secret"), theirs(out.Created))
 	}
 	return out, err
 }

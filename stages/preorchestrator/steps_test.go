@@ -49,3 +49,16 @@ func TestTheCertificatesOfARelease(t *testing.T) {
 	require.Equal(t, out, again)
 	require.Len(t, api.Writes(), before)
 }
+
+// TestWhatIsCounted is the release's: a Secret and a namespace of Slipway's own are not.
+func TestWhatIsCounted(t *testing.T) {
+	_, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
+	namespaces, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, "1 namespace", counted(theirs(namespaces.Names), "namespace"))
+	secrets, err := runSecrets(t.Context(), env, contract.SecretsInput{})
+	require.NoError(t, err)
+	require.Equal(t, "1 secret", counted(theirs(secrets.Names), "secret"))
+	require.Equal(t, 1, theirs(secrets.Created))
+	require.Equal(t, "0 secrets", counted(0, "secret"))
+}

@@ -33,7 +33,7 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 	t := &tlsStep{client: c, release: r, off: in.Disabled, deployment: env.Deployment, domain: in.Domain, redact: env.Redact, now: time.Now()}
 	out, err := t.ensure(ctx, in, env.TLSKeyFile)
 	if err == nil {
-		env.Progress("%d certificates, until %s", len(r.Certificates), out.NotAfter)
+		env.Progress("%s, until %s", counted(len(r.Certificates), "certificate"), out.NotAfter)
 	}
 	return out, err
 }
