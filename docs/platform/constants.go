@@ -53,7 +53,7 @@ func constants(of string) ([]constant, error) {
 
 func constantOf(s *ast.ValueSpec, of string) (c constant, ok bool, err error) {
 	named, typed := s.Type.(*ast.Ident)
-	if !(typed && named.Name == of) && !(s.Type == nil && strings.HasPrefix(s.Names[0].Name, of)) {
+	if (!typed || named.Name != of) && (s.Type != nil || !strings.HasPrefix(s.Names[0].Name, of)) {
 		return c, false, nil
 	}
 	literal, ok := s.Values[0].(*ast.BasicLit)

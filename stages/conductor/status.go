@@ -135,7 +135,7 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 			out.State = waiting
 		}
 	}
-	if !s.Cluster && !(installs && s.Record.Outcome == report.Running) {
+	if !s.Cluster && (!installs || s.Record.Outcome != report.Running) {
 		return out, r.notThere("show the status")
 	}
 	return out, nil

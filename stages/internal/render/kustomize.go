@@ -96,7 +96,10 @@ func sealed(release fs.FS, dir string, seen map[string]bool) error {
 	return nil
 }
 
-// sources are the files and directories that a kustomization names.
+// sources are the files and directories that a kustomization names, in deprecated fields,
+// too: kustomize reads them.
+//
+//nolint:staticcheck // SA1019
 func sources(k types.Kustomization) []string {
 	out := slices.Concat(k.Resources, k.Components, k.Bases, k.Crds, k.Configurations, k.Generators, k.Transformers, k.Validators)
 	for _, p := range k.PatchesStrategicMerge {
