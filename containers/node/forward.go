@@ -210,9 +210,10 @@ func (f *forwarder) token(ctx context.Context, challenge string) (string, error)
 	}
 	query, realm := url.Values{}, ""
 	for _, m := range challengePart.FindAllStringSubmatch(rest, -1) {
-		if m[1] == "realm" {
+		switch m[1] {
+		case "realm":
 			realm = m[2]
-		} else if m[1] == "service" || m[1] == "scope" {
+		case "service", "scope":
 			query.Set(m[1], m[2])
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 // script prints every object of the cluster but those of derived kinds, and hands its
 // arguments on to kubectl. It needs nothing but a shell and kubectl.
+//
+//nolint:gochecknoglobals // a constant
 var script = `all=$(kubectl api-resources --verbs=list -o name)
 kinds=
 for kind in $all; do
@@ -20,7 +22,7 @@ for kind in $all; do
 	*) kinds=$kinds,$kind ;;
 	esac
 done
-kubectl get "${kinds#,}" -A -o json "$@"` //nolint:gochecknoglobals // a constant
+kubectl get "${kinds#,}" -A -o json "$@"`
 
 // derived are the kinds whose objects follow from others, or tell what happened. Most have
 // names that no two installs share.

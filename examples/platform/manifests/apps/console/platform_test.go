@@ -221,7 +221,7 @@ func startDex(t *testing.T, s server, p pair) dex {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-		<-ended
+		_ = <-ended
 		if t.Failed() {
 			t.Logf("%s", output.String())
 		}
