@@ -63,11 +63,6 @@ func open(env *step.Env, in contract.ComponentInput) (*installer, error) {
 			return nil, noImage(name)
 		}
 	}
-	for _, ref := range c.ImageReferences() {
-		if len(in.Rewrite) > 0 && in.Rewrite[ref] == "" {
-			return nil, noImage(ref)
-		}
-	}
 	client, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
 		return nil, err
