@@ -29,7 +29,8 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 		return contract.Component{}, err
 	}
 	isSet := func(o *unstructured.Unstructured) bool { return o.GetKind() == "ApplicationSet" }
-	if !slices.ContainsFunc(objs, isSet) {
+	first := slices.IndexFunc(objs, isSet)
+	if first < 0 {
 		return contract.Component{}, i.badManifests(errors.New("its files hold no ApplicationSet"))
 	}
 	if err := i.prepare(ctx, objs, kube.Labels(i.env.Deployment)); err != nil {
@@ -63,7 +64,7 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: CodeAppSet, Class: fault.Timeout, Op: "bring about the Applications of " + i.component.Name, Err: err,
-			Fix: "correct what was seen last, then run again: slipway install; kubectl describe applicationset says more",
+			Fix: "correct what was seen last, then run again: slipway install; to look at it: kubectl describe applicationset -n " + objs[first].GetNamespace(),
 		}
 	}
 	return out, err
