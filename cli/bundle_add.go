@@ -63,7 +63,7 @@ as it was, but for the images that were complete; run the same command again.`,
 
 func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []string) error {
 	if len(o.images) == 0 && !o.missing {
-		return usage.Errorf("add needs --image REF or --missing")
+		return usage.Errorf("bundle add needs --image REF or --missing")
 	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("add to the bundle", "run the same command again: images that are there are not taken again"))
 	defer release()
@@ -91,7 +91,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	if err := acquire.Add(ctx, add); err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Out, "%s has them; see what is in it: slipway bundle list %s\n", args[0], args[0])
+	fmt.Fprintf(io.Out, "the images are in %s; to list them: slipway bundle list %s\n", args[0], args[0])
 	return nil
 }
 
@@ -120,9 +120,7 @@ func (o *bundleAddOptions) lacking(streams console.Streams, dir string, adding [
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range unread {
-		fmt.Fprintf(streams.Err, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
-	}
+	printUnread(streams.Err, unread)
 	var out []acquire.Request
 	for _, u := range uses {
 		if imageref.IsShort(u.Image) {

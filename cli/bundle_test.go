@@ -64,7 +64,7 @@ func TestBundleAdd(t *testing.T) {
 		code int
 		says string
 	}{
-		"no image":     {[]string{dir}, 2, "add needs --image REF"},
+		"no image":     {[]string{dir}, 2, "bundle add needs --image REF"},
 		"no directory": {[]string{"--image", "web.tar"}, 2, "give the directory of one bundle: slipway bundle add DIR --image REF=FILE"},
 		"only a file":  {[]string{dir, "--image", filepath.Join(web, "index.json")}, 2, "is a file, and an image is to be added under a reference"},
 		"no bundle":    {[]string{t.TempDir(), "--image", "web=" + web}, 3, "BUN-001"},

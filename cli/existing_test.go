@@ -17,8 +17,8 @@ func theirs(t *testing.T, more string) string {
 	return configFile(t, "apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: env:SLIPWAY_TEST_KUBECONFIG}\n"+more)
 }
 
-// TestImagesForAClusterThatIsThere: they come from a registry, and what the cluster would
-// ask the world for is named before anything starts.
+// TestImagesForAClusterThatIsThere: they come from a registry, and what the cluster
+// would pull from public registries is named before anything starts.
 func TestImagesForAClusterThatIsThere(t *testing.T) {
 	t.Setenv("SLIPWAY_BUNDLE", "")
 	t.Setenv("SLIPWAY_LOCK", "")

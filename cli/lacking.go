@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -27,7 +29,7 @@ const codeLacking fault.Code = "IMG-001"
 // bundle.
 const codeNotPulled fault.Code = "IMG-008"
 
-// codeNotRewritten: nodes that Slipway does not configure would ask the world for images,
+// codeNotRewritten: nodes that Slipway does not configure would pull from public registries,
 // for Slipway does not apply the objects that name them.
 const codeNotRewritten fault.Code = "IMG-009"
 
@@ -91,7 +93,7 @@ func (c imageCheck) pulled(uses []contract.ImageUse) error {
 			Err: fmt.Errorf("the nodes of a cluster that is there already (provider %s) take no images from a bundle, but from a registry", c.config.Provider),
 			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR --to registry.example.com/slipway; slipway install --lock slipway.lock.json"}
 	}
-	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may ask the world
+	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may pull from public registries
 		return nil
 	}
 	rewritten := map[contract.ImageUse]bool{}
@@ -150,14 +152,19 @@ func (c imageCheck) run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, u := range unread {
-		fmt.Fprintf(w, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
-	}
+	printUnread(w, unread)
 	var pulled error
 	if in.Site.Access != nil {
 		pulled = c.pulled(uses)
 	}
 	return errors.Join(c.all(w, c.without(uses)), pulled)
+}
+
+// printUnread names the components whose images could not be found, with the reasons.
+func printUnread(w io.Writer, unread []contract.Unread) {
+	for _, u := range unread {
+		fmt.Fprintf(w, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
+	}
 }
 
 // all fails with codeLacking unless nothing is lacking.
@@ -166,29 +173,39 @@ func (c imageCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 		return nil
 	}
 	list := make([]error, len(lacking))
-	short := true
+	short := false
 	for i, u := range lacking {
 		list[i] = fmt.Errorf("component %s (%s): %s", u.Component, u.File, u.Image)
-		short = short && !strings.ContainsAny(u.Image, "/:@")
+		short = short || imageref.IsShort(u.Image)
 	}
 	if c.config.Advanced.MissingImages == config.PullMissing {
 		fmt.Fprintf(w, "the cluster has to pull these itself:\n%v\n", errors.Join(list...))
 		return nil
 	}
-	from, dir := "bundle", "DIR"
-	if c.bundle != "" {
-		dir = c.bundle
-	}
-	fix := "add them to the bundle: slipway bundle add " + dir + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + dir + " --image REF=FILE; or let the cluster pull them: advanced.missingImages"
-	switch {
-	case short:
-		fix = "build a bundle that has them: make bundle PLATFORM=DIR; or name them as in a manifest: docker.io/library/redis:8.2"
-	case c.registry:
+	from := "bundle"
+	if c.registry {
 		from = "registry"
-		fix = "add them to the bundle, push it, and use the lock that this writes: slipway bundle add DIR --missing (where there is no network, each from a file: --image REF=FILE); slipway bundle push DIR --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
 	}
 	return &fault.Fault{
 		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
-		Err: errors.Join(append([]error{fmt.Errorf("%d are not there", len(list))}, list...)...), Fix: fix,
+		Err: errors.Join(append([]error{fmt.Errorf("%d are not there", len(list))}, list...)...), Fix: c.remedy(short),
 	}
+}
+
+// remedy says how a bundle or a registry gets the images that are lacking; short: images of
+// short names are among them, which only a new bundle has.
+func (c imageCheck) remedy(short bool) string {
+	push := "slipway bundle push %s --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
+	switch {
+	case short:
+		fix := "build a bundle with the images of short names: make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE --missing"
+		if c.registry {
+			fix += "; then push it, and use the lock that this writes: " + fmt.Sprintf(push, "BUNDLE")
+		}
+		return fix + "; or name images as in a manifest: docker.io/library/redis:8.2"
+	case c.registry:
+		return "add them to the bundle: slipway bundle add DIR --missing (where there is no network, each from a file: --image REF=FILE); then push it, and use the lock that this writes: " + fmt.Sprintf(push, "DIR")
+	}
+	dir := cmp.Or(c.bundle, "DIR")
+	return "add them to the bundle: slipway bundle add " + dir + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + dir + " --image REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
 }

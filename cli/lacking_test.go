@@ -110,7 +110,7 @@ func TestImagesThatAreMissing(t *testing.T) {
 
 	code, _, errs = slipway("validate", "--lock", lockFile(t, "registry.example.com/team"), "--platform", release)
 	require.Equal(t, 3, code, errs)
-	for _, says := range []string{"IMG-001", missing, "in the registry", "--to registry.example.com/team"} {
+	for _, says := range []string{"IMG-001", missing, "in the registry", " DIR --missing", "DIR --to registry.example.com/team"} {
 		require.Contains(t, errs, says)
 	}
 	code, _, errs = slipway("validate", "--lock", lockFile(t, "registry.example.com/team"))
@@ -150,6 +150,7 @@ func TestImagesThatAreNotKnownBefore(t *testing.T) {
 	require.Equal(t, 3, code, errs)
 	require.Contains(t, errs, "2 are not there")
 	require.Contains(t, errs, "component web (platform.yaml): unknown")
+	require.Contains(t, errs, "make bundle PLATFORM=DIR; then add the others to it: slipway bundle add --platform "+release+" BUNDLE --missing; or name", "one short name is enough")
 	code, _, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, "which only another bundle can have")
