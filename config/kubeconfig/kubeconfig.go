@@ -92,7 +92,7 @@ func Extract(text []byte, name string, readFile func(path string) ([]byte, error
 		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, context.text("user")))
 	}
 	files := inliner{readFile}
-	err = errors.Join(checkServer(cluster), checkPlugins(user, context.text("cluster")),
+	err = errors.Join(checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
 		files.inline(cluster, "clusters", "certificate-authority"),
 		files.inline(user, "users", "client-certificate"), files.inline(user, "users", "client-key"), files.token(user))
 	if err != nil {
@@ -141,9 +141,12 @@ func checkServer(cluster entry) error {
 		if err != nil || !isLoopback(u.Hostname()) {
 			continue
 		}
+		fix := "write an address of this machine that containers reach as " + field + " into a copy of the kubeconfig"
+		if field == "server" {
+			fix += ": https://192.0.2.1:6443; with tls-server-name: " + u.Hostname() + " if the server's certificate is not for that address"
+		}
 		errs = append(errs, &fault.Fault{
-			Code: CodeLoopback, Class: fault.Usage, Op: "read the kubeconfig",
-			Fix: "write an address of this machine that others reach into a copy of the kubeconfig: https://192.0.2.1:6443; with tls-server-name: " + u.Hostname() + " if the server's certificate is not for that address",
+			Code: CodeLoopback, Class: fault.Usage, Op: "read the kubeconfig", Fix: fix,
 			Err: fmt.Errorf("%s is %s, this machine: steps run in containers, where that is the container itself", field, u.Host),
 		})
 	}
@@ -158,9 +161,11 @@ func isLoopback(host string) bool {
 	return err == nil && (ip.Unmap().IsLoopback() || ip.IsUnspecified())
 }
 
-// checkPlugins refuses a user whose credentials come from a program.
-func checkPlugins(user entry, cluster string) error {
+// checkPlugins refuses a user whose credentials come from a program. The remedy works in
+// the context, which need not be the current one.
+func checkPlugins(user entry, context, cluster string) error {
 	var errs []error
+	in := " --context=" + context
 	for _, field := range []string{"exec", "auth-provider"} {
 		plugin, ok := user[field].(map[string]any)
 		if !ok {
@@ -169,9 +174,9 @@ func checkPlugins(user entry, cluster string) error {
 		program := cmp.Or(entry(plugin).text("command"), entry(plugin).text("name"))
 		errs = append(errs, &fault.Fault{
 			Code: CodePlugin, Class: fault.Usage, Op: "read the kubeconfig",
-			Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway; " +
-				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h)" && kubectl config set-context slipway --user=slipway --cluster=` + cluster +
-				"; and name the context slipway in the configuration",
+			Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system" + in + " && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway" + in + "; " +
+				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + cluster +
+				"; and set existing.context: slipway",
 			Err: fmt.Errorf("its user gets credentials from a program (%s: %s), which steps in containers do not have", field, program),
 		})
 	}
@@ -190,7 +195,7 @@ func line(err error) string {
 
 func invalid(err error) error {
 	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: err,
-		Fix: "give one with which kubectl works: kubectl config view --raw --minify"}
+		Fix: "give one with which kubectl works: kubectl config view --raw --minify --flatten"}
 }
 
 func noContext(err error) error {

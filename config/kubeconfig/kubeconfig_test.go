@@ -100,13 +100,13 @@ func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
 		"no cluster":       {"contexts: [{name: a, context: {cluster: c, user: u}}]\ncurrent-context: a", "", kubeconfig.CodeInvalid, `context a is for the cluster "c", which it does not have`, ""},
 		"no user":          {"clusters: [{name: c, cluster: " + cluster + "}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]\ncurrent-context: a", "", kubeconfig.CodeInvalid, `context a is for the user "u"`, ""},
 		"exec": {of(cluster, "{exec: {command: aws, args: [eks, get-token], env: [{name: A, value: "+canary+"}]}}"), "", kubeconfig.CodePlugin,
-			"its user gets credentials from a program (exec: aws)", "kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway"},
-		"auth-provider": {of(cluster, "{auth-provider: {name: gcp, config: {access-token: "+canary+"}}}"), "", kubeconfig.CodePlugin, "(auth-provider: gcp)", `kubectl config set-credentials slipway --token="$(kubectl create token slipway`},
-		"a file":        {of("{server: 'https://a', certificate-authority: /gone/ca.crt}", "{}"), "", kubeconfig.CodeFile, "clusters: certificate-authority names the file /gone/ca.crt: file does not exist", "--flatten"},
+			"its user gets credentials from a program (exec: aws)", "kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway --context=x; "},
+		"auth-provider": {of(cluster, "{auth-provider: {name: gcp, config: {access-token: "+canary+"}}}"), "", kubeconfig.CodePlugin, "(auth-provider: gcp)", `kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=x)"`},
+		"a file":        {of("{server: 'https://a', certificate-authority: /gone/ca.crt}", "{}"), "", kubeconfig.CodeFile, "clusters: certificate-authority names the file /gone/ca.crt: file does not exist", "--context=NAME does so for certificates and keys; put what a tokenFile holds into token"},
 		"loopback":      {of("{server: 'https://127.0.0.1:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is 127.0.0.1:6443, this machine: steps run in containers", "tls-server-name: 127.0.0.1"},
 		"localhost":     {of("{server: 'https://localhost:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is localhost:6443", ""},
 		"IPv6 loopback": {of("{server: 'https://[::1]:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is [::1]:6443", ""},
-		"a proxy":       {of("{server: 'https://a', proxy-url: 'http://localhost:3128'}", "{}"), "", kubeconfig.CodeLoopback, "proxy-url is localhost:3128", ""},
+		"a proxy":       {of("{server: 'https://a', proxy-url: 'http://localhost:3128'}", "{}"), "", kubeconfig.CodeLoopback, "proxy-url is localhost:3128", "containers reach as proxy-url into a copy of the kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := kubeconfig.Extract([]byte(c.text), c.context, files)
