@@ -107,7 +107,7 @@ type Advanced struct {
 	Timeouts Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
 	// MissingImages is what happens with images of the release that neither the bundle nor
 	// the registry has: RefuseMissing or PullMissing.
-	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: the cluster may pull it from where it is, and is told of nothing."`
+	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: they are listed, and the cluster pulls them from their own registries."`
 	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
 }
 
