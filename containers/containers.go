@@ -46,7 +46,7 @@ type Images struct {
 	Registry map[string]string
 	// StandIns are the images that are used in place of others.
 	StandIns []StandIn
-	// StandsFor maps a reference of the world, as imageref.Normal writes it, to the
+	// StandsFor maps an upstream reference, as imageref.Normal writes it, to the
 	// reference by digest of the image that is used in its place: in the registry, or in
 	// the bundle's archives.
 	StandsFor map[string]string

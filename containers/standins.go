@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-// standInsFile tells the node which references of the world its images stand for.
+// standInsFile tells the node which upstream references its images stand for.
 const standInsFile = "/slipway/images/stand-ins.json"
 
 // StandIn is an image of a run that is used in place of others. slipway-node reads it.
@@ -17,7 +17,7 @@ type StandIn struct {
 	Image     string   `json:"image,omitempty"` // its name in the archives of a bundle
 	Path      string   `json:"path,omitempty"`  // of its repository, below that of Mirror
 	Digest    string   `json:"digest"`          // of its manifest
-	Index     string   `json:"index,omitempty"` // of the index by which the world knows it
+	Index     string   `json:"index,omitempty"` // of the index by which its registry knows it
 	StandsFor []string `json:"standsFor"`       // the references of the others
 }
 
@@ -104,7 +104,7 @@ func (i *Images) Has(image string) bool {
 	return err == nil && i.StandsFor[normal] != ""
 }
 
-// In returns the images by short name, and what is in the place of references of the world,
+// In returns the images by short name, and what is in the place of upstream references,
 // for a cluster. The nodes of one of Slipway's own know short names and map references
 // by themselves; another cluster gets references to the registry.
 func (i *Images) In(own bool) (refs, rewrite map[string]string) {

@@ -120,7 +120,7 @@ func (c Component) ImageNames() []string {
 	return slices.DeleteFunc(slices.Clone(c.Images), func(s string) bool { return !imageref.IsShort(s) })
 }
 
-// ImageReferences are those of Images that are references of the world, as
+// ImageReferences are those of Images that are upstream references, as
 // imageref.Normal writes them.
 func (c Component) ImageReferences() []string {
 	var out []string

@@ -122,7 +122,7 @@ func TestFromARegistry(t *testing.T) {
 	want, err := amd64.Digest()
 	require.NoError(t, err)
 	require.Equal(t, want.String(), i.Digest, "of the bundle's platform")
-	require.Equal(t, top.String(), i.Index, "by which the world knows it")
+	require.Equal(t, top.String(), i.Index, "by which its registry knows it")
 	require.NoError(t, sameLayers(image, amd64))
 	b, err := bundle.Read(dir)
 	require.NoError(t, err)

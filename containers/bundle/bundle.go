@@ -102,7 +102,7 @@ type Image struct {
 	// Archive is the path of the archive that holds an image that was added; empty for
 	// the others.
 	Archive string `json:"archive,omitempty"`
-	// Index is the digest of the index of several platforms by which the world knows an
+	// Index is the digest of the index of several platforms by which its registry knows an
 	// added image. Its archive holds it, and of its images that of the bundle's platform.
 	Index string `json:"index,omitempty"`
 	// StandsFor are the references by which manifests and charts name the image, as

@@ -63,7 +63,7 @@ type Image struct {
 	Debian   []string            `json:"debian,omitempty"`   // packages beyond Debian's minimum
 	Source   string              `json:"source,omitempty"`   // folder of this repository
 	Registry map[string]Registry `json:"registry,omitempty"` // by platform
-	// StandsFor are references of the world that the image is used in place of, as
+	// StandsFor are upstream references that the image is used in place of, as
 	// imageref.Normal writes them.
 	StandsFor []string `json:"standsFor,omitempty"`
 }
@@ -119,7 +119,7 @@ type Registry struct {
 	// Pushed is the digest of the bundle that the image was pushed from. Who pushes
 	// knows the content, so that no public source is needed.
 	Pushed string `json:"pushed,omitempty"`
-	// Index is the digest of the index of several platforms by which the world knows an
+	// Index is the digest of the index of several platforms by which its registry knows an
 	// added image: a blob beside it, for a registry takes an index only with all of its
 	// images. Empty: there is none.
 	Index string `json:"index,omitempty"`

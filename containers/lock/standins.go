@@ -68,7 +68,7 @@ func (l *Lock) StandIns(platform string) []StandIn {
 // Names are the references that the image answers to: see bundle.Names.
 func (s StandIn) Names() []string { return bundle.Names(s.StandsFor, s.Digest, s.Index) }
 
-// standsFor checks references of the world; seen are those of the images before.
+// standsFor checks upstream references; seen are those of the images before.
 func (p *problems) standsFor(at string, references []string, seen map[string]bool) {
 	for _, s := range references {
 		switch normal, err := imageref.Normal(s); {

@@ -53,7 +53,7 @@ func parseSettings(args []string) (settings, error) {
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
 	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
 	f.StringArrayVar(&s.Images, "images", []string{defaultArchive}, "OCI archive of images to import, once for each; none if there is no such file")
-	f.StringVar(&s.StandIns, "stand-ins", "", "JSON file that says which references of the world the images stand for")
+	f.StringVar(&s.StandIns, "stand-ins", "", "JSON file that says which upstream references the images stand for")
 	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
 	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")

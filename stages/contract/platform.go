@@ -70,7 +70,7 @@ type ComponentInput struct {
 	Component string            `json:"component"`        // its name
 	Fill      map[string]any    `json:"fill,omitempty"`   // what the component's texts name: see platform.Fill
 	Images    map[string]string `json:"images,omitempty"` // reference by digest, by name: those that the component names
-	// Rewrite maps references of the world to the references by digest that objects get in
+	// Rewrite maps upstream references to the references by digest that objects get in
 	// their place, where the cluster's nodes do not map them.
 	Rewrite map[string]string `json:"rewrite,omitempty"`
 	Hosts   map[string]string `json:"hosts,omitempty"` // that its pods resolve, each to a Service "namespace/name"

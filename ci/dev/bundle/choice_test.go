@@ -65,7 +65,7 @@ func TestImagesOnDemandAreForWhoNamesThem(t *testing.T) {
 	}
 }
 
-// What the world names is in the bundle if an image of the lock stands for it, and added
+// What an upstream reference names is in the bundle if an image of the lock stands for it, and added
 // to it otherwise.
 func TestReferencesOfAPlatform(t *testing.T) {
 	l, err := lock.Load()
