@@ -40,7 +40,7 @@ func TestEveryKindOfComponent(t *testing.T) {
 func TestFaultsOfComponents(t *testing.T) {
 	const web = `{name: web, kind: manifests, path: web, namespace: demo`
 	for components, want := range map[string]string{
-		web + `, after: [fill]}` + "|" + `{name: fill, kind: job, path: job.yaml, namespace: demo, after: [web]}`: `line 6: components[0].after: got a circle: web after fill after web, want an order`,
+		web + `, after: [fill]}` + "|" + `{name: fill, kind: job, path: job.yaml, namespace: demo, after: [web]}`: `line 6: components[0].after: got a cycle: web after fill after web, want an order without a cycle`,
 		web + `, after: [web]}`:  `components[0].after[0]: got "web", want another component than this one`,
 		web + `, after: [moon]}`: `components[0].after[0]: got "moon", want the name of a component in this file`,
 		`{name: sync, kind: manifests, path: web, namespace: demo}`:                         `components[0].name: got "sync", which is a step of Slipway, want another name than adoption, component, configmaps, git,`,
@@ -76,7 +76,7 @@ func TestFaultsOfComponents(t *testing.T) {
 func TestAnAppThatWaitsForWhatWaitsForApps(t *testing.T) {
 	fsys := tree(strings.Replace(good, "wave: 1, images", "wave: 1, after: [seen], images", 1))
 	_, err := platform.Load(fsys)
-	require.ErrorContains(t, err, "a circle: ")
+	require.ErrorContains(t, err, "a cycle: ")
 }
 
 func TestFillValues(t *testing.T) {

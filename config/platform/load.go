@@ -123,10 +123,10 @@ func (c *Cluster) SetDefaults() { c.Name = "in-cluster" }
 // SetDefaults sets the defaults of the gate.
 func (a *Await) SetDefaults() { a.Deadline = config.Duration(5 * time.Minute) }
 
-// SetDefaults sets the defaults of the gate.
+// SetDefaults sets the defaults of an HTTP gate.
 func (g *HTTPGate) SetDefaults() { g.Path, g.Status = "/", 200 }
 
-// SetDefaults sets the defaults of the gate.
+// SetDefaults sets the default of a condition gate.
 func (g *ConditionGate) SetDefaults() { g.Status = "True" }
 
 // Off returns the complete, sorted list of the components that are not installed: those

@@ -53,8 +53,8 @@ func NamespaceWant(name string) string {
 	return ""
 }
 
-// given returns the namespaces that every cluster has.
-func given() []string { return []string{"default", "kube-system"} }
+// clusterNamespaces returns the namespaces that every cluster has.
+func clusterNamespaces() []string { return []string{"default", "kube-system"} }
 
 // validator collects the problems of a release.
 type validator struct {
@@ -129,7 +129,7 @@ func (v *validator) labels(field string, labels map[string]string) {
 }
 
 func (v *validator) namespace(field, name string) {
-	names := given()
+	names := clusterNamespaces()
 	for _, n := range v.r.Namespaces {
 		names = append(names, n.Name)
 	}

@@ -277,7 +277,7 @@ func (v *validator) cycles() {
 		if i := slices.Index(path, name); state[name] == visiting {
 			at := slices.IndexFunc(v.r.Components, func(c Component) bool { return c.Name == name || name == theApps && c.Kind == App })
 			if len(path)-i > 1 { // after has reported a component that comes after itself
-				v.Add(fmt.Sprintf("components[%d].after", at), "a circle: "+strings.Join(append(slices.Clone(path[i:]), name), " after "), "an order")
+				v.Add(fmt.Sprintf("components[%d].after", at), "a cycle: "+strings.Join(append(slices.Clone(path[i:]), name), " after "), "an order without a cycle")
 			}
 			return
 		}
