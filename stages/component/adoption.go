@@ -71,11 +71,7 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err := i.letGo(ctx, objs); err != nil {
 		return out, err
 	}
-	if out.Gates, err = i.gates(ctx); err != nil || len(out.Gates) == 0 {
-		return out, err
-	}
-	out.Ready, err = json.Marshal(i.component.Ready)
-	return out, err
+	return i.settle(ctx, out)
 }
 
 // template renders the chart as Argo CD does: as helm template, for this cluster. Hooks and

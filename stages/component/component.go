@@ -99,6 +99,12 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {
 		return out, err
 	}
+	return i.settle(ctx, out)
+}
+
+// settle waits for the component's gates, and adds them to out.
+func (i *installer) settle(ctx context.Context, out contract.Component) (contract.Component, error) {
+	var err error
 	if out.Gates, err = i.gates(ctx); err != nil || len(out.Gates) == 0 {
 		return out, err
 	}
@@ -159,20 +165,13 @@ func (i *installer) badManifests(err error) error {
 }
 
 // prepare completes objects: their namespaces, labels, the references of images, what the
-// pods resolve, and a note of the configuration that pods read when they start.
+// pods resolve, and an annotation for the configuration that pods read when they start.
 func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructured, labels map[string]string) error {
 	if err := i.client.Place(ctx, objs, i.component.Namespace); err != nil {
 		return err
 	}
 	for _, o := range objs {
-		all := o.GetLabels()
-		if all == nil {
-			all = map[string]string{}
-		}
-		for k, v := range labels {
-			all[k] = v
-		}
-		o.SetLabels(all)
+		o.SetLabels(merged(o.GetLabels(), labels))
 	}
 	if i.component.Kind == platform.Adopted { // Argo CD changes nothing in what the chart renders to
 		return nil
@@ -183,7 +182,7 @@ func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructur
 		return err
 	}
 	render.AddHosts(objs, hosts)
-	return i.note(ctx, objs)
+	return i.annotate(ctx, objs)
 }
 
 func noImage(name string) error {

@@ -54,10 +54,10 @@ func (i *installer) clusterIP(ctx context.Context, namespace, name string) (stri
 	return ip, err
 }
 
-// note gives the pods of each object an annotation with a digest of the ConfigMaps and
+// annotate gives the pods of each object an annotation with a digest of the ConfigMaps and
 // Secrets that they use and that are this component's or the release's own, so that they
 // are started again when those change.
-func (i *installer) note(ctx context.Context, objs []*unstructured.Unstructured) error {
+func (i *installer) annotate(ctx context.Context, objs []*unstructured.Unstructured) error {
 	known := map[string][]byte{} // "kind/namespace/name"
 	var salt []byte
 	for _, o := range objs {
@@ -91,7 +91,7 @@ func (i *installer) note(ctx context.Context, objs []*unstructured.Unstructured)
 		if !used {
 			continue
 		}
-		if err := render.Note(o, render.ConfigNote, hex.EncodeToString(digest.Sum(nil))); err != nil {
+		if err := render.Annotate(o, render.ConfigAnnotation, hex.EncodeToString(digest.Sum(nil))); err != nil {
 			return i.badManifests(err)
 		}
 	}

@@ -54,11 +54,11 @@ func noted(t *testing.T, i *installer, manifest string) string {
 	t.Helper()
 	objs, err := kube.Decode([]byte(manifest))
 	require.NoError(t, err)
-	require.NoError(t, i.note(t.Context(), objs))
+	require.NoError(t, i.annotate(t.Context(), objs))
 	for _, o := range objs {
 		require.Empty(t, o.GetAnnotations())
 		if o.GetKind() == "Deployment" {
-			note, _, err := unstructured.NestedString(o.Object, "spec", "template", "metadata", "annotations", render.ConfigNote)
+			note, _, err := unstructured.NestedString(o.Object, "spec", "template", "metadata", "annotations", render.ConfigAnnotation)
 			require.NoError(t, err)
 			return note
 		}
@@ -135,13 +135,13 @@ func TestASecretThatComesLater(t *testing.T) {
 func TestANoteThatCannotBeMade(t *testing.T) {
 	objs, err := kube.Decode([]byte(reading("secret: {secretName: generated}")))
 	require.NoError(t, err)
-	require.ErrorContains(t, noting(secret("shop", "generated", "k", "a")).note(t.Context(), objs), "secret slipway-system/slipway-salt is not there")
+	require.ErrorContains(t, noting(secret("shop", "generated", "k", "a")).annotate(t.Context(), objs), "secret slipway-system/slipway-salt is not there")
 
 	i := noting(salt("s"))
 	i.client.Kubernetes.(*fake.Clientset).PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), a.(clienttesting.GetAction).GetName(), errors.New("you may not"))
 	})
-	err = i.note(t.Context(), objs)
+	err = i.annotate(t.Context(), objs)
 	require.True(t, apierrors.IsForbidden(err), err)
 	require.ErrorContains(t, err, "get Secret shop/generated: ")
 }
@@ -153,7 +153,7 @@ func TestANewPasswordStartsThePodsOfAComponent(t *testing.T) {
 	s.api.Set(t, atGenerated, "data: {password: YQ==}")
 	in := contract.ComponentInput{Component: "web"}
 	note := func() any {
-		return s.at(atWeb, "spec", "template", "metadata", "annotations", render.ConfigNote)
+		return s.at(atWeb, "spec", "template", "metadata", "annotations", render.ConfigAnnotation)
 	}
 	_, err := s.install(t.Context(), in)
 	require.NoError(t, err)

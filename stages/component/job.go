@@ -23,8 +23,8 @@ import (
 // CodeJob: a Job of the platform failed.
 const CodeJob fault.Code = "CMP-001"
 
-// workNote is the annotation of a Job that holds the digest of what it does.
-const workNote = "slipway.sh/work"
+// workAnnotation is the annotation of a Job that holds the digest of what it does.
+const workAnnotation = "slipway.sh/work"
 
 // jobs applies the objects of a component of kind job, and waits for its Jobs. One that
 // completed is not made again, even if it is gone, unless what it does has changed; one
@@ -76,12 +76,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	}
 	sum := sha256.Sum256(text)
 	digest := hex.EncodeToString(sum[:])
-	notes := o.GetAnnotations()
-	if notes == nil {
-		notes = map[string]string{}
-	}
-	notes[workNote] = digest
-	o.SetAnnotations(notes)
+	o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{workAnnotation: digest}))
 
 	api := i.client.Kubernetes.BatchV1().Jobs(o.GetNamespace())
 	live, err := kube.Retry(ctx, i.client, "get job "+id, func(ctx context.Context) (*batchv1.Job, error) {
@@ -96,7 +91,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	}
 	if there {
 		_, failed := kube.JobEnd(live)
-		if live.Annotations[workNote] != digest || failed != "" || live.DeletionTimestamp != nil {
+		if live.Annotations[workAnnotation] != digest || failed != "" || live.DeletionTimestamp != nil {
 			if err := i.discard(ctx, live); err != nil {
 				return false, err
 			}

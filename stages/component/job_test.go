@@ -52,7 +52,7 @@ func TestAJobIsMadeOnce(t *testing.T) {
 	require.Equal(t, contract.Component{Objects: 2, Changed: 2}, out)
 	require.Less(t, slices.Index(s.api.Writes(), "PATCH /api/v1/namespaces/shop/configmaps/rows"), slices.Index(s.api.Writes(), "PATCH "+atSeed), "what it reads is there before")
 	require.Equal(t, "demo", s.at(atSeed, "metadata", "labels", kube.DeploymentLabel))
-	digest, _ := s.at(atSeed, "metadata", "annotations", workNote).(string)
+	digest, _ := s.at(atSeed, "metadata", "annotations", workAnnotation).(string)
 	require.Regexp(t, `^[0-9a-f]{64}$`, digest)
 	require.Equal(t, map[string]any{"shop.seed": digest}, s.at(atDone, "data"))
 	require.Contains(t, s.shown.String(), "job shop/seed was made")
@@ -112,7 +112,7 @@ func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
 			require.NotEqual(t, first, s.at(atSeed, "metadata", "uid"), "a Job cannot be changed")
 			require.Contains(t, s.shown.String(), "job shop/seed is made again")
 			require.Equal(t, 2, s.made())
-			require.Equal(t, s.at(atSeed, "metadata", "annotations", workNote), s.at(atDone, "data", "shop.seed"))
+			require.Equal(t, s.at(atSeed, "metadata", "annotations", workAnnotation), s.at(atDone, "data", "shop.seed"))
 			s.held(t, seedInput())
 		})
 	}

@@ -3,6 +3,7 @@ package component
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,6 +89,6 @@ func (i *installer) label(ctx context.Context, name, key, value string) error {
 func (i *installer) noNode(what, fix string) error {
 	return &fault.Fault{
 		Code: CodeNode, Class: fault.Step, Op: "find the node of component " + i.component.Name,
-		Err: fmt.Errorf("%s", what), Fix: fix + "; then run again: slipway install",
+		Err: errors.New(what), Fix: fix + "; then run again: slipway install",
 	}
 }

@@ -158,7 +158,7 @@ func (e *expected) installed(ctx context.Context, c platform.Component) (bool, e
 	if err != nil || len(records) == 0 {
 		return false, err
 	}
-	ours, err := removal.OursIsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.Name)
+	ours, err := removal.OwnsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.Name)
 	if err == nil && !ours {
 		e.releases = append(e.releases, records...)
 	}

@@ -37,7 +37,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	if c.Namespace == "" || c.Apps {
 		return nil, nil
 	}
-	ours, err := OursIsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.Name)
+	ours, err := OwnsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.Name)
 	if err != nil || !ours {
 		return nil, err
 	}
@@ -157,9 +157,9 @@ func (r *Remover) deleteHook(ctx context.Context, m kube.Member) error {
 	return err
 }
 
-// OursIsRelease reports whether there is a Helm release of that name that is the
-// deployment's: by its label or, of an earlier version of Slipway, by its namespace.
-func OursIsRelease(ctx context.Context, c *kube.Client, deployment, namespace, name string) (bool, error) {
+// OwnsRelease reports whether a Helm release of that name is the deployment's: by its label
+// or, if an earlier version of Slipway made it, by its namespace.
+func OwnsRelease(ctx context.Context, c *kube.Client, deployment, namespace, name string) (bool, error) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	found, err := c.List(ctx, secrets, namespace, "owner=helm,name="+name)
 	if err != nil || len(found) == 0 {

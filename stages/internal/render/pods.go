@@ -90,17 +90,17 @@ func Uses(o *unstructured.Unstructured) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// ConfigNote is the annotation of pods that holds the digest of the configuration that
+// ConfigAnnotation is the annotation of pods that holds the digest of the configuration that
 // they have read when they started.
-const ConfigNote = "slipway.sh/config"
+const ConfigAnnotation = "slipway.sh/config"
 
-// Note gives the pods of an object an annotation.
-func Note(o *unstructured.Unstructured, note, value string) error {
+// Annotate gives the pods of an object an annotation.
+func Annotate(o *unstructured.Unstructured, name, value string) error {
 	at := podPath(o.GetKind())
 	if len(at) == 0 { // a Pod is not started again
 		return nil
 	}
-	err := unstructured.SetNestedField(o.Object, value, append(slices.Clone(at), "metadata", "annotations", note)...)
+	err := unstructured.SetNestedField(o.Object, value, append(slices.Clone(at), "metadata", "annotations", name)...)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}

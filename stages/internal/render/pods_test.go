@@ -112,7 +112,7 @@ func TestHostsAreAddedToThoseOfThePods(t *testing.T) {
 func TestANoteIsOnThePods(t *testing.T) {
 	for i, o := range workloads(t, `{containers: [{name: a}]}`) {
 		before := o.DeepCopy()
-		require.NoError(t, render.Note(o, render.ConfigNote, "d1"))
+		require.NoError(t, render.Annotate(o, render.ConfigAnnotation, "d1"))
 		if i >= withPods-1 && o.GetKind() != "Deployment" {
 			require.Equal(t, before.Object, o.Object, o.GetKind())
 			continue
@@ -121,7 +121,7 @@ func TestANoteIsOnThePods(t *testing.T) {
 		require.Empty(t, o.GetAnnotations(), "on the pods, not on the object")
 	}
 	odd := decode(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: odd}, spec: {template: text}}")[0]
-	require.ErrorContains(t, render.Note(odd, render.ConfigNote, "d1"), "Deployment odd: ")
+	require.ErrorContains(t, render.Annotate(odd, render.ConfigAnnotation, "d1"), "Deployment odd: ")
 }
 
 // TestAWholeReferenceStandsForAnImage in whatever way it is written, and wherever a pod is.
