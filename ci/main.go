@@ -107,9 +107,9 @@ func (m *Slipway) Install(
 	// Run only these steps.
 	// +optional
 	only []string,
-	// Take over what the platform is made of where it is somebody else's.
+	// Take over objects of the platform's names that belong to somebody else.
 	//
-	// Otherwise that ends the run. What is taken over is removed with the platform.
+	// Otherwise they end the run. A destroy removes them, except namespaces.
 	// +optional
 	adopt bool,
 	// How long to wait for another run, such as 1m; then the exit code is 6.
