@@ -132,7 +132,7 @@ func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured
 
 // apply applies objects, and deletes what an earlier version of the component had.
 func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured) (contract.Component, error) {
-	set := kube.Set{Name: i.component.Name + "-objects", Deployment: i.env.Deployment}
+	set := kube.Set{Name: kube.ObjectsOf(i.component.Name), Deployment: i.env.Deployment}
 	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true, Namespace: i.component.Namespace})
 	if err != nil {
 		return contract.Component{}, err

@@ -86,7 +86,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
-	if !there && done[jobKey(o)] == digest {
+	if !there && done[kube.JobKey(o)] == digest {
 		return false, nil
 	}
 	if there {
@@ -108,7 +108,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	if err := i.completed(ctx, o.GetNamespace(), o.GetName()); err != nil {
 		return made, err
 	}
-	done[jobKey(o)] = digest
+	done[kube.JobKey(o)] = digest
 	return made, i.remember(ctx, done)
 }
 
@@ -173,16 +173,11 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 	return err
 }
 
-// jobKey is a Job's key in the list of those that have completed.
-func jobKey(o *unstructured.Unstructured) string { return o.GetNamespace() + "." + o.GetName() }
-
-func (i *installer) doneName() string { return i.component.Name + "-jobs" }
-
 // done are the Jobs that have completed, with the digests of what they did.
 func (i *installer) done(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	err := i.client.Retry(ctx, "read which jobs have completed", func(ctx context.Context) error {
-		o, err := i.client.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, i.doneName(), metav1.GetOptions{})
+		o, err := i.client.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, kube.JobsOf(i.component.Name), metav1.GetOptions{})
 		for k, v := range o.Data {
 			out[k] = v
 		}
@@ -202,7 +197,7 @@ func (i *installer) remember(ctx context.Context, done map[string]string) error 
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": i.doneName(), "namespace": kube.SystemNamespace},
+		"metadata": map[string]any{"name": kube.JobsOf(i.component.Name), "namespace": kube.SystemNamespace},
 		"data":     data,
 	}}
 	o.SetLabels(kube.Labels(i.env.Deployment))

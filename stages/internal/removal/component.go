@@ -3,7 +3,6 @@ package removal
 import (
 	"context"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,28 +91,19 @@ func rank(m kube.Member) int {
 	return 1
 }
 
-// The lists of a component in kube.SystemNamespace: of the objects that are applied for
-// it, and of its Jobs that have completed, as "namespace.name".
-func objectsOf(component string) string { return component + "-objects" }
-func jobsOf(component string) string    { return component + "-jobs" }
-
-// sets are the names of the lists of a component.
-func sets(component string) []string { return []string{objectsOf(component), jobsOf(component)} }
-
 // members are the objects that were applied for a component, and its Jobs.
 func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, error) {
-	out, err := r.Client.Members(ctx, objectsOf(c.Name))
+	out, err := r.Client.Members(ctx, kube.ObjectsOf(c.Name))
 	if err != nil {
 		return nil, err
 	}
 	err = r.Client.Retry(ctx, "read which jobs have completed", func(ctx context.Context) error {
-		o, err := r.Client.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, jobsOf(c.Name), metav1.GetOptions{})
+		o, err := r.Client.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, kube.JobsOf(c.Name), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		for key := range o.Data {
-			namespace, name, _ := strings.Cut(key, ".")
-			out = append(out, kube.Member{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Namespace: namespace, Name: name})
+			out = append(out, kube.JobOf(key))
 		}
 		return nil
 	})
@@ -126,7 +116,7 @@ func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, erro
 // forget deletes the lists of a component that is gone.
 func (r *Remover) forget(ctx context.Context, c Component) error {
 	maps := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	for _, name := range sets(c.Name) {
+	for _, name := range []string{kube.ObjectsOf(c.Name), kube.JobsOf(c.Name)} {
 		m := kube.Member{Kind: maps, Namespace: kube.SystemNamespace, Name: name}
 		if _, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground); err != nil {
 			return err

@@ -1,0 +1,24 @@
+package kube
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ObjectsOf is the name of the Set of the objects that are applied for a component.
+func ObjectsOf(component string) string { return component + "-objects" }
+
+// JobsOf is the name of the ConfigMap in SystemNamespace of a component's Jobs that have
+// completed: by JobKey, the digest of what each did.
+func JobsOf(component string) string { return component + "-jobs" }
+
+// JobKey is a Job's key in that list.
+func JobKey(job metav1.Object) string { return job.GetNamespace() + "." + job.GetName() }
+
+// JobOf is the Job with that key.
+func JobOf(key string) Member {
+	namespace, name, _ := strings.Cut(key, ".")
+	return Member{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Namespace: namespace, Name: name}
+}
