@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -77,22 +76,11 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 // template renders the chart as Argo CD does: as helm template, for this cluster. Hooks and
 // definitions are among the objects.
 func (i *installer) template(ctx context.Context, ch *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
-	install := action.NewInstall(&action.Configuration{})
-	install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, true
-	install.ReleaseName, install.Namespace = i.component.Name, i.component.Namespace
-	err := i.client.Retry(ctx, "ask the cluster what it serves", func(context.Context) error {
-		version, err := i.client.Kubernetes.Discovery().ServerVersion()
-		if err != nil {
-			return err
-		}
-		install.KubeVersion = &chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor}
-		install.APIVersions, err = action.GetVersionSet(i.client.Kubernetes.Discovery())
-		return err
-	})
-	if err != nil {
+	opts := render.ChartOptions{Release: i.component.Name, Namespace: i.component.Namespace, Values: values, Definitions: true}
+	if err := opts.ForCluster(ctx, i.client); err != nil {
 		return nil, err
 	}
-	rel, err := install.RunWithContext(ctx, ch, values)
+	rel, err := render.Chart(ch, opts)
 	if err != nil {
 		return nil, badChart(i.component.Name, err)
 	}

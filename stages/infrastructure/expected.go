@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -106,21 +104,11 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	if err != nil {
 		return nil, err
 	}
-	opts := render.ChartOptions{Release: c.Name, Namespace: c.Namespace}
+	opts := render.ChartOptions{Release: c.Name, Namespace: c.Namespace, Definitions: true}
 	if opts.Values, err = render.Values(e.release.Files(), c, in); err != nil {
 		return nil, err
 	}
-	discovery := e.client.Kubernetes.Discovery()
-	err = e.client.Retry(ctx, "ask which APIs the cluster has", func(context.Context) error {
-		version, err := discovery.ServerVersion()
-		if err != nil {
-			return err
-		}
-		opts.Kubernetes = &chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor}
-		opts.APIs, err = action.GetVersionSet(discovery)
-		return err
-	})
-	if err != nil {
+	if err := opts.ForCluster(ctx, e.client); err != nil {
 		return nil, err
 	}
 	rel, err := render.Chart(ch, opts)
@@ -128,9 +116,6 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 		return nil, err
 	}
 	texts := []string{rel.Manifest}
-	for _, file := range ch.CRDObjects() {
-		texts = append(texts, string(file.File.Data))
-	}
 	installed, err := e.installed(ctx, c)
 	if err != nil {
 		return nil, err

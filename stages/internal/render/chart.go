@@ -1,10 +1,14 @@
 package render
 
 import (
+	"context"
+
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // ChartOptions say how a chart is rendered.
@@ -14,13 +18,29 @@ type ChartOptions struct {
 	Kubernetes         *chartutil.KubeVersion
 	// APIs are those of the cluster; nil: Helm's idea of one.
 	APIs chartutil.VersionSet
+	// Definitions has the chart's CustomResourceDefinitions come first in the manifest.
+	Definitions bool
+}
+
+// ForCluster sets the version of Kubernetes and the APIs to those of a cluster.
+func (o *ChartOptions) ForCluster(ctx context.Context, c *kube.Client) error {
+	discovery := c.Kubernetes.Discovery()
+	return c.Retry(ctx, "ask which APIs the cluster has", func(context.Context) error {
+		version, err := discovery.ServerVersion()
+		if err != nil {
+			return err
+		}
+		o.Kubernetes = &chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor}
+		o.APIs, err = action.GetVersionSet(discovery)
+		return err
+	})
 }
 
 // Chart renders a chart as helm template does. What a chart looks up in the cluster is not
 // there.
 func Chart(ch *chart.Chart, opts ChartOptions) (*release.Release, error) {
 	install := action.NewInstall(&action.Configuration{})
-	install.ClientOnly, install.DryRun, install.Replace, install.SkipCRDs = true, true, true, true
+	install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, opts.Definitions
 	install.ReleaseName, install.Namespace = opts.Release, opts.Namespace
 	install.KubeVersion, install.APIVersions = opts.Kubernetes, opts.APIs
 	return install.Run(ch, opts.Values)
