@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -17,10 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -43,18 +42,15 @@ type chartRelease struct {
 // open connects Helm to the cluster for the component's chart.
 func (i *installer) open(ch *chart.Chart, values map[string]any) (*chartRelease, error) {
 	namespace := i.component.Namespace
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.KubeConfig, flags.Namespace = &i.env.Kubeconfig, &namespace
-	r := &chartRelease{
-		client: i.client, log: i.env.Logger, config: new(action.Configuration), complete: i.complete,
-		name: i.component.Name, namespace: namespace, chart: ch, values: values,
-		labels: map[string]string{kube.DeploymentLabel: i.env.Deployment},
-	}
-	debug := func(format string, args ...any) { r.log.Debug("helm: " + fmt.Sprintf(format, args...)) }
-	if err := r.config.Init(flags, namespace, "secret", debug); err != nil {
+	config, err := helm.Connect(i.env.Kubeconfig, namespace, i.env.Logger)
+	if err != nil {
 		return nil, badRelease("connect Helm to the cluster", err)
 	}
-	return r, nil
+	return &chartRelease{
+		client: i.client, log: i.env.Logger, config: config, complete: i.complete,
+		name: i.component.Name, namespace: namespace, chart: ch, values: values,
+		labels: map[string]string{kube.DeploymentLabel: i.env.Deployment},
+	}, nil
 }
 
 // rendered changes what a chart renders to before Helm applies it.
@@ -209,13 +205,7 @@ func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, 
 
 // history lists the records of the release; none when there is no release.
 func (r *chartRelease) history(ctx context.Context) ([]*release.Release, error) {
-	out, err := kube.Retry(ctx, r.client, "read the Helm release "+r.name, func(context.Context) ([]*release.Release, error) {
-		out, err := r.config.Releases.History(r.name)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
-			return nil, nil
-		}
-		return out, err
-	})
+	out, err := helm.History(ctx, r.client, r.config, r.name)
 	if err != nil {
 		return nil, badRelease("read the Helm release "+r.name, err)
 	}

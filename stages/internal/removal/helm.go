@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -41,20 +41,11 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	if err != nil || !ours {
 		return nil, err
 	}
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.KubeConfig, flags.Namespace = &r.Kubeconfig, &c.Namespace
-	out := &chart{config: new(action.Configuration)}
-	debug := func(format string, args ...any) { r.Log.Debug("helm: " + fmt.Sprintf(format, args...)) }
-	if err := out.config.Init(flags, c.Namespace, "secret", debug); err != nil {
+	out := &chart{}
+	if out.config, err = helm.Connect(r.Kubeconfig, c.Namespace, r.Log); err != nil {
 		return nil, fmt.Errorf("connect Helm to the cluster: %w", err)
 	}
-	history, err := kube.Retry(ctx, r.Client, "read the Helm release "+c.Name, func(context.Context) ([]*release.Release, error) {
-		history, err := out.config.Releases.History(c.Name)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
-			return nil, nil
-		}
-		return history, err
-	})
+	history, err := helm.History(ctx, r.Client, out.config, c.Name)
 	if err != nil || len(history) == 0 {
 		return nil, err
 	}

@@ -9,13 +9,12 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
@@ -94,10 +93,8 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/kube-system/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, managedFields: [{manager: slipway}]}")
 
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.KubeConfig, flags.Namespace = &r.Kubeconfig, &namespace
-	config := new(action.Configuration)
-	require.NoError(t, config.Init(flags, namespace, "secret", func(string, ...any) {}))
+	config, err := helm.Connect(r.Kubeconfig, namespace, r.Log)
+	require.NoError(t, err)
 	install := func(name string, labels map[string]string) {
 		require.NoError(t, config.Releases.Create(&release.Release{
 			Name: name, Namespace: namespace, Version: 1, Manifest: manifest, Labels: labels, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: name}},

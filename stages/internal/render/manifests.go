@@ -1,4 +1,5 @@
-// Package render makes the objects of a component from its files, without a cluster.
+// Package render makes the objects of a component from its files; ChartOptions.ForCluster alone
+// asks a cluster.
 package render
 
 import (
