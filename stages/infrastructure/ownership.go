@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -49,6 +50,9 @@ func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (
 	}
 	foreign = append(foreign, e.releases...)
 	out := contract.Ownership{Objects: len(objs)}
+	if err := othersSystem(foreign); err != nil {
+		return out, err
+	}
 	if len(foreign) > 0 && !in.Adopt {
 		return out, isForeign(foreign)
 	}
@@ -118,6 +122,23 @@ func isForeign(objs []unstructured.Unstructured) error {
 	}
 }
 
+// othersSystem refuses Slipway's own namespace of another deployment, also to who takes
+// over the rest: a cluster has one.
+func othersSystem(objs []unstructured.Unstructured) error {
+	for i := range objs {
+		o := &objs[i]
+		owner := kube.DeploymentOf(o.GetLabels())
+		if o.GetKind() == "Namespace" && o.GetName() == kube.SystemNamespace && owner != "" {
+			return &fault.Fault{
+				Code: CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
+				Err: fmt.Errorf("the cluster has the deployment %s, whose namespace %s cannot be taken over; nothing was created", owner, kube.SystemNamespace),
+				Fix: "install that deployment: --name " + owner + "; or remove it first: slipway destroy --name " + owner,
+			}
+		}
+	}
+	return nil
+}
+
 // whose is "ConfigMap shop/settings (without an owner)".
 func whose(o *unstructured.Unstructured) string {
 	what := o.GetKind() + " " + nameOf(*o)
@@ -130,14 +151,21 @@ func whose(o *unstructured.Unstructured) string {
 	return what + " (without an owner)"
 }
 
-// adopt gives an object the deployment's label. A namespace gets no more: see
-// kube.MadeNamespace.
+// adopt gives an object the deployment's label. A namespace gets no more, and loses what
+// says that Slipway made it, for another deployment: see kube.MadeNamespace.
 func adopt(ctx context.Context, c *kube.Client, deployment string, o *unstructured.Unstructured) error {
 	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
 	if err != nil {
 		return err
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, kube.DeploymentLabel, deployment)
+	labels := map[string]any{kube.DeploymentLabel: deployment}
+	if o.GetKind() == "Namespace" && o.GetLabels()[kube.ManagedBy] == kube.FieldManager {
+		labels[kube.ManagedBy] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	if err != nil {
+		return err
+	}
 	return c.Retry(ctx, "take over "+o.GetKind()+" "+nameOf(*o), func(ctx context.Context) error {
 		_, err := api.Patch(ctx, o.GetName(), mergePatch, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 		return err

@@ -129,3 +129,24 @@ func TestAnObjectThatLostItsLabelIsOurs(t *testing.T) {
 	_, err = ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 }
+
+// TestANamespaceOfAnotherDeploymentIsOnlyUsed: a destroy of the one that takes it over
+// leaves it; and Slipway's own namespace is not taken over at all.
+func TestANamespaceOfAnotherDeploymentIsOnlyUsed(t *testing.T) {
+	api, env, in := wanting(t)
+	const elsewhere = "labels: {" + kube.ManagedBy + ": slipway, " + kube.DeploymentLabel + ": elsewhere}"
+	in.Adopt = true
+	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, "+elsewhere+"}")
+	out, err := ownership(t.Context(), env, in)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Namespace shop (of the deployment elsewhere)"}, out.Adopted)
+	labels := api.Get("/api/v1/namespaces/shop")["metadata"].(map[string]any)["labels"]
+	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, labels)
+
+	before := api.Writes()
+	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {name: slipway-system, "+elsewhere+"}")
+	_, err = ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorContains(t, err, "the deployment elsewhere, whose namespace slipway-system cannot be taken over")
+	require.Equal(t, before, api.Writes())
+}
