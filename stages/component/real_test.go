@@ -61,7 +61,7 @@ func realSite(t *testing.T, components string, files map[string]string) (env *st
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
-			require.NoError(t, c.DeleteNamespace(ctx, name))
+			require.NoError(t, c.DeleteNamespace(ctx, name, ""))
 		})
 	}
 	return env, shown, c, busybox

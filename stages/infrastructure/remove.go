@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -33,6 +35,7 @@ type remover struct {
 	kept    []string             // of made: with claims that stay
 	engines []string             // namespaces of the deployment's Argo CD
 	born    map[string]time.Time // when those of made were created
+	uids    map[string]types.UID // of made and its own: another UID is somebody else's namespace
 	// recorded says that the cluster still has what the release said of the removal.
 	recorded bool
 	out      contract.Removed

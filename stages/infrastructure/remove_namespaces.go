@@ -31,17 +31,17 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.born = map[string]time.Time{}
+	r.born, r.uids = map[string]time.Time{}, map[string]types.UID{}
 	for _, ns := range list {
 		name := ns.GetName()
 		switch {
 		case !kube.MadeNamespace(ns.GetLabels(), r.Deployment):
 			r.used = append(r.used, name)
 		case name == kube.SystemNamespace:
-			r.system = true
+			r.system, r.uids[name] = true, ns.GetUID()
 		default:
 			r.made = append(r.made, name)
-			r.born[name] = ns.GetCreationTimestamp().Time
+			r.born[name], r.uids[name] = ns.GetCreationTimestamp().Time, ns.GetUID()
 			if err := r.findKept(ctx, ns); err != nil {
 				return err
 			}
@@ -112,6 +112,7 @@ func (r *remover) namespaces(ctx context.Context) error {
 	if err := r.deleteNamespaces(ctx, names); err != nil {
 		return err
 	}
+	r.made = slices.Clone(r.kept) // what has one of the other names now is somebody else's
 	for _, name := range r.kept {
 		if err := r.empty(ctx, name); err != nil {
 			return err
@@ -126,6 +127,15 @@ func (r *remover) systemNamespace(ctx context.Context) error {
 		return nil
 	}
 	return r.deleteNamespaces(ctx, []string{kube.SystemNamespace})
+}
+
+// live is a namespace as it is now; nil if it is gone, also where another one has its name.
+func (r *remover) live(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	ns, err := r.Client.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: name})
+	if err != nil || ns == nil || ns.GetUID() != r.uids[name] {
+		return nil, err
+	}
+	return ns, nil
 }
 
 func (r *remover) deleteNamespaces(ctx context.Context, names []string) error {
@@ -143,6 +153,11 @@ func (r *remover) deleteNamespaces(ctx context.Context, names []string) error {
 		r.env.Logger.Warn("a namespace does not go by itself", "error", err)
 	}
 	for _, name := range names {
+		if live, err := r.live(ctx, name); err != nil {
+			return err
+		} else if live == nil {
+			continue
+		}
 		left, err := r.Client.StuckIn(ctx, name)
 		if err != nil {
 			return err
@@ -160,7 +175,7 @@ func (r *remover) awaitNamespaces(ctx context.Context, names []string, limit tim
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
-		wg.Go(func() { errs[i] = r.Client.DeleteNamespace(ctx, name) })
+		wg.Go(func() { errs[i] = r.Client.DeleteNamespace(ctx, name, r.uids[name]) })
 	}
 	wg.Wait()
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
@@ -168,16 +183,16 @@ func (r *remover) awaitNamespaces(ctx context.Context, names []string, limit tim
 
 // empty deletes what a namespace with claims that stay has besides them.
 func (r *remover) empty(ctx context.Context, namespace string) error {
-	live, err := r.Client.List(ctx, core("namespaces"), "", r.Selector())
+	ns, err := r.live(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	for _, ns := range live {
-		if ns.GetName() == namespace {
-			if err := r.keep(ctx, core("namespaces"), ns, keptClaims); err != nil {
-				return err
-			}
-		}
+	if ns == nil {
+		r.made = slices.DeleteFunc(r.made, func(n string) bool { return n == namespace })
+		return nil
+	}
+	if err := r.keep(ctx, core("namespaces"), *ns, keptClaims); err != nil {
+		return err
 	}
 	resources, err := r.Client.Listable(ctx, true)
 	if err != nil {

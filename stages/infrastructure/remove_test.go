@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -146,12 +147,7 @@ func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
 // TestAnInterruptedRemovalFindsItsVolumesAgain: their namespace is gone.
 func TestAnInterruptedRemovalFindsItsVolumesAgain(t *testing.T) {
 	api, env := shared(t)
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
-	r := newRemover(env, c, removal.Record{}, false)
-	r.Rules.SetDefaults()
-	require.NoError(t, r.findNamespaces(t.Context()))
-	require.NoError(t, r.mark(t.Context()))
+	found(t, env)
 	api.Delete("/api/v1/namespaces/shop")
 	api.Delete("/api/v1/namespaces/shop/persistentvolumeclaims/rows")
 
@@ -162,6 +158,59 @@ func TestAnInterruptedRemovalFindsItsVolumesAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"cache", "former", "rows"}, out.Volumes)
 	untouched(t, api)
+	empty(t, env)
+}
+
+// found is a remover that has looked at the cluster.
+func found(t *testing.T, env *step.Env) *remover {
+	t.Helper()
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	r := newRemover(env, c, removal.Record{}, false)
+	r.Rules.SetDefaults()
+	require.NoError(t, r.findNamespaces(t.Context()))
+	require.NoError(t, r.mark(t.Context()))
+	return r
+}
+
+// TestANamespaceThatOthersMakeAgainIsTheirs, with the claims and volumes in it.
+func TestANamespaceThatOthersMakeAgainIsTheirs(t *testing.T) {
+	for _, claims := range []string{"delete", "keep"} {
+		api, env := shared(t)
+		api.Set(t, "/api/v1/namespaces/shop", "metadata: {uid: ours}")
+		api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {uid: ours}")
+		r := found(t, env)
+		if claims == "keep" {
+			r.kept = []string{"shop"}
+		}
+		for _, name := range []string{"shop", "slipway-system"} {
+			api.Delete("/api/v1/namespaces/" + name)
+			api.Set(t, "/api/v1/namespaces/"+name, "metadata: {name: "+name+", uid: theirs}")
+		}
+		api.Set(t, "/api/v1/namespaces/shop/persistentvolumeclaims/rows", "metadata: {uid: theirs}")
+		api.Set(t, "/api/v1/persistentvolumes/theirs", volume("theirs", "shop", "rows", "theirs", "2026-02-03T00:00:00Z"))
+		for _, part := range []func(context.Context) error{r.namespaces, r.objects, r.volumes, r.systemNamespace} {
+			require.NoError(t, part(t.Context()))
+		}
+		require.NotNil(t, api.Get("/api/v1/namespaces/shop"))
+		require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system"))
+		require.NotNil(t, api.Get("/api/v1/namespaces/shop/persistentvolumeclaims/rows"))
+		require.NotNil(t, api.Get("/api/v1/namespaces/shop/configmaps/by-hand"))
+		require.NotNil(t, api.Get("/api/v1/persistentvolumes/theirs"))
+		require.Nil(t, api.Get("/api/v1/persistentvolumes/rows"), "its claim is gone")
+	}
+}
+
+// TestAVolumeIsWhoseItsClaimIs, also with a label that says otherwise.
+func TestAVolumeIsWhoseItsClaimIs(t *testing.T) {
+	api, env := shared(t)
+	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/theirs", "metadata: {name: theirs, namespace: team, uid: t-1}")
+	api.Set(t, "/api/v1/persistentvolumes/reused", volume("reused", "team", "theirs", "t-1", "2026-01-03T00:00:00Z"))
+	api.Set(t, "/api/v1/persistentvolumes/reused", "metadata: {"+used+"}")
+	out, err := platformRemove(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.NotContains(t, out.Volumes, "reused")
+	require.NotNil(t, api.Get("/api/v1/persistentvolumes/reused"))
 	empty(t, env)
 }
 

@@ -94,13 +94,14 @@ func (r *remover) ownVolumes(ctx context.Context) ([]unstructured.Unstructured, 
 
 // ownVolume reports whether a volume was made for a claim of the deployment. A claim that
 // is gone was the deployment's if the volume is not older than a namespace of that name
-// that Slipway made: before, it may have been somebody else's.
+// that Slipway made: before, it may have been somebody else's. With a claim of somebody
+// else's a volume is theirs, also with the deployment's label.
 func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.Unstructured) bool {
 	ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "claimRef")
 	at := slices.IndexFunc(claims, func(c unstructured.Unstructured) bool {
 		return c.GetNamespace() == ref["namespace"] && c.GetName() == ref["name"] && string(c.GetUID()) == ref["uid"]
 	})
-	if at >= 0 && r.stays(claims[at], nil) {
+	if at >= 0 && (r.stays(claims[at], nil) || !r.ours(claims[at])) {
 		return false
 	}
 	if kube.DeploymentOf(o.GetLabels()) == r.Deployment {
@@ -110,7 +111,7 @@ func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.U
 		return false
 	}
 	if at >= 0 {
-		return r.ours(claims[at])
+		return true
 	}
 	born, made := r.born[ref["namespace"]]
 	return made && !o.GetCreationTimestamp().Time.Before(born)

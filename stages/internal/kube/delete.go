@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,16 +91,27 @@ func (c *Client) DeleteAll(ctx context.Context, gvr schema.GroupVersionResource,
 }
 
 // DeleteNamespace deletes a namespace and waits until it is gone or ctx ends.
-// What holds it up is in the error: the finalizers or resources that remain.
-func (c *Client) DeleteNamespace(ctx context.Context, name string) error {
-	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	if err := c.Delete(ctx, namespaces, "", name, metav1.DeletePropagationBackground); err != nil {
+// What holds it up is in the error: the finalizers or resources that remain. One of that
+// name with another UID was made since: it stays. An empty uid stands for whichever is there.
+func (c *Client) DeleteNamespace(ctx context.Context, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	opts := metav1.DeleteOptions{PropagationPolicy: &background}
+	if uid != "" {
+		opts.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	err := c.Retry(ctx, "delete namespace "+name, func(ctx context.Context) error {
+		return c.Kubernetes.CoreV1().Namespaces().Delete(ctx, name, opts)
+	})
+	if err := ifThere(err); err != nil && (uid == "" || !apierrors.IsConflict(err)) {
 		return err
 	}
 	return c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
 		ns, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return "", err
+		}
+		if uid != "" && ns.UID != uid {
+			return "", apierrors.NewNotFound(corev1.Resource("namespaces"), name)
 		}
 		var seen []string
 		for _, cond := range ns.Status.Conditions {

@@ -47,7 +47,7 @@ func real(t *testing.T) (c *kube.Client, namespace, busybox string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
-		require.NoError(t, c.DeleteNamespace(ctx, ns.Name))
+		require.NoError(t, c.DeleteNamespace(ctx, ns.Name, ""))
 	})
 	return c, ns.Name, busybox
 }
@@ -300,7 +300,7 @@ func TestRealStuckFinalizersAreNamedAndStripped(t *testing.T) {
 	c, ns, _ := real(t)
 	apply(t, c, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [slipway.sh/never]}}`)
 	err := waitUntilNamed(t, []string{"slipway.sh/never"}, func(ctx context.Context) error {
-		return c.DeleteNamespace(ctx, ns)
+		return c.DeleteNamespace(ctx, ns, "")
 	})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 
@@ -310,7 +310,7 @@ func TestRealStuckFinalizersAreNamedAndStripped(t *testing.T) {
 	require.Equal(t, "ConfigMap "+ns+"/held: slipway.sh/never", stuck[0].String())
 	require.NoError(t, c.Strip(t.Context(), stuck[0]))
 	require.NoError(t, c.Strip(t.Context(), stuck[0]), "an object that is gone is no error")
-	require.NoError(t, c.DeleteNamespace(t.Context(), ns))
+	require.NoError(t, c.DeleteNamespace(t.Context(), ns, ""))
 }
 
 func TestRealDeleteAll(t *testing.T) {

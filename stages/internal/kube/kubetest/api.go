@@ -120,6 +120,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
 			return
 		}
+		if r.Method == http.MethodDelete && !meets(r, object) {
+			refuse(w, r, http.StatusConflict, metav1.StatusReasonConflict)
+			return
+		}
 		if r.Method == http.MethodDelete && !dry {
 			a.writes = append(a.writes, r.Method+" "+r.URL.Path)
 			a.remove(r.URL.Path)
@@ -147,6 +151,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		object = a.write(r.Method, path, object, after, dry)
 	}
 	_ = json.NewEncoder(w).Encode(k.complete(object))
+}
+
+// meets reports whether an object has the UID that a request to delete it names.
+func meets(r *http.Request, object map[string]any) bool {
+	options, err := body(r)
+	if err != nil { // none
+		return true
+	}
+	want, _ := options["preconditions"].(map[string]any)
+	uid, _ := want["uid"].(string)
+	meta, _ := object["metadata"].(map[string]any)
+	return uid == "" || uid == meta["uid"]
 }
 
 // remove deletes an object, and with a namespace what is in it. One with finalizers is
