@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -91,14 +93,45 @@ func (e *expected) component(ctx context.Context, c platform.Component, in contr
 	switch c.Kind {
 	case platform.Chart:
 		return e.chart(ctx, c, in)
+	case platform.Adopted:
+		return e.adopted(ctx, c, in)
 	case platform.Manifests, platform.Job, platform.AppSet:
 		return render.Manifests(e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
 	}
 	return nil, nil
 }
 
-// chart are the objects that a chart renders to in this cluster, its definitions and, before
-// it is installed for the first time, what its hooks make: these carry no label.
+// adopted are the objects of a component that Argo CD takes over, until it has. Those in
+// namespaces that Slipway made are left out: what Argo CD made there has no label, and is
+// there again after a destroy that was interrupted.
+func (e *expected) adopted(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
+	app, err := e.client.Live(ctx, kube.Member{Kind: argo.Applications().GroupVersion().WithKind("Application"), Namespace: e.release.Engine().Namespace, Name: c.Name})
+	if err != nil {
+		return nil, err
+	}
+	if app != nil && kube.DeploymentOf(app.GetLabels()) == e.env.Deployment && app.GetLabels()[kube.AdoptedLabel] != "" {
+		return nil, nil
+	}
+	objs, err := e.chart(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
+		return nil, err
+	}
+	namespaces, err := e.client.List(ctx, core("namespaces"), "", "")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(namespaces, func(ns unstructured.Unstructured) bool {
+			return ns.GetName() == o.GetNamespace() && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment)
+		})
+	}), nil
+}
+
+// chart are the objects that a chart renders to in this cluster, its definitions and what
+// its hooks make: these carry no label.
 func (e *expected) chart(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
 	ch, err := loader.LoadDir(filepath.Join(e.env.PlatformDir, filepath.FromSlash(c.Path)))
 	if err != nil {
@@ -116,14 +149,11 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 		return nil, err
 	}
 	texts := []string{rel.Manifest}
-	installed, err := e.installed(ctx, c)
-	if err != nil {
+	if err := e.noteRelease(ctx, c); err != nil {
 		return nil, err
 	}
 	for _, h := range rel.Hooks {
-		if !installed {
-			texts = append(texts, h.Manifest)
-		}
+		texts = append(texts, h.Manifest)
 	}
 	var out []*unstructured.Unstructured
 	for _, text := range texts {
@@ -136,18 +166,17 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	return out, nil
 }
 
-// installed reports whether a component's Helm release is there and the deployment's. It
-// notes one that is somebody else's.
-func (e *expected) installed(ctx context.Context, c platform.Component) (bool, error) {
+// noteRelease notes a Helm release that has a component's name and is somebody else's.
+func (e *expected) noteRelease(ctx context.Context, c platform.Component) error {
 	records, err := e.client.List(ctx, core("secrets"), c.Namespace, "owner=helm,name="+c.Name)
 	if err != nil || len(records) == 0 {
-		return false, err
+		return err
 	}
 	ours, err := removal.OwnsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.Name)
 	if err == nil && !ours {
 		e.releases = append(e.releases, records...)
 	}
-	return ours, err
+	return err
 }
 
 // isRelease reports whether an object is a record of a Helm release.

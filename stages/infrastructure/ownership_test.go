@@ -150,3 +150,58 @@ func TestANamespaceOfAnotherDeploymentIsOnlyUsed(t *testing.T) {
 	require.ErrorContains(t, err, "the deployment elsewhere, whose namespace slipway-system cannot be taken over")
 	require.Equal(t, before, api.Writes())
 }
+
+// TestWhatArgoCDIsToOwnIsLookedForToo, until it does: else somebody else's release, Argo CD
+// itself among them, would be taken over.
+func TestWhatArgoCDIsToOwnIsLookedForToo(t *testing.T) {
+	api, env, in := wanting(t)
+	api.Define("argoproj.io/v1alpha1", "Application", true)
+	file := filepath.Join(env.PlatformDir, "platform.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+apiVersion: slipway/v2
+name: shop
+version: 1.0.0
+namespaces: [{name: shop}]
+components:
+  - {name: argocd, kind: manifests, path: web, namespace: shop, required: true}
+  - {name: cache, kind: adopted, path: gitops/cache, namespace: kube-system, required: true}
+gitops: {engine: argocd}
+`), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(env.PlatformDir, "gitops"), 0o700))
+	require.NoError(t, os.Rename(filepath.Join(env.PlatformDir, "cache"), filepath.Join(env.PlatformDir, "gitops", "cache")))
+	in.Components = []contract.ComponentInput{{Component: "argocd"}, {Component: "cache"}}
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/cache-config", "metadata: {name: cache-config, namespace: kube-system}")
+	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {namespace: kube-system, labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
+	_, err := ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorContains(t, err, "ConfigMap kube-system/cache-config (without an owner)")
+	require.ErrorContains(t, err, "Helm release kube-system/cache (without an owner)")
+
+	app := "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/cache"
+	api.Set(t, app, "metadata: {name: cache, namespace: shop}")
+	_, err = ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign}, "the Application is somebody's")
+	api.Set(t, app, "metadata: {labels: {"+kube.DeploymentLabel+": demo, "+kube.AdoptedLabel+": component}}")
+	_, err = ownership(t.Context(), env, in)
+	require.NoError(t, err, "Argo CD owns it")
+
+	api.Delete(app)
+	api.Delete("/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1")
+	api.Set(t, "/api/v1/namespaces/kube-system", "metadata: {labels: {"+kube.ManagedBy+": slipway, "+kube.DeploymentLabel+": demo}}")
+	_, err = ownership(t.Context(), env, in)
+	require.NoError(t, err, "a destroy that was interrupted left it in a namespace that Slipway made")
+}
+
+// TestAHookThatANewerChartAddsIsLookedForToo: nothing would end Helm's taking it over.
+func TestAHookThatANewerChartAddsIsLookedForToo(t *testing.T) {
+	api, env, in := wanting(t)
+	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache, "+kube.DeploymentLabel+": demo}}, type: helm.sh/release.v1}")
+	hook := "/api/v1/namespaces/kube-system/configmaps/hook"
+	api.Set(t, hook, "metadata: {name: hook, namespace: kube-system, managedFields: [{manager: slipway, operation: Update}]}")
+	_, err := ownership(t.Context(), env, in)
+	require.NoError(t, err, "Helm made it for the deployment")
+	api.Set(t, hook, "metadata: {managedFields: null}")
+	_, err = ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorContains(t, err, "ConfigMap kube-system/hook (without an owner)")
+}

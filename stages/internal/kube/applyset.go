@@ -26,8 +26,7 @@ const membersKey = "objects"
 // ApplySet applies objs as Apply does and then deletes what it applied earlier for the
 // same set and objs no longer has. An object that is not labelled as the deployment's
 // any more is left alone, and so is one whose deletion takes data with it:
-// a CustomResourceDefinition, a Namespace, a PersistentVolumeClaim. It returns what
-// was deleted.
+// see HasData. It returns what was deleted.
 func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstructured, opts ApplyOptions) (applied []Applied, deleted []string, err error) {
 	before, err := c.Members(ctx, s.Name)
 	if err != nil {
@@ -78,9 +77,10 @@ func MemberOf(o *unstructured.Unstructured) Member {
 func (m Member) String() string { return m.Kind.Kind + " " + join(m.Namespace, m.Name) }
 
 // HasData reports whether data goes with the object: the deletion of a
-// CustomResourceDefinition, a Namespace or a PersistentVolumeClaim takes it along.
+// CustomResourceDefinition, a Namespace, a PersistentVolumeClaim or a PersistentVolume
+// takes it along.
 func (m Member) HasData() bool {
-	return slices.Contains([]string{"CustomResourceDefinition", "Namespace", "PersistentVolumeClaim"}, m.Kind.Kind)
+	return slices.Contains([]string{"CustomResourceDefinition", "Namespace", "PersistentVolumeClaim", "PersistentVolume"}, m.Kind.Kind)
 }
 
 // Same tells whether two members are one object, in whatever version of its kind.

@@ -63,3 +63,16 @@ func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	require.NoError(t, err, "and then nothing is left to do")
 	require.Empty(t, deleted)
 }
+
+// TestASetKeepsWhatDataGoesWith, also when a newer version has it no more.
+func TestASetKeepsWhatDataGoesWith(t *testing.T) {
+	api, c := onFake(t)
+	set := kube.Set{Name: "set", Deployment: "d"}
+	const label = "labels: {" + kube.DeploymentLabel + ": d}}"
+	_, _, err := c.ApplySet(t.Context(), set, objects(t, web+"---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: rows, "+label+"}\n"), kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Empty(t, deleted)
+	require.NotNil(t, api.Get("/api/v1/persistentvolumes/rows"))
+}
