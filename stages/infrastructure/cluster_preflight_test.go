@@ -107,6 +107,7 @@ func TestEverythingThatAClusterLacksIsNamed(t *testing.T) {
 		"the credentials may not create, update, patch, delete secrets;",
 		"the credentials may not get, list, watch, create, update, patch, delete clusterroles.rbac.authorization.k8s.io;",
 		"the credentials may not get pods/log;",
+		"the credentials may not list *.*;",
 		"no storage class of the cluster is the default one; it has: fast",
 	} {
 		require.ErrorContains(t, err, part)

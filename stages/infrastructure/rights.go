@@ -35,11 +35,13 @@ func (r right) name() string {
 	return name
 }
 
-// rights are those that a platform needs.
+// rights are those that a platform needs: also to list everything, by which a destroy finds
+// what is the deployment's.
 func rights(in contract.ClusterPreflightInput) []right {
 	read := []string{"get", "list", "watch"}
 	write := append(slices.Clone(read), "create", "update", "patch", "delete")
 	out := []right{
+		{group: "*", resource: "*", verbs: []string{"list"}},
 		{resource: "nodes", verbs: read}, {resource: "events", verbs: read},
 		{resource: "pods", subresource: "log", verbs: []string{"get"}},
 		{group: "discovery.k8s.io", resource: "endpointslices", verbs: []string{"list"}},
