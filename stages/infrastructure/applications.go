@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,11 +43,13 @@ func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 // other Application owns go first: Argo CD then takes their children in the reverse order
 // of the sync waves. What the others may rest on follows: components that Argo CD has
 // adopted, and Argo CD itself last, without what it owns: nobody would run the cascade.
-// What is left at the deadline, or when nobody runs the cascade, loses its finalizers: its
+// An Application that a user made in a namespace of the platform goes as it is: without a
+// finalizer of its own, what it has elsewhere stays. What is left at the deadline, or when nobody runs the cascade, loses its finalizers: its
 // objects go with their namespaces.
 func (r *remover) applications(ctx context.Context, deadline time.Duration) error {
 	// A set would make its Applications again.
-	if err := r.applicationSets(ctx); err != nil {
+	sets, err := r.applicationSets(ctx)
+	if err != nil {
 		return err
 	}
 	apps, err := r.mine(argo.Applications())(ctx)
@@ -65,12 +68,13 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
 		deadline = 0
 	}
+	platforms := r.platforms(apps, sets)
 	for _, a := range apps {
 		if isEngine(a) {
 			if err := r.markOwned(ctx, a); err != nil {
 				return err
 			}
-		} else if deadline > 0 {
+		} else if deadline > 0 && platforms[a.GetUID()] {
 			if err := r.addCascade(ctx, a); err != nil {
 				return err
 			}
@@ -132,17 +136,52 @@ func (r *remover) forceApplications(ctx context.Context) error {
 	return r.Gone(ctx, "the Applications", r.mine(argo.Applications()))
 }
 
-// applicationSets deletes the sets; what they made is deleted after them.
-func (r *remover) applicationSets(ctx context.Context) error {
+// applicationSets deletes the sets and returns them; what they made is deleted after them.
+func (r *remover) applicationSets(ctx context.Context) ([]unstructured.Unstructured, error) {
 	list := r.mine(argo.ApplicationSets())
 	sets, err := list(ctx)
 	if err != nil || len(sets) == 0 {
-		return err
+		return nil, err
 	}
 	if err := r.Delete(ctx, argo.ApplicationSets(), sets); err != nil {
-		return err
+		return nil, err
 	}
-	return r.Gone(ctx, "the ApplicationSets", list)
+	return sets, r.Gone(ctx, "the ApplicationSets", list)
+}
+
+// platforms are those of apps, by UID, that are the platform's and not a user's: with the
+// deployment's label, or made by an Application or ApplicationSet that is the platform's.
+func (r *remover) platforms(apps, sets []unstructured.Unstructured) map[types.UID]bool {
+	out := map[types.UID]bool{}
+	all := slices.Concat(apps, sets)
+	next := slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return kube.DeploymentOf(o.GetLabels()) != r.Deployment })
+	for len(next) > 0 {
+		by := next[0]
+		next = next[1:]
+		if out[by.GetUID()] {
+			continue
+		}
+		out[by.GetUID()] = true
+		names := owned(by)
+		next = append(next, slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool {
+			isOwner := func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() }
+			return !names[o.GetKind()+" "+nameOf(o)] && !slices.ContainsFunc(o.GetOwnerReferences(), isOwner)
+		})...)
+	}
+	return out
+}
+
+// owned are the Applications and ApplicationSets that an Application has made:
+// "Application namespace/name".
+func owned(a unstructured.Unstructured) map[string]bool {
+	out := map[string]bool{}
+	resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")
+	for _, res := range resources {
+		if m, ok := res.(map[string]any); ok && m["group"] == argo.Applications().Group {
+			out[fmt.Sprintf("%v %v/%v", m["kind"], m["namespace"], m["name"])] = true
+		}
+	}
+	return out
 }
 
 // turn says when an Application is removed: only after those of a lower turn.
@@ -193,21 +232,13 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 func roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
 	first := slices.MinFunc(apps, func(a, b unstructured.Unstructured) int { return turn(a) - turn(b) })
 	apps = slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return turn(a) != turn(first) })
-	owned := map[string]bool{}
+	others := map[string]bool{}
 	for _, a := range apps {
-		resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")
-		for _, res := range resources {
-			m, ok := res.(map[string]any)
-			if !ok || m["kind"] != "Application" || m["group"] != "argoproj.io" {
-				continue
-			}
-			name := fmt.Sprintf("%v/%v", m["namespace"], m["name"])
-			if name != nameOf(a) {
-				owned[name] = true
-			}
-		}
+		names := owned(a)
+		delete(names, "Application "+nameOf(a)) // itself
+		maps.Copy(others, names)
 	}
-	free := slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return owned[nameOf(a)] })
+	free := slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return others["Application "+nameOf(a)] })
 	if len(free) == 0 {
 		return apps // they own each other
 	}

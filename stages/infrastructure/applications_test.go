@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -34,6 +36,35 @@ func TestWhatAppsRestOnIsRemovedAfterThem(t *testing.T) {
 		require.Equal(t, want, got)
 		left = left[:len(left)-len(got)]
 	}
+}
+
+// TestOnlyThePlatformsApplicationsTakeTheirObjectsAlong: those of a user in a namespace of
+// the platform may have objects anywhere.
+func TestOnlyThePlatformsApplicationsTakeTheirObjectsAlong(t *testing.T) {
+	label := map[string]string{kube.DeploymentLabel: "demo"}
+	makes := func(kind, name string) map[string]any {
+		return map[string]any{"resources": []any{map[string]any{"group": "argoproj.io", "kind": kind, "namespace": "argocd", "name": name}}}
+	}
+	var apps []unstructured.Unstructured
+	for _, name := range []string{"root", "child", "grandchild", "of-set", "theirs", "of-theirs"} {
+		a := application(name, "")
+		a.SetNamespace("argocd")
+		a.SetUID(types.UID(name))
+		apps = append(apps, a)
+	}
+	apps[0].SetLabels(label)
+	apps[0].Object["status"] = makes("Application", "child")
+	apps[1].Object["status"] = makes("Application", "grandchild")
+	apps[2].Object["status"] = makes("ApplicationSet", "set")
+	apps[3].SetOwnerReferences([]metav1.OwnerReference{{UID: "set"}})
+	apps[4].Object["status"] = makes("Application", "of-theirs")
+	set := application("set", "")
+	set.SetKind("ApplicationSet")
+	set.SetNamespace("argocd")
+	set.SetUID("set")
+	r := &remover{Remover: &removal.Remover{Deployment: "demo"}}
+	require.Equal(t, map[types.UID]bool{"root": true, "child": true, "grandchild": true, "set": true, "of-set": true},
+		r.platforms(apps, []unstructured.Unstructured{set}))
 }
 
 // TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked: it is removed without a cascade.

@@ -191,7 +191,7 @@ spec: {sourceRepos: ["*"], destinations: [{namespace: "*", server: "*"}], cluste
 ---
 apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {name: web, namespace: argocd%s}
+metadata: {name: web, namespace: argocd, labels: {slipway.sh/deployment: it}%s}
 spec:
   project: default
   source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
