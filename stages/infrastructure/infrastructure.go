@@ -49,6 +49,9 @@ const (
 	// CodeForeign: what the platform is made of is in the cluster already, and somebody
 	// else's.
 	CodeForeign fault.Code = "INF-034"
+	// CodeUnrecorded: there are claims, and the cluster does not say any more whether the
+	// release keeps them.
+	CodeUnrecorded fault.Code = "INF-036"
 	// CodeRemove: something could not be removed.
 	CodeRemove fault.Code = "INF-030"
 	// CodeNotEmpty: something is left after a destroy.

@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -180,6 +181,10 @@ metadata: {name: argocd, labels: {app.kubernetes.io/managed-by: slipway, slipway
 apiVersion: v1
 kind: Namespace
 metadata: {name: apps, labels: {app.kubernetes.io/managed-by: slipway, slipway.sh/deployment: it}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: slipway-system, labels: {app.kubernetes.io/managed-by: slipway, slipway.sh/deployment: it}}
 `
 
 // application owns a ConfigMap as if Argo CD had made it.
@@ -226,6 +231,9 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	var addons contract.Addons
 	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "local-addons", "", in, &addons).Status)
 	d.argo(c, finalizers == "")
+	var rec removal.Record
+	rec.Remove.SetDefaults()
+	require.NoError(d.t, rec.Write(d.t.Context(), c, "it"))
 	_, err = applyYAML(d.t.Context(), c, fmt.Appendf(nil, application, finalizers, d.images["busybox"]), kube.ApplyOptions{})
 	require.NoError(d.t, err)
 	require.NoError(d.t, c.WaitFor(d.t.Context(), "the pod to run", 250*time.Millisecond, func(ctx context.Context) (bool, string, error) {
@@ -256,7 +264,7 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	var out contract.Removed
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
-	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
+	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Len(t, out.Volumes, 1)
 	require.Empty(t, out.Stripped, "Argo CD removed what the Application owned")
 	require.Contains(t, out.Cluster, "CustomResourceDefinition/applications.argoproj.io")
@@ -346,7 +354,7 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 
 	var out contract.Removed
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
-	require.Equal(t, []string{"apps", "argocd"}, out.Namespaces)
+	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Empty(t, out.Applications)
 	require.Empty(t, out.Volumes)
 	require.Equal(t, []string{nodes.Items[0].Name}, out.Nodes)

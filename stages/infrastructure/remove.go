@@ -58,7 +58,7 @@ func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (con
 	}
 	r := newRemover(env, c, record, recorded)
 	for _, part := range []func(context.Context) error{
-		r.findNamespaces, r.mark,
+		r.findNamespaces, r.known, r.mark,
 		func(ctx context.Context) error { return r.components(ctx, record.Components) },
 		r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes, r.systemNamespace,
 	} {
@@ -85,9 +85,9 @@ func (r *remover) result() contract.Removed {
 	return r.out
 }
 
-// notRemoved keeps the fault of objects that are to be reported.
+// notRemoved keeps the faults that say what is to be done.
 func notRemoved(err error) error {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == removal.CodeStuck {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && (f.Code == removal.CodeStuck || f.Code == CodeUnrecorded) {
 		return f
 	}
 	return checkFault(CodeRemove, "remove the platform", "run again: slipway destroy", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -63,6 +65,35 @@ func (r *remover) findKept(ctx context.Context, ns unstructured.Unstructured) er
 		r.kept = append(r.kept, ns.GetName())
 	}
 	return err
+}
+
+// known ends the removal where claims would be deleted though nothing says any more whether
+// the release keeps them. An install that was killed before it said so has none.
+func (r *remover) known(ctx context.Context) error {
+	if r.recorded {
+		return nil
+	}
+	var lost []string
+	for _, name := range r.made {
+		if slices.Contains(r.kept, name) || name == (checker{env: r.env}).namespace() {
+			continue
+		}
+		claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), name, "!"+kube.Kept)
+		if err != nil {
+			return err
+		}
+		for _, c := range claims {
+			lost = append(lost, nameOf(c))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: CodeUnrecorded, Class: fault.Step, Op: "remove the platform",
+		Err: fmt.Errorf("the cluster does not say any more how the platform is removed, and there are the claims %s; nothing was removed", strings.Join(lost, ", ")),
+		Fix: "run slipway install, which says so again, then slipway destroy",
+	}
 }
 
 // ours reports whether an object is the deployment's: by its label, or by a namespace that

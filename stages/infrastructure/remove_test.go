@@ -35,7 +35,9 @@ func shared(t *testing.T) (*kubetest.API, *step.Env) {
 	for path, text := range ofOthers() {
 		api.Set(t, path, text)
 	}
-	return api, reaching(t, api.URL)
+	env := reaching(t, api.URL)
+	record(t, env, func(*removal.Record) {})
+	return api, env
 }
 
 // ours is what the deployment demo has in the cluster.
@@ -263,6 +265,25 @@ func TestClaimsThatAReleaseKeeps(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out.Kept)
 	require.Nil(t, api.Get("/api/v1/namespaces/shop"))
+	untouched(t, api)
+	empty(t, env)
+}
+
+// TestClaimsOfAReleaseThatNobodyKnows: it may have said that they stay.
+func TestClaimsOfAReleaseThatNobodyKnows(t *testing.T) {
+	api, env := shared(t)
+	api.Delete("/api/v1/namespaces/slipway-system/configmaps/slipway-removal")
+	api.Set(t, "/api/v1/namespaces/slipway-checks-demo", "metadata: {name: slipway-checks-demo, "+byUs+"}")
+	api.Set(t, "/api/v1/namespaces/slipway-checks-demo/persistentvolumeclaims/data", "metadata: {name: data, namespace: slipway-checks-demo}")
+	before := api.Writes()
+	_, err := platformRemove(t.Context(), env, contract.Nothing{})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnrecorded})
+	require.ErrorContains(t, err, "there are the claims shop/rows; nothing was removed")
+	require.Equal(t, before, api.Writes())
+
+	api.Delete("/api/v1/namespaces/shop/persistentvolumeclaims/rows") // as of an install that was killed early
+	_, err = platformRemove(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
 	untouched(t, api)
 	empty(t, env)
 }
