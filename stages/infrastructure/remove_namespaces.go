@@ -36,6 +36,9 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 	r.born, r.uids = map[string]time.Time{}, map[string]types.UID{}
 	for _, ns := range list {
 		name := ns.GetName()
+		if !r.genuine(ns) {
+			continue
+		}
 		switch {
 		case !kube.MadeNamespace(ns.GetLabels(), r.Deployment):
 			r.used = append(r.used, name)
@@ -99,8 +102,22 @@ func (r *remover) known(ctx context.Context) error {
 // ours reports whether an object is the deployment's: by its label, or by a namespace that
 // Slipway made.
 func (r *remover) ours(o unstructured.Unstructured) bool {
-	return kube.DeploymentOf(o.GetLabels()) == r.Deployment || slices.Contains(r.made, o.GetNamespace()) ||
+	return kube.DeploymentOf(o.GetLabels()) == r.Deployment && kube.WroteTo(&o) || slices.Contains(r.made, o.GetNamespace()) ||
 		r.system && o.GetNamespace() == kube.SystemNamespace
+}
+
+// genuine reports whether an object with the deployment's label is the deployment's. A copy
+// of one, which somebody made or restored elsewhere, is noted and stays. What a controller
+// has made for an object, with its labels, goes with that.
+func (r *remover) genuine(o unstructured.Unstructured) bool {
+	if kube.WroteTo(&o) {
+		return true
+	}
+	name := o.GetKind() + " " + nameOf(o) + " (a copy: Slipway has not written to it)"
+	if len(o.GetOwnerReferences()) == 0 && o.GetKind() != "Endpoints" && !slices.Contains(r.out.Kept, name) {
+		r.out.Kept = append(r.out.Kept, name)
+	}
+	return false
 }
 
 // stays reports whether an object is a claim that the release keeps, or a Secret beside

@@ -33,7 +33,7 @@ func (r *remover) elsewhere(ctx context.Context, each func(schema.GroupVersionRe
 			return err
 		}
 		objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool {
-			return slices.Contains(r.made, o.GetNamespace()) || r.system && o.GetNamespace() == kube.SystemNamespace
+			return slices.Contains(r.made, o.GetNamespace()) || r.system && o.GetNamespace() == kube.SystemNamespace || !r.genuine(o)
 		})
 		if len(objs) == 0 {
 			continue
@@ -92,6 +92,7 @@ func (r *remover) outside(ctx context.Context, each func(schema.GroupVersionReso
 		if err != nil {
 			return err
 		}
+		objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool { return !r.genuine(o) })
 		if len(objs) == 0 {
 			continue
 		}

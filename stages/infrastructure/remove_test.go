@@ -1,7 +1,7 @@
 package infrastructure
 
 import (
-	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	byUs = "labels: {" + kube.ManagedBy + ": " + kube.FieldManager + ", " + kube.DeploymentLabel + ": demo}"
-	used = "labels: {" + kube.DeploymentLabel + ": demo}"
+	byUs = "labels: {" + kube.ManagedBy + ": " + kube.FieldManager + ", " + kube.DeploymentLabel + ": demo}" + written
+	used = "labels: {" + kube.DeploymentLabel + ": demo}" + written
+
+	written = ", managedFields: [{manager: " + kube.FieldManager + "}]"
 
 	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 )
@@ -175,47 +177,6 @@ func found(t *testing.T, env *step.Env) *remover {
 	return r
 }
 
-// TestANamespaceThatOthersMakeAgainIsTheirs, with the claims and volumes in it.
-func TestANamespaceThatOthersMakeAgainIsTheirs(t *testing.T) {
-	for _, claims := range []string{"delete", "keep"} {
-		api, env := shared(t)
-		api.Set(t, "/api/v1/namespaces/shop", "metadata: {uid: ours}")
-		api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {uid: ours}")
-		r := found(t, env)
-		if claims == "keep" {
-			r.kept = []string{"shop"}
-		}
-		for _, name := range []string{"shop", "slipway-system"} {
-			api.Delete("/api/v1/namespaces/" + name)
-			api.Set(t, "/api/v1/namespaces/"+name, "metadata: {name: "+name+", uid: theirs}")
-		}
-		api.Set(t, "/api/v1/namespaces/shop/persistentvolumeclaims/rows", "metadata: {uid: theirs}")
-		api.Set(t, "/api/v1/persistentvolumes/theirs", volume("theirs", "shop", "rows", "theirs", "2026-02-03T00:00:00Z"))
-		for _, part := range []func(context.Context) error{r.namespaces, r.objects, r.volumes, r.systemNamespace} {
-			require.NoError(t, part(t.Context()))
-		}
-		require.NotNil(t, api.Get("/api/v1/namespaces/shop"))
-		require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system"))
-		require.NotNil(t, api.Get("/api/v1/namespaces/shop/persistentvolumeclaims/rows"))
-		require.NotNil(t, api.Get("/api/v1/namespaces/shop/configmaps/by-hand"))
-		require.NotNil(t, api.Get("/api/v1/persistentvolumes/theirs"))
-		require.Nil(t, api.Get("/api/v1/persistentvolumes/rows"), "its claim is gone")
-	}
-}
-
-// TestAVolumeIsWhoseItsClaimIs, also with a label that says otherwise.
-func TestAVolumeIsWhoseItsClaimIs(t *testing.T) {
-	api, env := shared(t)
-	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/theirs", "metadata: {name: theirs, namespace: team, uid: t-1}")
-	api.Set(t, "/api/v1/persistentvolumes/reused", volume("reused", "team", "theirs", "t-1", "2026-01-03T00:00:00Z"))
-	api.Set(t, "/api/v1/persistentvolumes/reused", "metadata: {"+used+"}")
-	out, err := platformRemove(t.Context(), env, contract.Nothing{})
-	require.NoError(t, err)
-	require.NotContains(t, out.Volumes, "reused")
-	require.NotNil(t, api.Get("/api/v1/persistentvolumes/reused"))
-	empty(t, env)
-}
-
 func TestANamespaceThatWasThereBeforeStays(t *testing.T) {
 	api, env := shared(t)
 	api.Set(t, "/api/v1/namespaces/team", "metadata: {"+used+"}")
@@ -328,7 +289,7 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 `,
 		"database": "{apiVersion: v1, kind: ConfigMap, metadata: {name: database, namespace: shop, " + used + "}}",
 	} {
-		objs, err := kube.Decode([]byte(text))
+		objs, err := kube.Decode([]byte(strings.ReplaceAll(text, written, "")))
 		require.NoError(t, err)
 		_, _, err = c.ApplySet(t.Context(), kube.Set{Name: name + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
 		require.NoError(t, err)

@@ -48,7 +48,7 @@ func (r *remover) markClaims(ctx context.Context) error {
 		return err
 	}
 	for _, o := range sets {
-		if slices.Contains(r.made, o.GetNamespace()) {
+		if slices.Contains(r.made, o.GetNamespace()) || !r.genuine(o) {
 			continue
 		}
 		var set appsv1.StatefulSet
@@ -104,7 +104,7 @@ func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.U
 	if at >= 0 && (r.stays(claims[at], nil) || !r.ours(claims[at])) {
 		return false
 	}
-	if kube.DeploymentOf(o.GetLabels()) == r.Deployment {
+	if kube.DeploymentOf(o.GetLabels()) == r.Deployment && kube.WroteTo(&o) {
 		return true
 	}
 	if ref["namespace"] == "" || o.GetAnnotations()[provisionedBy] == "" {

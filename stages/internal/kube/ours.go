@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -50,6 +51,27 @@ func Ours(o metav1.Object, deployment string) bool {
 	if owner := DeploymentOf(o.GetLabels()); owner != "" {
 		return owner == deployment
 	}
+	return written(o)
+}
+
+// trackingID is the annotation by which Argo CD knows its own:
+// "application:group/Kind:namespace/name".
+const trackingID = "argocd.argoproj.io/tracking-id"
+
+// WroteTo reports whether Slipway has written to an object, or Argo CD owns it. One that
+// has the deployment's label and neither is a copy: of a manifest that somebody has read
+// from the cluster, or out of a backup.
+func WroteTo(o metav1.Object) bool {
+	id := o.GetAnnotations()[trackingID]
+	where := "/" + o.GetName()
+	if ns := o.GetNamespace(); ns != "" {
+		where = ":" + ns + where
+	}
+	return id != "" && strings.HasSuffix(id, where) || written(o)
+}
+
+// written reports whether Slipway has written to an object.
+func written(o metav1.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == FieldManager && f.Subresource == ""
 	})

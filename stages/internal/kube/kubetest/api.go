@@ -1,6 +1,6 @@
 // Package kubetest is an API server for tests that keeps some kinds of objects in
 // memory. Applying merges maps and replaces lists; nothing has defaults, and nobody
-// owns fields.
+// owns fields: an object names who has written to it.
 package kubetest
 
 import (
@@ -148,6 +148,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPatch {
 			after = merge(object, change)
 		}
+		if !reflect.DeepEqual(object, after) {
+			after = managed(after, change, r.URL.Query().Get("fieldManager"))
+		}
 		object = a.write(r.Method, path, object, after, dry)
 	}
 	_ = json.NewEncoder(w).Encode(k.complete(object))
@@ -233,6 +236,20 @@ func (a *API) list(k kind, r *http.Request) map[string]any {
 		}
 	}
 	return map[string]any{"apiVersion": k.apiVersion, "kind": k.name + "List", "metadata": map[string]any{}, "items": items}
+}
+
+// managed is an object that says who has written to it, unless the change itself says who
+// has.
+func managed(o, change map[string]any, manager string) map[string]any {
+	said, _ := change["metadata"].(map[string]any)
+	meta, _ := o["metadata"].(map[string]any)
+	by, _ := meta["managedFields"].([]any)
+	is := func(f any) bool { m, _ := f.(map[string]any); return m["manager"] == manager }
+	if manager == "" || said["managedFields"] != nil || slices.ContainsFunc(by, is) {
+		return o
+	}
+	by = append(slices.Clone(by), map[string]any{"manager": manager})
+	return merge(o, map[string]any{"metadata": map[string]any{"managedFields": by}})
 }
 
 // body is what a request sends, as the fields of its JSON.

@@ -1,0 +1,95 @@
+package infrastructure
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// TestANamespaceThatOthersMakeAgainIsTheirs, with the claims and volumes in it.
+func TestANamespaceThatOthersMakeAgainIsTheirs(t *testing.T) {
+	for _, claims := range []string{"delete", "keep"} {
+		api, env := shared(t)
+		api.Set(t, "/api/v1/namespaces/shop", "metadata: {uid: ours}")
+		api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {uid: ours}")
+		r := found(t, env)
+		if claims == "keep" {
+			r.kept = []string{"shop"}
+		}
+		for _, name := range []string{"shop", "slipway-system"} {
+			api.Delete("/api/v1/namespaces/" + name)
+			api.Set(t, "/api/v1/namespaces/"+name, "metadata: {name: "+name+", uid: theirs}")
+		}
+		api.Set(t, "/api/v1/namespaces/shop/persistentvolumeclaims/rows", "metadata: {uid: theirs}")
+		api.Set(t, "/api/v1/persistentvolumes/theirs", volume("theirs", "shop", "rows", "theirs", "2026-02-03T00:00:00Z"))
+		for _, part := range []func(context.Context) error{r.namespaces, r.objects, r.volumes, r.systemNamespace} {
+			require.NoError(t, part(t.Context()))
+		}
+		require.NotNil(t, api.Get("/api/v1/namespaces/shop"))
+		require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system"))
+		require.NotNil(t, api.Get("/api/v1/namespaces/shop/persistentvolumeclaims/rows"))
+		require.NotNil(t, api.Get("/api/v1/namespaces/shop/configmaps/by-hand"))
+		require.NotNil(t, api.Get("/api/v1/persistentvolumes/theirs"))
+		require.Nil(t, api.Get("/api/v1/persistentvolumes/rows"), "its claim is gone")
+	}
+}
+
+// TestACopyOfWhatIsOursStays: of a manifest that somebody read from the cluster, and of a
+// namespace out of a backup. Both have all labels.
+func TestACopyOfWhatIsOursStays(t *testing.T) {
+	copied := func(text string) string {
+		return strings.ReplaceAll(text, written, ", managedFields: [{manager: velero-server}]")
+	}
+	copies := map[string]string{
+		"/api/v1/namespaces/restored":                                  "metadata: {name: restored, " + copied(byUs) + "}",
+		"/api/v1/namespaces/restored/persistentvolumeclaims/rows":      "metadata: {name: rows, namespace: restored, uid: copy, " + copied(byUs) + "}",
+		"/api/v1/persistentvolumes/copy":                               volume("copy", "restored", "rows", "copy", "2026-03-03T00:00:00Z"),
+		"/apis/apps/v1/namespaces/team/statefulsets/cache":             "{metadata: {name: cache, namespace: team, " + copied(used) + "}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}",
+		"/api/v1/namespaces/team/persistentvolumeclaims/data-cache-0":  "metadata: {name: data-cache-0, namespace: team, uid: team-1}",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/copy":         "metadata: {name: copy, " + copied(used) + "}",
+		"/api/v1/namespaces/team/configmaps/of-argocd":                 "metadata: {name: of-argocd, namespace: team, annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:shop/of-argocd'}, " + copied(used) + "}",
+		"/apis/discovery.k8s.io/v1/namespaces/team/endpointslices/web": "metadata: {name: web, namespace: team, ownerReferences: [{kind: Service, name: web, uid: w}], " + copied(used) + "}",
+	}
+	api, env := shared(t)
+	before := map[string]map[string]any{}
+	for path, text := range copies {
+		api.Set(t, path, text)
+		before[path] = api.Get(path)
+	}
+	api.Set(t, "/api/v1/namespaces/team/configmaps/ours", "metadata: {name: ours, namespace: team, annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:team/ours'}, "+copied(used)+"}")
+	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop", "slipway-system"}, left.Namespaces)
+	require.Equal(t, []string{"shop/rows"}, left.PersistentVolumeClaims)
+
+	out, err := platformRemove(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	const why = " (a copy: Slipway has not written to it)"
+	require.ElementsMatch(t, []string{
+		"Namespace restored" + why, "PersistentVolumeClaim restored/rows" + why, "StatefulSet team/cache" + why,
+		"ConfigMap team/of-argocd" + why, "ClusterRole copy" + why,
+	}, out.Kept)
+	for path := range copies {
+		require.Equal(t, before[path], api.Get(path), path)
+	}
+	require.Nil(t, api.Get("/api/v1/namespaces/team/configmaps/ours"), "Argo CD made it there")
+	untouched(t, api)
+	empty(t, env)
+}
+
+// TestAVolumeIsWhoseItsClaimIs, also with a label that says otherwise.
+func TestAVolumeIsWhoseItsClaimIs(t *testing.T) {
+	api, env := shared(t)
+	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/theirs", "metadata: {name: theirs, namespace: team, uid: t-1}")
+	api.Set(t, "/api/v1/persistentvolumes/reused", volume("reused", "team", "theirs", "t-1", "2026-01-03T00:00:00Z"))
+	api.Set(t, "/api/v1/persistentvolumes/reused", "metadata: {"+used+"}")
+	out, err := platformRemove(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.NotContains(t, out.Volumes, "reused")
+	require.NotNil(t, api.Get("/api/v1/persistentvolumes/reused"))
+	empty(t, env)
+}
