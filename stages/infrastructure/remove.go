@@ -38,6 +38,7 @@ type remover struct {
 	uids    map[string]types.UID // of made and its own: another UID is somebody else's namespace
 	// recorded says that the cluster still has what the release said of the removal.
 	recorded bool
+	shielded map[string]bool // namespaces with claims that the release keeps
 	out      contract.Removed
 }
 
@@ -133,7 +134,7 @@ func (r *remover) components(ctx context.Context, all []removal.Component) error
 			}
 			continue
 		}
-		deleted, err := r.Component(ctx, c, nil)
+		deleted, err := r.Component(ctx, c, r.isShielded)
 		if err != nil {
 			return err
 		}

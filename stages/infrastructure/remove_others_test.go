@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // TestANamespaceThatOthersMakeAgainIsTheirs, with the claims and volumes in it.
@@ -91,5 +93,47 @@ func TestAVolumeIsWhoseItsClaimIs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, out.Volumes, "reused")
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/reused"))
+	empty(t, env)
+}
+
+// TestWhatStaysOutlastsWhatMadeIt: the cascade of Argo CD, a component's removal and the
+// garbage collector would take it.
+func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
+	const rows, password = "/api/v1/namespaces/shop/persistentvolumeclaims/rows", "/api/v1/namespaces/shop/secrets/password"
+	api, env := shared(t)
+	api.Set(t, rows, "metadata: {ownerReferences: [{kind: Cluster, name: rows, uid: c}], annotations: {argocd.argoproj.io/sync-options: 'Prune=false'}}")
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	api.Set(t, password, "metadata: {managedFields: null}")
+	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}\n---\n" +
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}"))
+	require.NoError(t, err)
+	_, _, err = c.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	record(t, env, func(rec *removal.Record) {
+		rec.Remove.Claims = "keep"
+		rec.Components = []removal.Component{{Name: "web", Namespace: "shop"}}
+	})
+	r := found(t, env)
+	require.NotNil(t, api.Get(rows)["metadata"].(map[string]any)["ownerReferences"], "they go")
+	r.Rules.Claims = "keep"
+	require.NoError(t, r.findNamespaces(t.Context()))
+	require.NoError(t, r.mark(t.Context()))
+	for path, options := range map[string]string{rows: "Prune=false,Delete=false", password: "Delete=false"} {
+		meta := api.Get(path)["metadata"].(map[string]any)
+		require.Nil(t, meta["ownerReferences"])
+		require.Equal(t, map[string]any{"argocd.argoproj.io/sync-options": options}, meta["annotations"])
+	}
+	require.NoError(t, r.mark(t.Context()), "again it changes nothing")
+	require.Equal(t, "Prune=false,Delete=false", api.Get(rows)["metadata"].(map[string]any)["annotations"].(map[string]any)["argocd.argoproj.io/sync-options"])
+
+	out, err := platformRemove(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"web"}, out.Components)
+	require.NotContains(t, api.Writes(), "DELETE "+password)
+	require.NotNil(t, api.Get(password))
+	require.Nil(t, api.Get("/api/v1/namespaces/shop/configmaps/web"))
+	require.Nil(t, api.Get("/api/v1/namespaces/kube-system/persistentvolumeclaims/data-cached-0")["metadata"].(map[string]any)["annotations"], "it is not ours")
+	untouched(t, api)
 	empty(t, env)
 }

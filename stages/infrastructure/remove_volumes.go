@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -25,6 +27,9 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 // before they are: a destroy that is interrupted finds them again.
 func (r *remover) mark(ctx context.Context) error {
 	if err := r.markClaims(ctx); err != nil {
+		return err
+	}
+	if err := r.shield(ctx); err != nil {
 		return err
 	}
 	volumes, err := r.ownVolumes(ctx)
@@ -69,6 +74,47 @@ func (r *remover) markClaims(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// shield has the claims that stay, and the Secrets beside them, outlast what made them: Argo
+// CD leaves an object with that option where it removes an Application, Kubernetes one
+// without an owner.
+func (r *remover) shield(ctx context.Context) (err error) {
+	if r.Rules.Claims != platform.RemoveKeep {
+		return nil
+	}
+	if r.shielded, err = r.keptIn(ctx); err != nil {
+		return err
+	}
+	for _, name := range r.kept {
+		r.shielded[name] = true
+	}
+	for _, resource := range []string{"persistentvolumeclaims", "secrets"} {
+		objs, err := r.Client.List(ctx, core(resource), "", "")
+		if err != nil {
+			return err
+		}
+		for _, o := range objs {
+			if !r.ours(o) || !r.stays(o, r.shielded) {
+				continue
+			}
+			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+				"annotations": map[string]any{argo.SyncOptions: argo.NotDeleted(o.GetAnnotations()[argo.SyncOptions])}, "ownerReferences": nil,
+			}})
+			if err != nil {
+				return err
+			}
+			if err := r.Client.Patch(ctx, "keep "+o.GetKind()+" "+nameOf(o), core(resource), o.GetNamespace(), o.GetName(), patch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isShielded reports whether a component's removal leaves an object.
+func (r *remover) isShielded(m kube.Member) bool {
+	return m.Kind.Group == "" && m.Kind.Kind == "Secret" && r.shielded[m.Namespace]
 }
 
 // madeFor reports whether a claim's name is one that a StatefulSet gives: template-set-0.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +33,18 @@ func resource(name string) schema.GroupVersionResource {
 const (
 	WaveAnnotation    = "argocd.argoproj.io/sync-wave"
 	RefreshAnnotation = "argocd.argoproj.io/refresh"
+	SyncOptions       = "argocd.argoproj.io/sync-options" // of an object
 	CascadeFinalizer  = "resources-finalizer.argocd.argoproj.io"
 )
+
+// NotDeleted adds to the sync options of an object that it stays when its Application is
+// removed.
+func NotDeleted(options string) string {
+	const keep = "Delete=false"
+	all := strings.FieldsFunc(options, func(r rune) bool { return r == ',' })
+	all = slices.DeleteFunc(all, func(o string) bool { return strings.HasPrefix(strings.TrimSpace(o), "Delete=") })
+	return strings.Join(append(all, keep), ",")
+}
 
 // Application is what the steps need to know of an Application.
 type Application struct {

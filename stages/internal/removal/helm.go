@@ -78,7 +78,9 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 			return nil, err
 		}
 		for _, o := range made {
-			out.hooks = append(out.hooks, kube.MemberOf(o))
+			if m := kube.MemberOf(o); keep == nil || !keep(m) {
+				out.hooks = append(out.hooks, m)
+			}
 		}
 	}
 	return out, nil
