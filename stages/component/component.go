@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -132,7 +134,7 @@ func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured
 
 // apply applies objects, and deletes what an earlier version of the component had.
 func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured) (contract.Component, error) {
-	set := kube.Set{Name: kube.ObjectsOf(i.component.Name), Deployment: i.env.Deployment}
+	set := kube.Set{Name: kube.ObjectsOf(i.component.Name), Deployment: i.env.Deployment, Others: i.others}
 	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true, Namespace: i.component.Namespace})
 	if err != nil {
 		return contract.Component{}, err
@@ -142,6 +144,15 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 		i.env.Progress("deleted what the release has no more: %s", strings.Join(deleted, ", "))
 	}
 	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted)}, nil
+}
+
+// others lists what the other components and Argo CD's Applications have.
+func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
+	r := &removal.Remover{
+		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Log: i.env.Logger, Progress: i.env.Progress,
+	}
+	all := removal.RecordOf(i.release).Components
+	return r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
 }
 
 // read renders the component's files.

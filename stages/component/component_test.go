@@ -207,6 +207,32 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 	s.held(t, webInput())
 }
 
+// TestWhatAnotherOwnerHasStays: another component of the release, or an app.
+func TestWhatAnotherOwnerHasStays(t *testing.T) {
+	const atApp = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/page"
+	components := webRelease + "  - {name: page, kind: manifests, path: page.yaml, namespace: shop}\n"
+	files := map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML, "page.yaml": pageYAML}
+	s := newSite(t, components, files)
+	s.api.Define("argoproj.io/v1alpha1", "Application", true)
+	_, err := s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	_, err = s.install(t.Context(), contract.ComponentInput{Component: "page"})
+	require.NoError(t, err)
+	delete(files, "web/page.yaml")
+	s.release(t, components, files)
+	out, err := s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.Zero(t, out.Changed)
+	require.NotNil(t, s.api.Get(atPage), "the component page has it")
+	s.held(t, webInput())
+
+	s.api.Set(t, atApp, "{metadata: {name: page, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: page}]}}")
+	s.release(t, components, map[string]string{"web/web.yaml": webYAML, "page.yaml": strings.ReplaceAll(pageYAML, "name: page", "name: other")})
+	_, err = s.install(t.Context(), contract.ComponentInput{Component: "page"})
+	require.NoError(t, err)
+	require.NotNil(t, s.api.Get(atPage), "an app has it")
+}
+
 func TestTheBundlesObjectsArePatchedByTheRelease(t *testing.T) {
 	s := newSite(t, "  - {name: web, kind: manifests, bundle: product, path: patches, namespace: shop, images: [nginx]}\n", map[string]string{
 		"bundle/product/install.yaml": webYAML + "---\n" + pageYAML,

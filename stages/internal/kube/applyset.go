@@ -19,6 +19,10 @@ import (
 type Set struct {
 	Name       string // of the ConfigMap in SystemNamespace that lists the members
 	Deployment string // whose objects they are
+
+	// Others, which may be nil, lists what has another owner by now, and stays. It is asked
+	// only before something is deleted, and after objs are applied.
+	Others func(context.Context) ([]Member, error)
 }
 
 const membersKey = "objects"
@@ -50,7 +54,16 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	if applied, err = c.Apply(ctx, objs, opts); err != nil || len(dropped) == 0 {
 		return applied, nil, err
 	}
+	var others []Member
+	if s.Others != nil {
+		if others, err = s.Others(ctx); err != nil {
+			return applied, nil, err
+		}
+	}
 	for _, m := range dropped {
+		if slices.ContainsFunc(others, m.Same) {
+			continue
+		}
 		gone, err := c.DeleteOurs(ctx, m, s.Deployment, metav1.DeletePropagationBackground)
 		if err != nil {
 			return applied, deleted, err

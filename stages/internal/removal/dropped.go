@@ -4,16 +4,19 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // Dropped removes those of all that are not installed any more, but for objects that one
-// that is installed has now. It returns the components and what it deleted of them.
+// that is installed, or an Application, has now. It returns the components and what it deleted of them.
 func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string) (components, objects []string, err error) {
-	var stay []kube.Member
-	var dropped []Component
+	var stays, dropped []Component
 	for _, c := range all {
 		if c.Apps || slices.Contains(installed, c.Name) {
+			stays = append(stays, c)
 			continue
 		}
 		there, err := r.has(ctx, c)
@@ -27,22 +30,9 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 	if len(dropped) == 0 {
 		return nil, nil, nil
 	}
-	for _, c := range all {
-		if c.Apps || !slices.Contains(installed, c.Name) {
-			continue
-		}
-		members, err := r.members(ctx, c)
-		if err != nil {
-			return nil, nil, err
-		}
-		stay = append(stay, members...)
-		chart, err := r.release(ctx, c, nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		if chart != nil {
-			stay = append(stay, chart.members...)
-		}
+	stay, err := r.Has(ctx, stays)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, c := range dropped {
 		deleted, err := r.Component(ctx, c, func(m kube.Member) bool { return slices.ContainsFunc(stay, m.Same) })
@@ -52,6 +42,42 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 		components, objects = append(components, c.Name), append(objects, deleted...)
 	}
 	return components, objects, nil
+}
+
+// Has lists what components and all Applications have.
+func (r *Remover) Has(ctx context.Context, components []Component) ([]kube.Member, error) {
+	var out []kube.Member
+	for _, c := range components {
+		if c.Apps {
+			continue
+		}
+		members, err := r.members(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, members...)
+		chart, err := r.release(ctx, c, nil)
+		if err != nil {
+			return nil, err
+		}
+		if chart != nil {
+			out = append(out, chart.members...)
+		}
+	}
+	apps, err := r.Client.List(ctx, argo.Applications(), "", "")
+	if err != nil {
+		return nil, err
+	}
+	for i := range apps {
+		app, err := argo.Read(&apps[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range app.Resources {
+			out = append(out, kube.Member{Kind: schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, Namespace: o.Namespace, Name: o.Name})
+		}
+	}
+	return out, nil
 }
 
 // has reports whether there is something of a component.

@@ -51,7 +51,9 @@ func apply(t *testing.T, r *removal.Remover, component string, names ...string) 
 func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api, r := on(t)
 	apply(t, r, "web", "web", "shared")
-	apply(t, r, "search", "search", "shared", "theirs")
+	apply(t, r, "search", "search", "shared", "theirs", "tracked")
+	api.Define("argoproj.io/v1alpha1", "Application", true)
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
 	api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/search-jobs", "{metadata: {"+label+"}, data: {shop.index: digest}}")
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
@@ -67,6 +69,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 		"/api/v1/namespaces/shop/configmaps/search":                   false,
 		"/api/v1/namespaces/shop/configmaps/shared":                   true, // another component has it now
 		"/api/v1/namespaces/shop/configmaps/theirs":                   true,
+		"/api/v1/namespaces/shop/configmaps/tracked":                  true, // an app has it now
 		"/api/v1/namespaces/shop/configmaps/web":                      true,
 		"/api/v1/namespaces/shop/persistentvolumeclaims/search":       true, // data goes with it
 		"/apis/batch/v1/namespaces/shop/jobs/index":                   false,
