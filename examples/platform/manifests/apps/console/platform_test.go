@@ -217,11 +217,14 @@ func startDex(t *testing.T, s server, p pair) dex {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it is ended by a signal
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-		_ = <-ended
+		<-ended
 		if t.Failed() {
 			t.Logf("%s", output.String())
 		}
