@@ -226,7 +226,7 @@ func TestRealCauses(t *testing.T) {
 		},
 		"account": {
 			deployment("account", busybox, "true", "") + "      serviceAccountName: nobody\n",
-			[]string{"there is no pod: ", "nobody"},
+			[]string{`serviceaccount "nobody" not found`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
