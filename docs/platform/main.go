@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -39,12 +38,7 @@ func write(dir string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return reference.Save(dir, files)
 }
 
 // generate makes the files. It reads the repository's sources from the working directory.

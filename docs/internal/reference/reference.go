@@ -1,14 +1,27 @@
-// Package reference writes tables of the fields that a JSON schema has.
+// Package reference writes tables of the fields that a JSON schema has, and the files of
+// such pages.
 package reference
 
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 )
+
+// Save writes files, by name, into a directory.
+func Save(dir string, files map[string][]byte) error {
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Write writes a table of the fields that are no sections, and for each section a
 // heading, what it is for, and a table of its own.
