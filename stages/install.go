@@ -105,7 +105,7 @@ func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contra
 	}
 	found := conductor.Add(g, contract.ClusterPreflightStep(), func() contract.ClusterPreflightInput {
 		in := contract.ClusterPreflightInput{
-			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil,
+			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil, Adopt: g.Adopt,
 		}
 		for _, c := range g.Release.Components {
 			in.Label = in.Label || c.Node != nil

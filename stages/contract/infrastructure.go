@@ -52,7 +52,12 @@ type ClusterPreflightInput struct {
 	Admin bool `json:"admin,omitempty"`
 	Label bool `json:"label,omitempty"` // a node is to be labelled
 	Proxy bool `json:"proxy,omitempty"` // Services are asked through the API server
+	// Adopt takes a deployment of this name over that is in the cluster and not in the state.
+	Adopt bool `json:"adopt,omitempty"`
 }
+
+// Lasting leaves out what only one run is told.
+func (in ClusterPreflightInput) Lasting() any { in.Adopt = false; return in }
 
 // ClusterPreflight is what infrastructure/cluster-preflight saw.
 type ClusterPreflight struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,7 +44,7 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 	if out.Version, err = answers(ctx, c); err != nil {
 		return out, err
 	}
-	if err := sameCluster(ctx, env, c); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
+	if err := sameCluster(ctx, env, c, in.Adopt); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
 		return out, err
 	}
 	problems := judgeVersion(out.Version, in.Kubernetes)
@@ -87,19 +88,43 @@ func answers(ctx context.Context, c *kube.Client) (string, error) {
 	return "", f
 }
 
-// sameCluster refuses a cluster that is not the one on which the deployment was installed.
-func sameCluster(ctx context.Context, env *step.Env, c *kube.Client) error {
+// sameCluster refuses a cluster that is not the one on which the deployment was installed,
+// and one that has a deployment of this name of which the state knows nothing, unless that
+// one is to be adopted.
+func sameCluster(ctx context.Context, env *step.Env, c *kube.Client, adopt bool) error {
 	if !env.Existing {
 		return nil
 	}
 	known, now, err := clusters(ctx, env, c)
-	if err != nil || known == nil || known.UID == now.UID {
+	switch {
+	case err != nil:
 		return err
+	case known == nil && !adopt:
+		return noNamesake(ctx, env, c)
+	case known == nil || known.UID == now.UID:
+		return nil
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
 		Fix: "give the kubeconfig of that cluster; or give this deployment another name: --name",
 		Err: fmt.Errorf("deployment %s is on the cluster with which %s answered (%s), and %s is another one (%s)",
 			env.Deployment, known.Server, known.UID, now.Server, now.UID)}
+}
+
+// noNamesake refuses a cluster that has a deployment of this name.
+func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
+	system, err := kube.Retry(ctx, c, "look for a deployment in the cluster", func(ctx context.Context) (*corev1.Namespace, error) {
+		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, kube.SystemNamespace, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || kube.DeploymentOf(system.Labels) != env.Deployment {
+		return err
+	}
+	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
+		Fix: "work with the state with which it was installed: on that engine, or in that bucket; if that state is lost, make it this one's: slipway install --adopt",
+		Err: fmt.Errorf("the cluster has a deployment %s since %s that was not installed with this state; nothing was changed",
+			env.Deployment, system.CreationTimestamp.UTC().Format(time.DateTime))}
 }
 
 // clusters returns the cluster that the deployment is on, which may be nil, and the one

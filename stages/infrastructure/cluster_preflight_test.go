@@ -28,6 +28,7 @@ type theirs struct {
 	classes string   // items of a list
 	uid     string   // of kube-system
 	may     []string // "create secrets"; nil: everything
+	has     string   // the deployment in it; empty: none
 }
 
 func (c theirs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +38,8 @@ func (c theirs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"you may not"}`)
 	}
 	switch {
+	case r.URL.Path == "/readyz":
+		_, _ = io.WriteString(w, "ok")
 	case r.URL.Path == "/version":
 		_, _ = io.WriteString(w, `{"gitVersion":"`+c.version+`"}`)
 	case r.URL.Path == "/api/v1/namespaces/kube-system":
@@ -45,6 +48,11 @@ func (c theirs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = io.WriteString(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"`+c.uid+`"}}`)
+	case r.URL.Path == "/api/v1/namespaces/slipway-system" && c.has == "":
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`)
+	case r.URL.Path == "/api/v1/namespaces/slipway-system":
+		_, _ = io.WriteString(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"slipway-system","labels":{"slipway.sh/deployment":"`+c.has+`"},"creationTimestamp":"2026-01-02T03:04:05Z"}}`)
 	case r.URL.Path == "/apis/storage.k8s.io/v1/storageclasses":
 		_, _ = io.WriteString(w, `{"kind":"StorageClassList","apiVersion":"storage.k8s.io/v1","items":[`+c.classes+`]}`)
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") && r.Method == http.MethodPost:
@@ -159,11 +167,11 @@ func TestAnotherCluster(t *testing.T) {
 	env := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1"}.serve(t)
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
-	require.NoError(t, sameCluster(t.Context(), env, c), "nothing was installed yet")
+	require.NoError(t, sameCluster(t.Context(), env, c, false), "nothing was installed yet")
 	require.ErrorIs(t, keepCluster(dryrun.Context(t.Context()), env, c), dryrun.ErrWouldChange)
 	require.NoError(t, keepCluster(t.Context(), env, c))
 	require.NoError(t, keepCluster(dryrun.Context(t.Context()), env, c), "it is known")
-	require.NoError(t, sameCluster(t.Context(), env, c))
+	require.NoError(t, sameCluster(t.Context(), env, c, false))
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)
 	known, err := state.ClusterOf(t.Context(), s)
@@ -178,4 +186,30 @@ func TestAnotherCluster(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.ErrorContains(t, err, "deployment demo is on the cluster with which "+c.Endpoint()+" answered (u1), and "+other.URL+" is another one (u2)")
+}
+
+// TestANamesake: a deployment of the same name that another state installed is not this one,
+// until somebody says so.
+func TestANamesake(t *testing.T) {
+	env := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1", has: "demo"}.serve(t)
+	in := contract.ClusterPreflightInput{Kubernetes: "1.35.4"}
+	_, err := clusterPreflight(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster})
+	require.ErrorContains(t, err, "the cluster has a deployment demo since 2026-01-02 03:04:05 that was not installed with this state")
+	_, _, err = reach(t.Context(), env, reachLimit, false)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster}, "a destroy leaves it alone")
+
+	in.Adopt = true
+	_, err = clusterPreflight(t.Context(), env, in)
+	require.NoError(t, err)
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	require.NoError(t, keepCluster(t.Context(), env, c))
+	in.Adopt = false
+	_, err = clusterPreflight(t.Context(), env, in)
+	require.NoError(t, err, "it is this state's now")
+
+	another := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1", has: "other"}.serve(t)
+	_, err = clusterPreflight(t.Context(), another, in)
+	require.NoError(t, err, "infrastructure/ownership refuses it")
 }

@@ -111,7 +111,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 		})
 	}
 	if err == nil {
-		return c, "", sameCluster(ctx, env, c)
+		return c, "", sameCluster(ctx, env, c, false)
 	}
 	if skip && ctx.Err() == nil {
 		env.Logger.Warn("the cluster does not answer", "error", err)
