@@ -64,13 +64,14 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 	})
 }
 
-// clusterReady says how to reach the cluster, whose API and ports are published.
+// clusterReady says how to reach the cluster, whose API and ports are published: the API's
+// comes first.
 func clusterReady(io console.Streams, d *deployment.Deployment, ports []int) {
 	io.Err.End()
 	w, joined := io.Out, d.Session.Joined
-	const api = "https://127.0.0.1:6443"
+	api := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
 	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
-	for _, p := range ports {
+	for _, p := range ports[1:] {
 		fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 	}
 	where := ", in another terminal"

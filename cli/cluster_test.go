@@ -20,10 +20,10 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 	clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
 		Config: &config.Config{Global: config.Global{Name: "dev"}}, Session: &session.Session{},
 		Hint: hint.For(line(t, "cluster", "--name", "dev"), nil),
-	}, []int{443})
-	require.Equal(t, `the cluster of deployment dev is ready: https://127.0.0.1:6443
+	}, []int{7443, 443})
+	require.Equal(t, `the cluster of deployment dev is ready: https://127.0.0.1:7443
   port 443 of this machine is the load balancer's
-  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://127.0.0.1:6443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
+  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://127.0.0.1:7443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
 Ctrl-C stops it.
 `, out.String())
 }

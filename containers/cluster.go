@@ -46,6 +46,8 @@ type Cluster struct {
 	life    lifecycle // of the service
 	id      string
 	kept    string // ID of the background cluster in this session; empty for none
+	api     int    // port of this machine for the API
+	ports   []int  // others
 
 	mu      sync.Mutex
 	running bool
@@ -57,9 +59,10 @@ type lifecycle interface {
 	Stop(context.Context, ...dagger.ServiceStopOpts) (*dagger.Service, error)
 }
 
-// Cluster describes the node; nothing starts before Start. ports are published
-// besides the API's and the health endpoint's.
-func (d *Deployment) Cluster(ports ...int) *Cluster {
+// Cluster describes the node; nothing starts before Start. ports are exposed besides the
+// API's and the health endpoint's; api is the port of this machine on which Publish
+// publishes the API.
+func (d *Deployment) Cluster(api int, ports ...int) *Cluster {
 	ctr := d.images.Node.
 		WithMountedCache(nodeDir, d.data).
 		WithMountedCache(stateDir, d.state).
@@ -93,8 +96,8 @@ func (d *Deployment) Cluster(ports ...int) *Cluster {
 		Args:                     append([]string{binDir + "/slipway-node"}, args...),
 		InsecureRootCapabilities: true,
 	})
-	id := sha256.Sum256([]byte(fmt.Sprintf("%q %v %s", args, ports, d.images.Digest)))
-	return &Cluster{name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8])}
+	id := sha256.Sum256([]byte(fmt.Sprintf("%q %d %v %s", args, api, ports, d.images.Digest)))
+	return &Cluster{name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), api: api, ports: ports}
 }
 
 // ID identifies what the service is started from: two clusters with the same one
@@ -113,6 +116,22 @@ func (c *Cluster) other() error {
 	return &fault.Fault{Code: codeOther, Class: fault.Preflight, Op: "join the running cluster",
 		Fix: "stop it, then run the same command again: slipway cluster --stop",
 		Err: fmt.Errorf("the running cluster of deployment %s was started from other images or with other ports", c.name)}
+}
+
+// APIPort is the port of this machine on which Publish publishes the API.
+func (c *Cluster) APIPort() int { return c.api }
+
+// Ports are the ports that Publish publishes besides the API's, each as the same port of
+// this machine.
+func (c *Cluster) Ports() []int { return c.ports }
+
+// Publish publishes the API and the ports on this machine until ctx ends.
+func (c *Cluster) Publish(ctx context.Context) error {
+	forward := []dagger.PortForward{{Frontend: c.api, Backend: APIPort, Protocol: dagger.NetworkProtocolTcp}}
+	for _, p := range c.ports {
+		forward = append(forward, dagger.PortForward{Frontend: p, Backend: p, Protocol: dagger.NetworkProtocolTcp})
+	}
+	return c.service.Up(ctx, dagger.ServiceUpOpts{Ports: forward})
 }
 
 // Service is what steps bind to.

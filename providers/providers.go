@@ -70,7 +70,8 @@ type Requirements struct {
 // NodeSpec describes the cluster that Slipway itself runs for a deployment as a
 // service, from the bundle's image "node".
 type NodeSpec struct {
-	Ports []int `json:"ports"` // TCP ports published besides the API's
+	APIPort int   `json:"apiPort"` // TCP port of this machine on which its API is published
+	Ports   []int `json:"ports"`   // further TCP ports that it publishes
 	// Mirror is the URL at which the node reaches the registry of the images, if that
 	// is not the registry's own address.
 	Mirror string `json:"mirror,omitempty"`

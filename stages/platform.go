@@ -51,10 +51,14 @@ func (w *platformWiring) wire() error {
 		}
 	}
 	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
-		return contract.AccessInput{
+		in := contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
 			Disabled: w.missing(), LoadBalancer: w.site.terraform.Value().LoadBalancer,
 		}
+		if node := w.Site.Node; node != nil {
+			in.APIPort = node.APIPort
+		}
+		return in
 	}, last...)
 	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput { return contract.PruneInput{Components: w.installed()} }, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {

@@ -105,10 +105,12 @@ func Run(t *testing.T, s Suite) {
 			t.Skip("the provider's cluster is elsewhere")
 		}
 		for _, section := range s.Valid {
-			ports := n.Node(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)}).Ports
+			node := n.Node(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)})
+			require.True(t, node.APIPort > 0 && node.APIPort < 65536, "%d is a TCP port", node.APIPort)
+			ports := node.Ports
 			for i, port := range ports {
 				require.True(t, port > 0 && port < 65536, "%d is a TCP port", port)
-				require.NotContains(t, []int{6443, 6444}, port, "the API's and the node's own")
+				require.NotContains(t, []int{6443, 6444, node.APIPort}, port, "the API's and the node's own")
 				require.NotContains(t, ports[:i], port, "a port is named once")
 			}
 		}

@@ -49,6 +49,8 @@ type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
 	// LoadBalancer on them can be reached from outside of the run.
 	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's; not 6444, which is the node's own."`
+	// APIPort is where the API is published; nil: APIPort.
+	APIPort *int `json:"apiPort,omitempty" jsonschema:"minimum=1,maximum=65535,example=7443" jsonschema_description:"TCP port of this machine on which slipway cluster and --keep-cluster publish the API; 6443 when left out. Clusters that run at the same time need different ones."`
 	// RegistryMirror is the URL at which the node reaches the registry of the images;
 	// empty: https:// and the registry's address.
 	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, where that is not https:// and the address in advanced.registry."`
@@ -69,12 +71,16 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 	}
 	var s Settings
 	problems := config.Decode(section, &s)
+	api := s.apiPort()
+	if api < 1 || api > 65535 {
+		problems = append(problems, config.Problem{Field: "apiPort", Got: fmt.Sprint(api), Want: "a TCP port, 1 to 65535"})
+	}
 	for i, p := range s.Ports {
 		field, got := fmt.Sprintf("ports[%d]", i), fmt.Sprint(p)
 		switch {
 		case p < 1 || p > 65535:
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "a TCP port, 1 to 65535"})
-		case p == APIPort:
+		case p == APIPort || p == api:
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the API's"})
 		case p == healthPort:
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the node's own, for its health"})
@@ -87,6 +93,14 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 			Want: "a URL with http or https, a host and at most a path, such as http://192.0.2.1:5000/slipway"})
 	}
 	return s, problems
+}
+
+// apiPort is the port of this machine on which the API is published.
+func (s Settings) apiPort() int {
+	if s.APIPort == nil {
+		return APIPort
+	}
+	return *s.APIPort
 }
 
 func isMirror(text string) bool {
@@ -128,7 +142,7 @@ func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 // Node describes the node's service.
 func (Provider) Node(d providers.Deployment) providers.NodeSpec {
 	s, _ := settings(d.Section)
-	return providers.NodeSpec{Ports: s.Ports, Mirror: s.RegistryMirror}
+	return providers.NodeSpec{Ports: s.Ports, APIPort: s.apiPort(), Mirror: s.RegistryMirror}
 }
 
 // Addons returns the name service and the storage provisioner.

@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Suite{
 		Provider: local.Provider{},
 		Valid:    []string{`{}`, `{"ports": [443, 8080]}`, `{"registryMirror": "http://192.0.2.1:5000/slipway"}`},
-		Invalid: []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"ports": [6444]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`,
+		Invalid: []string{`{"ports": [0]}`, `{"ports": [6443]}`, `{"apiPort": 70000}`, `{"apiPort": -1}`, `{"ports": [7443], "apiPort": 7443}`, `{"ports": [6444]}`, `{"ports": [80, 80]}`, `{"ports": "80"}`, `{"port": [80]}`,
 			`{"registryMirror": "registry:5000"}`, `{"registryMirror": "ftp://registry"}`, `{"registryMirror": "https://me:secret@registry"}`},
 	})
 }
@@ -31,5 +31,5 @@ func TestEveryProblemIsReported(t *testing.T) {
 
 func TestNodePublishesTheConfiguredPorts(t *testing.T) {
 	spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"ports": [443], "registryMirror": "https://r"}`)})
-	require.Equal(t, providers.NodeSpec{Ports: []int{443}, Mirror: "https://r"}, spec)
+	require.Equal(t, providers.NodeSpec{Ports: []int{443}, APIPort: 6443, Mirror: "https://r"}, spec)
 }

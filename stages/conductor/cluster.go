@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
@@ -25,7 +24,6 @@ type Cluster struct {
 	deployment *containers.Deployment
 	records    *Records
 	provider   string
-	own        []int          // ports of the configuration on which it is reached
 	access     *clusterAccess // nil unless it is there already
 }
 
@@ -108,16 +106,13 @@ func (c *Cluster) ClusterID(ctx context.Context) (string, error) {
 	return string(id), err
 }
 
-// ports are all on which the cluster is to be reached on this machine.
-func (c *Cluster) ports() []int {
-	return append([]int{containers.APIPort, containers.HealthPort}, c.own...)
-}
-
-// ClusterPorts are the ports of the configuration, or the fault of a provider that
-// runs no cluster.
+// ClusterPorts are the ports of this machine on which the cluster is published, the API's
+// first, or the fault of a provider that runs no cluster.
 func (c *Cluster) ClusterPorts() ([]int, error) {
-	_, err := c.get()
-	return c.own, err
+	if _, err := c.get(); err != nil {
+		return nil, err
+	}
+	return append([]int{c.service.APIPort()}, c.service.Ports()...), nil
 }
 
 // NodeID identifies what the cluster's service is started from; empty for a
@@ -134,26 +129,32 @@ func (c *Cluster) NodeRuns() bool { return c.service != nil && c.service.Running
 
 // FreePorts returns a fault unless every port that Up needs on this machine is free.
 func (c *Cluster) FreePorts(ctx context.Context) error {
+	ports, err := c.ClusterPorts()
+	if err != nil {
+		return err
+	}
+	return freePorts(ctx, c.provider, ports)
+}
+
+func freePorts(ctx context.Context, provider string, ports []int) error {
 	var taken []error
-	chosen := false
-	for _, p := range c.ports() {
+	for _, p := range ports {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", ":"+strconv.Itoa(p))
 		if err == nil {
 			err = listener.Close()
 		}
 		if err != nil {
-			taken, chosen = append(taken, err), chosen || slices.Contains(c.own, p)
+			taken = append(taken, err)
 		}
 	}
 	if len(taken) == 0 {
 		return nil
 	}
-	fix := "stop what listens there, such as the cluster of another deployment; ports below 1024 may need root"
-	if chosen {
-		fix += "; or choose other ports in section " + c.provider + " of the configuration"
+	return &fault.Fault{
+		Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...),
+		Fix: "stop what listens there, such as the cluster of another deployment; or choose other ports in section " + provider +
+			" of the configuration; ports below 1024 may need root; an install without --keep-cluster needs no port of this machine",
 	}
-	fix += "; an install without --keep-cluster needs no port of this machine"
-	return &fault.Fault{Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...), Fix: fix}
 }
 
 // Up runs the cluster's service and publishes its ports on this machine until
@@ -172,7 +173,11 @@ func (c *Cluster) Up(ctx context.Context, ready func()) error {
 	if err := c.start(ctx, s); err != nil {
 		return err
 	}
-	err = published(ctx, c.ports(), func(ctx context.Context) error { return s.Up(ctx) }, ready)
+	ports, err := c.ClusterPorts()
+	if err != nil {
+		return err
+	}
+	err = published(ctx, ports, c.service.Publish, ready)
 	if ctx.Err() != nil {
 		return nil // that is how it ends
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -26,27 +25,14 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 	taken, _ := listen(t)
 	other, l := listen(t)
 	require.NoError(t, l.Close())
-	c := &Cluster{provider: "local", own: []int{other, taken}}
-	err := c.FreePorts(t.Context())
+	err := freePorts(t.Context(), "local", []int{other, taken})
 	require.ErrorIs(t, err, &fault.Fault{Code: codePorts})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.ErrorContains(t, err, "address already in use")
 	require.ErrorContains(t, err, strconv.Itoa(taken))
 	require.NotContains(t, err.Error(), strconv.Itoa(other))
 	f, _ := errors.AsType[*fault.Fault](err)
-	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration; an install without --keep-cluster needs no port")
-}
-
-// The port of the API is not the configuration's to choose.
-func TestAPortThatNobodyChooses(t *testing.T) {
-	l, err := net.Listen("tcp4", ":"+strconv.Itoa(containers.APIPort))
-	if err == nil { // else somebody else has it, which is as good
-		defer func() { _ = l.Close() }()
-	}
-	err = (&Cluster{provider: "local"}).FreePorts(t.Context())
-	f, _ := errors.AsType[*fault.Fault](err)
-	require.Equal(t, codePorts, f.Code)
-	require.NotContains(t, f.Fix, "section")
+	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration; ports below 1024 may need root; an install without --keep-cluster needs no port")
 }
 
 // The user is told that the cluster is ready when its ports are published, and

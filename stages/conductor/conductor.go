@@ -128,7 +128,7 @@ func New(opts Options) (*Conductor, error) {
 	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {
-		cluster.service, cluster.own = deployment.Cluster(site.Node.Ports...), site.Node.Ports
+		cluster.service = deployment.Cluster(site.Node.APIPort, site.Node.Ports...)
 		cluster.service.Keep(opts.Background)
 	}
 	return &Conductor{

@@ -220,4 +220,5 @@ type AccessInput struct {
 	Scale        string       `json:"scale"`    // name of the scale profile
 	Disabled     []string     `json:"disabled"` // components that are switched off, or that the run has left out
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
+	APIPort      int          `json:"apiPort,omitempty"` // of this machine, on which a cluster that Slipway runs is published
 }

@@ -249,7 +249,7 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 	if node {
 		out.Commands = append(out.Commands,
 			"slipway cluster --name "+deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; run the other commands in another terminal")
-		kubeconfig += " --server https://127.0.0.1:6443"
+		kubeconfig += fmt.Sprintf(" --server https://127.0.0.1:%d", in.APIPort)
 	}
 	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")
 	if engine := r.Engine(); engine != nil {

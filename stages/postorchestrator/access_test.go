@@ -31,7 +31,7 @@ func release() *platform.Release {
 }
 
 func accessInput() contract.AccessInput {
-	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}}
+	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}, APIPort: 7443}
 }
 
 func TestTargetsAreTheLinksAndChecksThatAreOn(t *testing.T) {
@@ -118,7 +118,7 @@ func TestTheNodeIsReachedThroughItsPorts(t *testing.T) {
 	in.LoadBalancer.Kind = "node"
 	text := strings.Join(describe(targets, "demo", release(), in).Commands, "\n")
 	require.Contains(t, text, "slipway cluster --name demo")
-	require.Contains(t, text, "slipway kubeconfig --name demo --output kubeconfig --server https://127.0.0.1:6443 && export")
+	require.Contains(t, text, "slipway kubeconfig --name demo --output kubeconfig --server https://127.0.0.1:7443 && export")
 	require.Contains(t, text, "echo '127.0.0.1 gitea.example.org' >> /etc/hosts")
 	require.NotContains(t, text, "10.87.0.9")
 }
