@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -133,10 +134,20 @@ func (i *installer) discard(ctx context.Context, j *batchv1.Job) error {
 	})
 }
 
+// podsEvery is how often the pods of a Job are looked at while it runs.
+const podsEvery = 2 * time.Second
+
 // completed waits until a Job has completed. In a dry run it looks once.
 func (i *installer) completed(ctx context.Context, namespace, name string) error {
 	id := namespace + "/" + name
-	var failure string
+	// The pods of a Job that has failed may be gone, and what was wrong with them.
+	var failure, why string
+	looked := time.Now()
+	cause := func(ctx context.Context) {
+		if seen := i.client.PodCause(ctx, namespace, "job-name="+name, name); why == "" || seen != "" && seen != kube.NoPods {
+			why = seen
+		}
+	}
 	look := func(ctx context.Context) (bool, string, error) {
 		j, err := i.client.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -144,7 +155,15 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 		}
 		done, failed := kube.JobEnd(j)
 		failure = failed
-		return done || failed != "", fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed), nil
+		seen := fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
+		if !done && failed == "" && !dryrun.On(ctx) && time.Since(looked) >= podsEvery {
+			cause(ctx)
+			looked = time.Now()
+		}
+		if why != "" {
+			seen += ": " + why
+		}
+		return done || failed != "", seen, nil
 	}
 	var err error
 	if dryrun.On(ctx) {
@@ -164,10 +183,11 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 			Fix: "correct the cause, then run again: slipway install; its log: kubectl logs -n " + namespace + " job/" + name,
 		}
 	}
-	cause := i.client.PodCause(context.WithoutCancel(ctx), namespace, "job-name="+name)
-	if f, ok := errors.AsType[*fault.Fault](err); ok && cause != "" {
+	told := why
+	cause(context.WithoutCancel(ctx))
+	if f, ok := errors.AsType[*fault.Fault](err); ok && why != "" && (failure != "" || why != told) {
 		with := *f
-		with.Err = fmt.Errorf("%w: %s", f.Err, cause)
+		with.Err = fmt.Errorf("%w: %s", f.Err, why)
 		return &with
 	}
 	return err

@@ -162,6 +162,40 @@ status:
 	require.NotNil(t, s.api.Get(atDone))
 }
 
+// TestAJobWhosePodsAreGoneWhenItHasFailed: what they wrote is known still.
+func TestAJobWhosePodsAreGoneWhenItHasFailed(t *testing.T) {
+	const pod = "/api/v1/namespaces/shop/pods/seed-x"
+	s := newSite(t, seedRelease, seeds("once", "a"))
+	s.api.Controller = func(path string, o map[string]any) {
+		if path == atSeed {
+			o["status"] = map[string]any{"active": 1}
+		}
+	}
+	s.api.Set(t, pod, `
+metadata: {name: seed-x, namespace: shop, labels: {job-name: seed}}
+status:
+  phase: Running
+  conditions: [{type: Ready, status: 'False'}]
+  containerStatuses: [{name: seed, restartCount: 3, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 3, reason: Error}}}]
+`)
+	s.api.Set(t, "/api/v1/namespaces/shop/events/other", `
+metadata: {name: other, namespace: shop}
+reason: FailedCreate
+message: "Create Pod db-0 in StatefulSet db failed: claim exists"
+involvedObject: {kind: StatefulSet, name: db, namespace: shop}
+`)
+	time.AfterFunc(podsEvery+time.Second, func() {
+		s.api.Delete(pod)
+		s.api.Set(t, atSeed, `
+metadata: {name: seed, namespace: shop}
+status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: it was tried 4 times}]}
+`)
+	})
+	_, err := s.install(t.Context(), seedInput())
+	refused(t, err, CodeJob, "it was tried 4 times: container seed ", "exit code 3", "pod seed-x")
+	require.NotContains(t, err.Error(), "db-0")
+}
+
 func TestAJobThatTakesTooLong(t *testing.T) {
 	s := newSite(t, seedRelease, seeds("once", "a"))
 	s.api.Controller = func(path string, o map[string]any) {

@@ -286,7 +286,7 @@ func (w *waiter) controller(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()
 	for _, name := range []string{"argocd-application-controller", "argocd-repo-server", "argocd-redis"} {
-		if why := w.client.PodCause(ctx, w.tracker.Namespace, "app.kubernetes.io/name="+name); why != "" {
+		if why := w.client.PodCause(ctx, w.tracker.Namespace, "app.kubernetes.io/name="+name, name); why != "" {
 			return ": " + why
 		}
 	}

@@ -26,21 +26,26 @@ func (k *kept) killed(t *testing.T, times int, args ...string) {
 	}
 }
 
-// manifestsThere installs the platform of manifests on a cluster that is there already and
-// takes it out again: what uses others goes before them, and the label of the node too.
-func (k *kept) manifestsThere(t *testing.T, before map[string]string) {
+// manifestsThere installs the platform of manifests on a cluster that is there already, with
+// the namespace of somebody else's, and takes it out again: what uses others goes before
+// them, and the label of the node too.
+func (k *kept) manifestsThere(t *testing.T) {
 	const label = "identity.example/database"
 	release := changedRelease(t, filepath.Join(root(t), "examples/platform/manifests/1.0.0"),
 		"      - endpoint: \"identity/postgres:5432\"\n", "      - endpoint: \"identity/postgres:5432\"\n    node: {label: "+label+"=here}\n")
 	labelled := func() string { return k.kubectl(t, "get", "nodes", "-l", label+"=here", "-o", "name") }
 	require.Empty(t, labelled())
+	k.kubectl(t, "create", "namespace", "identity")
+	k.kubectl(t, "create", "configmap", "-n", "identity", "theirs", "--from-literal=colour=red")
+	before := k.everything(t)
+	k.kubectl(t, "create", "configmap", "-n", "identity", "settings", "--from-literal=theirs=yes")
 
-	k.killed(t, 2, "--platform", release)
-	k.must(t, "install", "--platform", release, patient)
+	k.killed(t, 1, "--adopt", "--platform", release)
+	r := k.must(t, "install", "--adopt", "--platform", release, patient)
 	require.Equal(t, 1, strings.Count(labelled(), "node/"))
 	now := k.everything(t)
 	for name, text := range before {
-		if !strings.Contains(name, " Node ") { // which has the label
+		if !strings.Contains(name, " Node ") && name != "v1 Namespace <nil>/identity" { // which have labels
 			require.Equal(t, text, now[name], name)
 		}
 	}
@@ -53,13 +58,14 @@ func (k *kept) manifestsThere(t *testing.T, before map[string]string) {
 	require.Equal(t, made, k.generated(t))
 
 	watched := k.watchPods(t, "identity")
-	r := k.must(t, "destroy")
+	r = k.must(t, "destroy")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 	gone := watched()
 	require.Less(t, gone["console"], gone["dex"], "%v", gone)
 	require.Less(t, gone["dex"], gone["postgres"], "%v", gone)
 	require.Empty(t, labelled())
 	k.requireAgain(t, before)
+	k.kubectl(t, "delete", "namespace", "identity")
 }
 
 // watchPods notes in which order the last pod of each app in a namespace goes. The function

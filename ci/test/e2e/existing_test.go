@@ -164,7 +164,7 @@ func (k *kept) requireAgain(t *testing.T, before map[string]string) {
 func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 	t.Helper()
 	d := open(t, "e2e-host")
-	host = &kept{deployment: d, config: write(t, configured)}
+	host = &kept{deployment: d, config: write(t, configured+"local: {apiPort: 8443}\n")}
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
 	host.must(t, "destroy", "--ignore-not-found")
 	t.Cleanup(func() {
@@ -173,7 +173,7 @@ func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 	})
 	host.must(t, "install", "--keep-cluster", "--to", "infrastructure/local-addons")
 	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:6443", "--output", host.kubeconfig)
+	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:8443", "--output", host.kubeconfig)
 	host.apply(t, theirObjects)
 	host.apply(t, fmt.Sprintf(allow, bundled(t, d.Bundle)["busybox"], r.bridge))
 	host.kubectl(t, "wait", "-n", "foreign", "pod/allow-registry", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=2m")
@@ -184,7 +184,7 @@ func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 	bridge, _, err := net.SplitHostPort(r.bridge)
 	require.NoError(t, err)
 	kubeconfig = filepath.Join(t.TempDir(), "theirs.yaml")
-	host.must(t, "kubeconfig", "--server", "https://"+bridge+":6443", "--output", kubeconfig)
+	host.must(t, "kubeconfig", "--server", "https://"+bridge+":8443", "--output", kubeconfig)
 	config := func(args ...string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfig, "config"}, args...)...).CombinedOutput()
@@ -204,9 +204,9 @@ func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 }
 
 // TestExistingCluster installs the platform to a cluster that is there already, with
-// objects of others in it, and removes it again. It publishes ports of this machine, so
-// that no other test runs beside it.
+// objects of others in it, and removes it again.
 func TestExistingCluster(t *testing.T) {
+	t.Parallel()
 	r := startRegistry(t)
 	host, kubeconfig := another(t, r)
 	bytes, err := os.ReadFile(kubeconfig)
@@ -251,7 +251,7 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("install", func(t *testing.T) {
-		k.killed(t, 2)
+		k.killed(t, 1)
 		requireInstalled(t, k.must(t, "install", patient))
 		now := host.everything(t)
 		for name, text := range before {
@@ -274,6 +274,19 @@ func TestExistingCluster(t *testing.T) {
 		up := k.cli(t, "cluster")
 		require.Equal(t, 2, up.code)
 		require.Contains(t, up.err, "DEP-002")
+	})
+
+	stage("a state that knows nothing of it touches nothing", func(t *testing.T) {
+		installed := host.everything(t)
+		k.must(t, "toolchain", "--", "rm", "/slipway/state/cluster.json")
+		for _, command := range []string{"install", "destroy"} {
+			r := k.cli(t, command)
+			require.Equal(t, 3, r.code, "%s: %s", command, slipway.Tail(r.err))
+			require.Contains(t, r.err, "INF-013")
+			require.Contains(t, r.err, "the cluster has a deployment e2e-existing since")
+		}
+		require.Equal(t, installed, host.everything(t))
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, k.must(t, "install", "--adopt").out)
 	})
 
 	stage("with new credentials everything is reused", func(t *testing.T) {
@@ -320,7 +333,7 @@ func TestExistingCluster(t *testing.T) {
 		k.must(t, "destroy")
 	})
 
-	stage("a platform of manifests, too", func(t *testing.T) { k.manifestsThere(t, before) })
+	stage("a platform of manifests, too", func(t *testing.T) { k.manifestsThere(t) })
 
 	now, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)

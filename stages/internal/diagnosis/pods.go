@@ -79,7 +79,12 @@ func (f *Facts) refusedFindings() []*finding {
 			continue
 		}
 		o := f.workload(e.InvolvedObject)
-		if at := kube.LastSeen(e); f.Now.Sub(at) > refusalAge || at.Before(newest[o]) {
+		made, there := newest[o]
+		if at := kube.LastSeen(e); f.Now.Sub(at) > refusalAge || at.Before(made) {
+			continue
+		}
+		// A controller that sees the cluster as it was tries to make again what it has made.
+		if there && strings.Contains(e.Message, "already exists") {
 			continue
 		}
 		if known, ok := last[o]; !ok || kube.LastSeen(e).After(kube.LastSeen(known)) {

@@ -192,6 +192,11 @@ func TestWhatWasReplacedIsNoCause(t *testing.T) {
 		f.Jobs[0].Status.Conditions[0].Type = batchv1.JobComplete
 		f.app("web").Operation.Failed = nil
 	}), "app web: sync failed: ")
+	// A controller tried again, just after the pod was made.
+	require.Contains(t, caused(t, "quota", func(f *Facts) {
+		f.Pods = append(f.Pods, load(t, "fine").Pods[3])
+		f.Events[0].Message = `failed to create PVC data-web-0: persistentvolumeclaims "data-web-0" already exists`
+	}), "app web: Deployment web is Progressing")
 	// Pods could not be made for a while, and then were.
 	require.Contains(t, caused(t, "quota", func(f *Facts) {
 		p := load(t, "fine").Pods[3]

@@ -275,10 +275,10 @@ func behind(ctx context.Context, c *kube.Client, a platform.Await) string {
 		if err != nil || len(s.Spec.Selector) == 0 {
 			return ""
 		}
-		return c.PodCause(ctx, namespace, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}))
+		return c.PodCause(ctx, namespace, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}), "")
 	case a.Job != "":
 		namespace, name, _ := strings.Cut(a.Job, "/")
-		return c.PodCause(ctx, namespace, "job-name="+name)
+		return c.PodCause(ctx, namespace, "job-name="+name, name)
 	case a.Rollout != "":
 		o, _, err := object(ctx, c, a.Rollout)
 		if err != nil || o == nil {
@@ -289,7 +289,7 @@ func behind(ctx context.Context, c *kube.Client, a platform.Await) string {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(in, &selector) != nil || len(in) == 0 {
 			return ""
 		}
-		return c.PodCause(ctx, o.GetNamespace(), metav1.FormatLabelSelector(&selector))
+		return c.PodCause(ctx, o.GetNamespace(), metav1.FormatLabelSelector(&selector), o.GetName())
 	}
 	return ""
 }

@@ -16,15 +16,16 @@ import (
 
 // PodCause says in one sentence why the pods of selector in namespace are not
 // ready: "image docker.io/x:1 not found, pod web-0, since 14:02 UTC". "" when
-// nothing is wrong or cannot be found out.
-func (c *Client) PodCause(ctx context.Context, namespace, selector string) string {
+// nothing is wrong or cannot be found out. workload is the name of the Deployment, Job or
+// other workload that makes them; empty: it is not known.
+func (c *Client) PodCause(ctx context.Context, namespace, selector, workload string) string {
 	pods, err := c.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return ""
 	}
 	events := c.events(ctx, namespace)
 	if len(pods.Items) == 0 {
-		return noPod(events)
+		return noPod(events, workload)
 	}
 	return c.worst(ctx, CurrentPods(pods.Items), events)
 }
@@ -60,17 +61,21 @@ func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.E
 	return redact.Text(Sentence(Wrote(trouble.Text, wrote), "pod "+worst.Name, trouble.Since, time.Now()))
 }
 
-// noPods is how the cause begins where there is no pod.
-const noPods = "there is no pod"
+// NoPods is the cause where there is no pod, and how it begins where it is known why.
+const NoPods = "there is no pod"
 
-// noPod says why there is no pod.
-func noPod(events []corev1.Event) string {
-	events = slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return e.Reason != "FailedCreate" })
+// noPod says why there is no pod of a workload.
+func noPod(events []corev1.Event, workload string) string {
+	events = slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool {
+		of := e.InvolvedObject
+		its := workload == "" || of.Name == workload || of.Kind == "ReplicaSet" && strings.HasPrefix(of.Name, workload+"-")
+		return e.Reason != "FailedCreate" || !its
+	})
 	if len(events) == 0 {
-		return noPods
+		return NoPods
 	}
 	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
-	return redact.Text(Sentence(noPods+": "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
+	return redact.Text(Sentence(NoPods+": "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
 }
 
 // Sentence is the form in which every cause is told: "text, object, since 14:02

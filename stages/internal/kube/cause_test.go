@@ -220,7 +220,7 @@ func TestCurrentPods(t *testing.T) {
 func TestPodCause(t *testing.T) {
 	cause := func(objs ...runtime.Object) string {
 		c := &kube.Client{Kubernetes: fake.NewClientset(objs...)}
-		return c.PodCause(t.Context(), "apps", "")
+		return c.PodCause(t.Context(), "apps", "", "")
 	}
 	const date = ", since 2026-01-02 14:02 UTC"
 	crash := webPod(t, unready+`containerStatuses: [{name: web, state: {terminated: {exitCode: 3}}}]`)
@@ -234,11 +234,18 @@ func TestPodCause(t *testing.T) {
 	refused := about("FailedCreate", `Error creating: pods "web-" is forbidden: password=canary`, 2)
 	require.Equal(t, "there is no pod: password=***"+date, cause(&refused))
 
+	refused.InvolvedObject.Name = "web"
+	its := func(workload string) string {
+		return (&kube.Client{Kubernetes: fake.NewClientset(&refused)}).PodCause(t.Context(), "apps", "", workload)
+	}
+	require.Equal(t, "there is no pod: password=***"+date, its("web"))
+	require.Equal(t, "there is no pod", its("db"), "what is said of another workload is not the reason")
+
 	broken := fake.NewClientset(crash)
 	broken.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
-	require.Contains(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", ""), "exit code 3", "events are not needed for it")
+	require.Contains(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", "", ""), "exit code 3", "events are not needed for it")
 	broken.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
-	require.Empty(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", ""))
+	require.Empty(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", "", ""))
 }
 
 // TestARolloutSaysWhatHindersIt: from ten seconds on and once, also in the error.

@@ -202,7 +202,7 @@ func TestRealRollout(t *testing.T) {
 	apply(t, c, ns, deployment("good", busybox, "exec busybox sleep 1000", ""))
 	require.NoError(t, c.WaitRollout(ctx, "Deployment", ns, "good"))
 	require.NoError(t, c.RolledOut(ctx, "Deployment", ns, "good"))
-	require.Empty(t, c.PodCause(ctx, ns, "app=good"))
+	require.Empty(t, c.PodCause(ctx, ns, "app=good", "good"))
 }
 
 func TestRealCauses(t *testing.T) {

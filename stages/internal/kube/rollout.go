@@ -34,7 +34,7 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 			return true, "", nil
 		}
 		if time.Since(looked) >= reportEvery {
-			why, looked = c.hindrance(ctx, namespace, r), time.Now()
+			why, looked = c.hindrance(ctx, namespace, name, r), time.Now()
 		}
 		return false, r.seen(why), nil
 	})
@@ -42,18 +42,18 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 		if why != "" && strings.Contains(err.Error(), why) { // told already
 			return ""
 		}
-		return c.hindrance(ctx, namespace, last)
+		return c.hindrance(ctx, namespace, name, last)
 	})
 }
 
 // hindrance says what keeps the pods of a rollout from being available; "" when that is not
 // known, or when the workload itself says why there is no pod.
-func (c *Client) hindrance(ctx context.Context, namespace string, r rollout) string {
+func (c *Client) hindrance(ctx context.Context, namespace, name string, r rollout) string {
 	if r.selector == nil {
 		return ""
 	}
-	cause := c.PodCause(ctx, namespace, metav1.FormatLabelSelector(r.selector))
-	if r.failed != "" && strings.HasPrefix(cause, noPods) {
+	cause := c.PodCause(ctx, namespace, metav1.FormatLabelSelector(r.selector), name)
+	if r.failed != "" && strings.HasPrefix(cause, NoPods) {
 		return ""
 	}
 	return cause
