@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // process is one of the machine's, as /proc shows it.
@@ -73,6 +76,20 @@ func readProcess(dir string) (process, error) {
 // container, which has the step's command line behind its own.
 func (p process) isStep() bool {
 	return len(p.args) > 2 && filepath.Base(p.args[0]) == "slipway" && p.args[1] == "step"
+}
+
+// deployment is the one that a step works on, as the request in its container says; empty
+// if the step has ended.
+func (p process) deployment() string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/root%s", p.pid, contract.RequestFile))
+	if err != nil {
+		return ""
+	}
+	var request struct{ Deployment string }
+	if err := json.Unmarshal(text, &request); err != nil {
+		return ""
+	}
+	return request.Deployment
 }
 
 // isAPIServer reports whether it is the node's API server.

@@ -178,7 +178,7 @@ func (r *round) killConductor(_ context.Context, inst *running) (string, error) 
 }
 
 func (r *round) killStep(ctx context.Context, inst *running) (string, error) {
-	p, err := r.find(ctx, inst, process.isStep)
+	p, err := r.find(ctx, inst, func(p process) bool { return p.isStep() && p.deployment() == r.Name })
 	if err != nil {
 		return "", err
 	}
