@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/incontainer"
@@ -34,6 +35,17 @@ func newSession() *cobra.Command {
 			}
 			return exit(daggercli.Run(append([]string{cmd.Name()}, args...), cmd.ErrOrStderr()))
 		},
+	}
+}
+
+func newForward() *cobra.Command {
+	return &cobra.Command{
+		Use: "forward SOCKET HOST", Hidden: true,
+		Args: takes(2, 2, "give: SOCKET HOST"),
+		RunE: run("", func(ctx context.Context, _ console.Streams, args []string) error {
+			tunnel.Answer(ctx, args[0], args[1])
+			return nil
+		}),
 	}
 }
 

@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -48,6 +50,9 @@ type Cluster struct {
 	kept    string // ID of the background cluster in this session; empty for none
 	api     int    // port of this machine for the API
 	ports   []int  // others
+
+	client    *dagger.Client
+	forwarder *dagger.Container // that reaches the service
 
 	mu      sync.Mutex
 	running bool
@@ -97,7 +102,10 @@ func (d *Deployment) Cluster(api int, ports ...int) *Cluster {
 		InsecureRootCapabilities: true,
 	})
 	id := sha256.Sum256([]byte(fmt.Sprintf("%q %d %v %s", args, api, ports, d.images.Digest)))
-	return &Cluster{name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), api: api, ports: ports}
+	return &Cluster{
+		name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), api: api, ports: ports,
+		client: d.client, forwarder: d.images.Toolchain.WithServiceBinding("cluster", service),
+	}
 }
 
 // ID identifies what the service is started from: two clusters with the same one
@@ -125,13 +133,32 @@ func (c *Cluster) APIPort() int { return c.api }
 // this machine.
 func (c *Cluster) Ports() []int { return c.ports }
 
-// Publish publishes the API and the ports on this machine until ctx ends.
-func (c *Cluster) Publish(ctx context.Context) error {
-	forward := []dagger.PortForward{{Frontend: c.api, Backend: APIPort, Protocol: dagger.NetworkProtocolTcp}}
+// tunnelSocket is where the end of the tunnel in a container meets the one on this machine.
+const tunnelSocket = "/run/slipway-tunnel"
+
+// Publish publishes the API and the ports on this machine until ctx ends, and calls ready
+// once they are.
+func (c *Cluster) Publish(ctx context.Context, ready func()) error {
+	ports := []tunnel.Port{{Here: c.api, There: APIPort}}
 	for _, p := range c.ports {
-		forward = append(forward, dagger.PortForward{Frontend: p, Backend: p, Protocol: dagger.NetworkProtocolTcp})
+		ports = append(ports, tunnel.Port{Here: p, There: p})
 	}
-	return c.service.Up(ctx, dagger.ServiceUpOpts{Ports: forward})
+	host, err := tunnel.Listen(ctx, ports)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var both sync.WaitGroup
+	both.Go(func() {
+		socket := c.client.Host().UnixSocket(host.Socket())
+		_, err := fresh(c.forwarder).WithUnixSocket(tunnelSocket, socket).
+			WithExec([]string{binDir + "/slipway", "forward", tunnelSocket, "cluster"}).Sync(ctx)
+		cancel(cmp.Or(err, errors.New("it ended")))
+	})
+	err = host.Serve(ctx, ready)
+	cancel(err)
+	both.Wait()
+	return fmt.Errorf("publish the cluster's ports: %w", err)
 }
 
 // Service is what steps bind to.

@@ -173,11 +173,7 @@ func (c *Cluster) Up(ctx context.Context, ready func()) error {
 	if err := c.start(ctx, s); err != nil {
 		return err
 	}
-	ports, err := c.ClusterPorts()
-	if err != nil {
-		return err
-	}
-	err = published(ctx, ports, c.service.Publish, ready)
+	err = c.service.Publish(ctx, ready)
 	if ctx.Err() != nil {
 		return nil // that is how it ends
 	}
@@ -211,36 +207,6 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	return errors.Join(err, c.service.Stop(ctx))
-}
-
-// published runs up, which publishes ports on this machine until ctx ends, and
-// calls ready once each of them accepts connections.
-func published(ctx context.Context, ports []int, up func(context.Context) error, ready func()) error {
-	ctx, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		for _, p := range ports {
-			for !accepts(ctx, p) {
-				select {
-				case <-time.After(100 * time.Millisecond):
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-		ready()
-	}()
-	err := up(ctx)
-	cancel()
-	<-watched
-	return err
-}
-
-// accepts reports whether a port of this machine accepts connections.
-func accepts(ctx context.Context, port int) bool {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	return err == nil && conn.Close() == nil
 }
 
 // toolchain is the container in which every step runs, connected to the cluster,

@@ -1,7 +1,6 @@
 package conductor
 
 import (
-	"context"
 	"errors"
 	"net"
 	"strconv"
@@ -33,33 +32,4 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 	require.NotContains(t, err.Error(), strconv.Itoa(other))
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration; ports below 1024 may need root; an install without --keep-cluster needs no port")
-}
-
-// The user is told that the cluster is ready when its ports are published, and
-// not when they never are.
-func TestReadyIsSaidOncePortsArePublished(t *testing.T) {
-	port, l := listen(t)
-	require.NoError(t, l.Close())
-	ctx, cancel := context.WithCancel(t.Context())
-	begun, open := make(chan struct{}), false
-	up := func(ctx context.Context) error {
-		close(begun)
-		l, err := net.Listen("tcp4", l.Addr().String())
-		if err != nil {
-			return err
-		}
-		open = true
-		<-ctx.Done()
-		return errors.Join(ctx.Err(), l.Close())
-	}
-	err := published(ctx, []int{port}, up, func() {
-		<-begun
-		cancel()
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	require.True(t, open)
-
-	broken := errors.New("the tunnel broke")
-	err = published(t.Context(), []int{port}, func(context.Context) error { return broken }, func() { t.Error("ready") })
-	require.ErrorIs(t, err, broken)
 }
