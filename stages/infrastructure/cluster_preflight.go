@@ -137,17 +137,11 @@ func clusters(ctx context.Context, env *step.Env, c *kube.Client) (known *state.
 	if known, err = state.ClusterOf(ctx, s); err != nil {
 		return nil, now, err
 	}
-	system, err := kube.Retry(ctx, c, "recognise the cluster by its namespace kube-system", func(ctx context.Context) (*metav1.ObjectMeta, error) {
-		ns, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return &ns.ObjectMeta, nil
-	})
+	uid, err := c.UID(ctx)
 	if err != nil {
 		return nil, now, err
 	}
-	return known, state.Cluster{UID: string(system.UID), Server: c.Endpoint()}, nil
+	return known, state.Cluster{UID: uid, Server: c.Endpoint()}, nil
 }
 
 // judgeVersion compares the version of a cluster with what Slipway is built for.

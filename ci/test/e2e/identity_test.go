@@ -219,7 +219,7 @@ func TestIdentityPlatform(t *testing.T) {
 	})
 
 	stage("a component that is switched off is taken out", func(t *testing.T) {
-		off := k.with(write(t, plain+"platform: {components: {console: {enabled: false}}}\n"))
+		off := k.with(write(t, plain+"platform: {components: {console: {enabled: false}, sign-in: {enabled: false}}}\n"))
 		r := off.must(t, "install", "--platform", release)
 		require.Regexp(t, `(?m)^\s*orchestrator/prune\s+succeeded`, r.out)
 		require.NotContains(t, k.kubectl(t, "get", "deployments,services,jobs", "-n", "identity", "-o", "name"), "console")

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -55,11 +56,32 @@ func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *con
 	}
 	limited, cancel := context.WithTimeout(ctx, tellLimit)
 	defer cancel()
+	if is, err := isOn(limited, env, client); err != nil || !is {
+		env.Logger.Warn("the cluster is not told: it may not be the deployment's", "error", err)
+		return
+	}
 	message := in.Failed[0].String() + ": " + in.Failed[0].Error
 	if d.Known {
 		message = d.Cause
 	}
 	client.Tell(limited, env.Logger, env.Deployment, env.Run, kube.Failed, env.Clean(kube.OneLine(message)))
+}
+
+// isOn reports whether the deployment is on a cluster, for one that was there already.
+func isOn(ctx context.Context, env *step.Env, c *kube.Client) (bool, error) {
+	if !env.Existing {
+		return true, nil
+	}
+	s, err := env.Store(ctx)
+	if err != nil {
+		return false, err
+	}
+	known, err := state.ClusterOf(ctx, s)
+	if err != nil || known == nil {
+		return false, err
+	}
+	uid, err := c.UID(ctx)
+	return uid == known.UID, err
 }
 
 // tellLimit bounds the writing of the state into the cluster.

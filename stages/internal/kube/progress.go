@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -40,10 +41,18 @@ func (c *Client) Told(ctx context.Context) (s State, err error) {
 	return s, ifThere(err)
 }
 
-// Tell writes the state of an install into the cluster. That it cannot be written does
-// no harm to the install, and is only logged. In a dry run nothing is written.
+// Tell writes the state of an install into the cluster, unless SystemNamespace is another
+// deployment's. That it cannot be written does no harm to the install, and is only logged.
+// In a dry run nothing is written.
 func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run string, s State, message string) {
 	if dryrun.On(ctx) {
+		return
+	}
+	system, err := Retry(ctx, c, "see whose "+SystemNamespace+" is", func(ctx context.Context) (*corev1.Namespace, error) {
+		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, SystemNamespace, metav1.GetOptions{})
+	})
+	if err == nil && DeploymentOf(system.Labels) != deployment {
+		log.Warn("the cluster does not show how far the install is: it has another deployment", "state", s)
 		return
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{

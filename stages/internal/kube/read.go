@@ -29,6 +29,17 @@ func (c *Client) Secret(ctx context.Context, namespace, name string) (*corev1.Se
 	return o, err
 }
 
+// UID tells a cluster from others: it is that of its namespace kube-system.
+func (c *Client) UID(ctx context.Context) (string, error) {
+	ns, err := Retry(ctx, c, "recognise the cluster by its namespace kube-system", func(ctx context.Context) (*corev1.Namespace, error) {
+		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	})
+	if err != nil {
+		return "", err
+	}
+	return string(ns.UID), nil
+}
+
 // Ingress is the address, IP or host name, that a Service's load balancer gave
 // it; "" when it gave none.
 func Ingress(s *corev1.Service) string {
