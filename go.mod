@@ -17,6 +17,7 @@ require (
 	github.com/google/cel-go v0.26.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/hashicorp/terraform-exec v0.26.0
+	github.com/hashicorp/yamux v0.1.2
 	github.com/homeport/dyff v1.12.0
 	github.com/invopop/jsonschema v0.14.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2

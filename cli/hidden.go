@@ -43,8 +43,7 @@ func newForward() *cobra.Command {
 		Use: "forward SOCKET HOST", Hidden: true,
 		Args: takes(2, 2, "give: SOCKET HOST"),
 		RunE: run("", func(ctx context.Context, _ console.Streams, args []string) error {
-			tunnel.Answer(ctx, args[0], args[1])
-			return nil
+			return tunnel.Answer(ctx, args[0], args[1])
 		}),
 	}
 }

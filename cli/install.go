@@ -58,7 +58,7 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
-	set.BoolVar(&o.adopt, "adopt", false, "take over objects of the platform's names that are in the cluster already and belong to somebody else, or this deployment, if its state is lost; a destroy removes them, except namespaces")
+	set.BoolVar(&o.adopt, "adopt", false, "take over what is in the cluster and somebody else's: a destroy removes it, except namespaces; or this deployment, where its state is lost")
 	for _, name := range []string{"from", "to", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}

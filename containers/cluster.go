@@ -1,7 +1,6 @@
 package containers
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,7 +14,6 @@ import (
 
 	"dagger.io/dagger"
 
-	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -52,7 +50,7 @@ type Cluster struct {
 	ports   []int  // others
 
 	client    *dagger.Client
-	forwarder *dagger.Container // that reaches the service
+	toolchain *dagger.Container
 
 	mu      sync.Mutex
 	running bool
@@ -104,7 +102,7 @@ func (d *Deployment) Cluster(api int, ports ...int) *Cluster {
 	id := sha256.Sum256([]byte(fmt.Sprintf("%q %d %v %s", args, api, ports, d.images.Digest)))
 	return &Cluster{
 		name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), api: api, ports: ports,
-		client: d.client, forwarder: d.images.Toolchain.WithServiceBinding("cluster", service),
+		client: d.client, toolchain: d.images.Toolchain,
 	}
 }
 
@@ -132,34 +130,6 @@ func (c *Cluster) APIPort() int { return c.api }
 // Ports are the ports that Publish publishes besides the API's, each as the same port of
 // this machine.
 func (c *Cluster) Ports() []int { return c.ports }
-
-// tunnelSocket is where the end of the tunnel in a container meets the one on this machine.
-const tunnelSocket = "/run/slipway-tunnel"
-
-// Publish publishes the API and the ports on this machine until ctx ends, and calls ready
-// once they are.
-func (c *Cluster) Publish(ctx context.Context, ready func()) error {
-	ports := []tunnel.Port{{Here: c.api, There: APIPort}}
-	for _, p := range c.ports {
-		ports = append(ports, tunnel.Port{Here: p, There: p})
-	}
-	host, err := tunnel.Listen(ctx, ports)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	var both sync.WaitGroup
-	both.Go(func() {
-		socket := c.client.Host().UnixSocket(host.Socket())
-		_, err := fresh(c.forwarder).WithUnixSocket(tunnelSocket, socket).
-			WithExec([]string{binDir + "/slipway", "forward", tunnelSocket, "cluster"}).Sync(ctx)
-		cancel(cmp.Or(err, errors.New("it ended")))
-	})
-	err = host.Serve(ctx, ready)
-	cancel(err)
-	both.Wait()
-	return fmt.Errorf("publish the cluster's ports: %w", err)
-}
 
 // Service is what steps bind to.
 func (c *Cluster) Service() *dagger.Service { return c.service }

@@ -67,7 +67,7 @@ func TestStandIns(t *testing.T) {
 func TestANodeIsToldOfStandInsOnly(t *testing.T) {
 	client := engine(t, func([]string) (any, string) { return nil, "not asked" })
 	id := func(i Images) string {
-		i.Node, i.Toolchain = client.Container(), client.Container()
+		i.Node = client.Container()
 		return Open(client, "dev", &i, Access{}).Cluster(APIPort).ID()
 	}
 	plain := id(Images{})

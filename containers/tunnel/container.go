@@ -7,61 +7,68 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync"
 	"time"
+
+	"github.com/hashicorp/yamux"
 )
 
 const (
-	spare      = 8                      // connections that wait at the socket
-	retryAfter = 500 * time.Millisecond // where the other end is away
+	dialLimit = 10 * time.Second // for a port behind the tunnel
+	tries     = 20               // to reach the other end, one after the other
+	tryEvery  = 500 * time.Millisecond
 )
 
 // Answer is the end of a tunnel in a container: it leads connections from socket to ports of
-// host, until ctx ends.
-func Answer(ctx context.Context, socket, host string) {
-	var all sync.WaitGroup
-	for range spare {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				if answer(ctx, socket, host) != nil {
-					select {
-					case <-time.After(retryAfter):
-					case <-ctx.Done():
-					}
-				}
+// host until ctx ends. It fails when it cannot reach the other end for ten seconds.
+func Answer(ctx context.Context, socket, host string) error {
+	var err error
+	for failed := 0; failed < tries; failed++ {
+		var conn net.Conn
+		if conn, err = new(net.Dialer).DialContext(ctx, "unix", socket); err == nil {
+			began := time.Now()
+			err = answer(ctx, conn, host)
+			if time.Since(began) > tries*tryEvery {
+				failed = 0
 			}
-		})
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tryEvery):
+		}
 	}
-	all.Wait()
+	return fmt.Errorf("reach the other end of the tunnel: %w", err)
 }
 
-// answer waits at the socket for one connection, and returns once it is led further.
-func answer(ctx context.Context, socket, host string) error {
-	waiting, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+// answer leads connections that come through conn, until that ends.
+func answer(ctx context.Context, conn net.Conn, host string) error {
+	s, err := yamux.Server(conn, config())
 	if err != nil {
-		return fmt.Errorf("reach the other end: %w", err)
+		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = waiting.Close() })
-	var port [2]byte
-	if _, err := io.ReadFull(waiting, port[:]); err != nil {
-		stop()
-		_ = waiting.Close()
-		return fmt.Errorf("wait for a connection: %w", err)
-	}
-	go func() {
-		defer stop()
-		defer func() { _ = waiting.Close() }()
-		there := net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(port[:]))))
-		conn, err := (&net.Dialer{Timeout: dialLimit}).DialContext(ctx, "tcp", there)
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	defer func() { _ = s.Close() }()
+	for {
+		stream, err := s.AcceptStream()
 		if err != nil {
-			_, _ = waiting.Write([]byte{refused})
-			return
+			return err
 		}
-		if _, err := waiting.Write([]byte{opened}); err != nil {
-			_ = conn.Close()
-			return
-		}
-		join(waiting, conn)
-	}()
-	return nil
+		go connect(ctx, stream, host)
+	}
+}
+
+// connect connects a stream to the port that it asks for, and closes it if nothing listens
+// there.
+func connect(ctx context.Context, stream *yamux.Stream, host string) {
+	defer func() { _ = stream.Close() }()
+	var port [2]byte
+	if _, err := io.ReadFull(stream, port[:]); err != nil {
+		return
+	}
+	there := net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(port[:]))))
+	conn, err := (&net.Dialer{Timeout: dialLimit}).DialContext(ctx, "tcp", there)
+	if err != nil {
+		return
+	}
+	join(conn, stream)
 }

@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -9,29 +10,44 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/yamux"
 )
 
-// waitLimit is how long a user's connection waits for the other end.
-const waitLimit = 30 * time.Second
+// ErrPort is in the error of Listen when it is about a port.
+var ErrPort = errors.New("listen on a port of this machine")
+
+const (
+	waitLimit  = 30 * time.Second       // of a user's connection, for the other end
+	retryAfter = 100 * time.Millisecond // where connections cannot be accepted
+	longest    = 100                    // path of a unix socket, in bytes; some systems take 103
+)
 
 // Port leads a TCP port of this machine to one behind the tunnel.
 type Port struct{ Here, There int }
 
 // Host is the end of a tunnel on this machine.
 type Host struct {
-	dir     string
-	socket  net.Listener
-	ports   map[net.Listener]int // where each leads
-	waiting chan net.Conn
+	dir    string
+	socket net.Listener
+	ports  map[net.Listener]int // where each leads
+
+	mu      sync.Mutex
+	session *yamux.Session // with the end in the container; nil before it is there
+	changed chan struct{}  // closed with the next session
 }
 
 // Listen listens on ports, on all addresses of this machine. Serve or Close ends that.
 func Listen(ctx context.Context, ports []Port) (*Host, error) {
 	dir, err := os.MkdirTemp("", "slipway-") // only its owner may look into it
+	if err == nil && len(dir) > longest-len("/tunnel") {
+		_ = os.Remove(dir)
+		dir, err = os.MkdirTemp("/tmp", "slipway-")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for a socket: %w", err)
 	}
-	h := &Host{dir: dir, ports: map[net.Listener]int{}, waiting: make(chan net.Conn)}
+	h := &Host{dir: dir, ports: map[net.Listener]int{}, changed: make(chan struct{})}
 	var listen net.ListenConfig
 	if h.socket, err = listen.Listen(ctx, "unix", filepath.Join(dir, "tunnel")); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen for the container: %w", err), os.RemoveAll(dir))
@@ -40,7 +56,7 @@ func Listen(ctx context.Context, ports []Port) (*Host, error) {
 		l, err := listen.Listen(ctx, "tcp", fmt.Sprintf(":%d", p.Here))
 		if err != nil {
 			h.Close()
-			return nil, fmt.Errorf("listen on a port of this machine: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrPort, err)
 		}
 		h.ports[l] = p.There
 	}
@@ -53,21 +69,25 @@ func (h *Host) Socket() string { return h.socket.Addr().String() }
 // Serve leads connections until ctx ends, and returns why it did. ready is called once the
 // end in the container is there.
 func (h *Host) Serve(ctx context.Context, ready func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
 	defer h.Close()
 	defer context.AfterFunc(ctx, h.Close)()
+	ready = sync.OnceFunc(ready)
 	var all sync.WaitGroup
-	all.Go(func() { cancel(h.collect(ctx, sync.OnceFunc(ready))) })
+	all.Go(func() {
+		accept(ctx, h.socket, func(conn net.Conn) {
+			s, err := yamux.Client(conn, config())
+			if err != nil { // a mistake in our configuration
+				panic(err)
+			}
+			defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+			h.use(s)
+			ready()
+			<-s.CloseChan()
+		})
+	})
 	for l, there := range h.ports {
 		all.Go(func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					cancel(err)
-					return
-				}
-				all.Go(func() { h.lead(ctx, conn, there) })
-			}
+			accept(ctx, l, func(conn net.Conn) { h.lead(ctx, conn, there) })
 		})
 	}
 	all.Wait()
@@ -83,49 +103,65 @@ func (h *Host) Close() {
 	_ = os.RemoveAll(h.dir)
 }
 
-// collect keeps the connections of the other end until they are used.
-func (h *Host) collect(ctx context.Context, ready func()) error {
+// accept calls do, in goroutines of their own, with each connection until ctx ends, and
+// waits for them.
+func accept(ctx context.Context, l net.Listener, do func(net.Conn)) {
+	var all sync.WaitGroup
+	defer all.Wait()
 	for {
-		conn, err := h.socket.Accept()
-		if err != nil {
-			return err
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			all.Go(func() { do(conn) })
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return
+		default: // such as too many open files: some will be closed
+			time.Sleep(retryAfter)
 		}
-		ready()
-		go func() {
-			select {
-			case h.waiting <- conn:
-			case <-ctx.Done():
-				_ = conn.Close()
-			}
-		}()
 	}
+}
+
+// use makes a session the one that connections are led through.
+func (h *Host) use(s *yamux.Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = s
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 // lead leads one connection to a port behind the tunnel, and closes it if that cannot be.
 func (h *Host) lead(ctx context.Context, conn net.Conn, port int) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	stream := h.open(ctx, port)
+	if stream == nil {
+		_ = conn.Close()
+		return
+	}
+	join(conn, stream)
+}
+
+// open opens a stream to a port; nil if the other end is away for too long.
+func (h *Host) open(ctx context.Context, port int) *yamux.Stream {
 	late := time.After(waitLimit)
 	for {
+		h.mu.Lock()
+		s, changed := h.session, h.changed
+		h.mu.Unlock()
+		if s != nil {
+			if stream, err := s.OpenStream(); err == nil {
+				if _, err := stream.Write(binary.BigEndian.AppendUint16(nil, uint16(port))); err == nil {
+					return stream
+				}
+				_ = stream.Close()
+			}
+		}
 		select {
-		case other := <-h.waiting:
-			stop := context.AfterFunc(ctx, func() { _ = other.Close() })
-			err := call(other, port)
-			if err == nil {
-				join(conn, other)
-			}
-			stop()
-			_ = other.Close()
-			if err == nil || errors.Is(err, errRefused) {
-				_ = conn.Close()
-				return
-			}
+		case <-changed:
 		case <-late:
-			_ = conn.Close()
-			return
+			return nil
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }

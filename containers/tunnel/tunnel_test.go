@@ -40,7 +40,7 @@ func open(t *testing.T, there ...int) func(i int) *net.TCPConn {
 	enough := errors.New("the test is over")
 	var both sync.WaitGroup
 	ready := make(chan struct{})
-	both.Go(func() { Answer(ctx, h.Socket(), "127.0.0.1") })
+	both.Go(func() { _ = Answer(ctx, between(t, h.Socket()), "127.0.0.1") })
 	var ended error
 	both.Go(func() { ended = h.Serve(ctx, func() { close(ready) }) })
 	t.Cleanup(func() {
@@ -58,6 +58,34 @@ func open(t *testing.T, there ...int) func(i int) *net.TCPConn {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn.(*net.TCPConn)
 	}
+}
+
+// between is a socket that leads to another one as Dagger does: that one side is done with
+// sending is known to the other only if that is the container's.
+func between(t *testing.T, socket string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "t")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			container, err := l.Accept()
+			if err != nil {
+				return
+			}
+			host, err := net.Dial("unix", socket)
+			if err != nil {
+				_ = container.Close()
+				return
+			}
+			go func() { _, _ = io.Copy(container, host) }()
+			go func() { _, _ = io.Copy(host, container); _ = host.(*net.UnixConn).CloseWrite() }()
+		}
+	}()
+	return l.Addr().String()
 }
 
 // serve is the port of a server that does do with each connection.
@@ -170,31 +198,44 @@ func TestAPortThatIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	port := l.Addr().(*net.TCPAddr).Port
-	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := os.MkdirTemp("", "t") // with a short path
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
 	_, err = Listen(t.Context(), []Port{{Here: free(t), There: 1}, {Here: port, There: 2}})
+	require.ErrorIs(t, err, ErrPort)
 	require.ErrorContains(t, err, fmt.Sprintf(":%d: bind: address already in use", port))
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
 
-// TestWaitingConnectionsThatAreGone: the other end was away for a while.
-func TestWaitingConnectionsThatAreGone(t *testing.T) {
+// TestTheOtherEndIsAwayForAWhile: connections wait for it.
+func TestTheOtherEndIsAwayForAWhile(t *testing.T) {
 	here := free(t)
 	h, err := Listen(t.Context(), []Port{{Here: here, There: serve(t, shouts)}})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var all sync.WaitGroup
 	all.Go(func() { _ = h.Serve(ctx, func() {}) })
 	t.Cleanup(func() { cancel(); all.Wait() })
-	for range 2 * spare {
-		gone, err := net.Dial("unix", h.Socket())
+	hello := func() string {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", here))
 		require.NoError(t, err)
-		require.NoError(t, gone.Close())
+		defer func() { _ = conn.Close() }()
+		return says(t, conn.(*net.TCPConn), "hello")
 	}
-	all.Go(func() { Answer(ctx, h.Socket(), "127.0.0.1") })
-	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", here))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	require.Equal(t, "X", says(t, conn.(*net.TCPConn), "x"))
+	for range 3 {
+		first, end := context.WithCancel(ctx)
+		gone := make(chan struct{})
+		go func() { _ = Answer(first, h.Socket(), "127.0.0.1"); close(gone) }()
+		require.Equal(t, "HELLO", hello())
+		end()
+		<-gone
+	}
+}
+
+func TestAnEndThatCannotReachTheOtherOneSaysSo(t *testing.T) {
+	err := Answer(t.Context(), filepath.Join(t.TempDir(), "nothing"), "127.0.0.1")
+	require.ErrorContains(t, err, "reach the other end of the tunnel: dial unix ")
 }

@@ -49,7 +49,7 @@ type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
 	// LoadBalancer on them can be reached from outside of the run.
 	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's; not 6444, which is the node's own."`
-	// APIPort is where the API is published; nil: APIPort.
+	// APIPort is where the API is published; nil: 6443.
 	APIPort *int `json:"apiPort,omitempty" jsonschema:"minimum=1,maximum=65535,example=7443" jsonschema_description:"TCP port of this machine on which slipway cluster and --keep-cluster publish the API; 6443 when left out. Clusters that run at the same time need different ones."`
 	// RegistryMirror is the URL at which the node reaches the registry of the images;
 	// empty: https:// and the registry's address.
@@ -81,7 +81,7 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 		case p < 1 || p > 65535:
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "a TCP port, 1 to 65535"})
 		case p == APIPort || p == api:
-			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the API's"})
+			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is for the node's API"})
 		case p == healthPort:
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the node's own, for its health"})
 		case slices.Contains(s.Ports[:i], p):

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -137,61 +139,83 @@ func (i *installer) discard(ctx context.Context, j *batchv1.Job) error {
 // podsEvery is how often the pods of a Job are looked at while it runs.
 const podsEvery = 2 * time.Second
 
+// watched is what is seen of a Job while it runs.
+type watched struct {
+	installer       *installer
+	namespace, name string
+	looked          time.Time // when its pods were looked at
+	failure         string    // of the Job: "BackoffLimitExceeded …"
+	why             string    // of its pods, also when these are gone
+}
+
+// look tells whether the Job has ended, and what is seen of it.
+func (w *watched) look(ctx context.Context) (ended bool, seen string, err error) {
+	j, err := w.installer.client.Kubernetes.BatchV1().Jobs(w.namespace).Get(ctx, w.name, metav1.GetOptions{})
+	if err != nil {
+		return false, "", err
+	}
+	done, failure := kube.JobEnd(j)
+	if w.failure = failure; done || failure != "" {
+		return true, "", nil
+	}
+	if time.Since(w.looked) >= podsEvery {
+		w.pods(ctx)
+	}
+	seen = fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
+	if w.why != "" {
+		seen += ": " + w.why
+	}
+	return false, seen, nil
+}
+
+// pods looks at what is wrong with the pods. That there are none any more says nothing
+// against what was wrong with them.
+func (w *watched) pods(ctx context.Context) {
+	w.looked = time.Now()
+	why := w.installer.client.PodCause(ctx, w.namespace, "job-name="+w.name, w.name)
+	if w.why == "" || !strings.HasPrefix(why, kube.NoPods) {
+		w.why = why
+	}
+}
+
 // completed waits until a Job has completed. In a dry run it looks once.
 func (i *installer) completed(ctx context.Context, namespace, name string) error {
 	id := namespace + "/" + name
-	// The pods of a Job that has failed may be gone, and what was wrong with them.
-	var failure, why string
-	looked := time.Now()
-	cause := func(ctx context.Context) {
-		if seen := i.client.PodCause(ctx, namespace, "job-name="+name, name); why == "" || seen != "" && seen != kube.NoPods {
-			why = seen
-		}
-	}
-	look := func(ctx context.Context) (bool, string, error) {
-		j, err := i.client.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		done, failed := kube.JobEnd(j)
-		failure = failed
-		seen := fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
-		if !done && failed == "" && !dryrun.On(ctx) && time.Since(looked) >= podsEvery {
-			cause(ctx)
-			looked = time.Now()
-		}
-		if why != "" {
-			seen += ": " + why
-		}
-		return done || failed != "", seen, nil
-	}
-	var err error
+	w := &watched{installer: i, namespace: namespace, name: name, looked: time.Now()}
 	if dryrun.On(ctx) {
-		done, seen, lookErr := look(ctx)
-		if err = lookErr; err == nil && !done {
-			err = fmt.Errorf("job %s has not completed: %s", id, seen)
+		ended, seen, err := w.look(ctx)
+		if err == nil && (!ended || w.failure != "") {
+			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.failure, seen))
 		}
-	} else {
-		err = i.client.WaitFor(ctx, "job "+id+" to complete", kube.Poll, look)
+		return err
 	}
-	if err == nil && failure == "" {
+	err := i.client.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.look)
+	if err == nil && w.failure == "" {
 		return nil
 	}
+	told := err != nil && w.why != "" // by the wait
 	if err == nil {
 		err = &fault.Fault{
-			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(failure),
+			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.failure),
 			Fix: "correct the cause, then run again: slipway install; its log: kubectl logs -n " + namespace + " job/" + name,
 		}
 	}
-	told := why
-	cause(context.WithoutCancel(ctx))
-	if f, ok := errors.AsType[*fault.Fault](err); ok && why != "" && (failure != "" || why != told) {
-		with := *f
-		with.Err = fmt.Errorf("%w: %s", f.Err, why)
-		return &with
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok || told {
+		return err
 	}
-	return err
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	if w.pods(limited); w.why == "" {
+		return err
+	}
+	with := *f
+	with.Err = fmt.Errorf("%w: %s", f.Err, w.why)
+	return &with
 }
+
+// lastLook is how long the last look at the pods of a Job may take.
+const lastLook = 10 * time.Second
 
 // done are the Jobs that have completed, with the digests of what they did.
 func (i *installer) done(ctx context.Context) (map[string]string, error) {

@@ -184,6 +184,12 @@ reason: FailedCreate
 message: "Create Pod db-0 in StatefulSet db failed: claim exists"
 involvedObject: {kind: StatefulSet, name: db, namespace: shop}
 `)
+	s.api.Set(t, "/api/v1/namespaces/shop/events/earlier", `
+metadata: {name: earlier, namespace: shop}
+reason: FailedCreate
+message: "the quota was used up"
+involvedObject: {kind: Job, name: seed, namespace: shop}
+`)
 	time.AfterFunc(podsEvery+time.Second, func() {
 		s.api.Delete(pod)
 		s.api.Set(t, atSeed, `
@@ -194,6 +200,7 @@ status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceede
 	_, err := s.install(t.Context(), seedInput())
 	refused(t, err, CodeJob, "it was tried 4 times: container seed ", "exit code 3", "pod seed-x")
 	require.NotContains(t, err.Error(), "db-0")
+	require.NotContains(t, err.Error(), "quota")
 }
 
 func TestAJobThatTakesTooLong(t *testing.T) {

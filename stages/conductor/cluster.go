@@ -12,6 +12,7 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -139,7 +140,7 @@ func (c *Cluster) FreePorts(ctx context.Context) error {
 func freePorts(ctx context.Context, provider string, ports []int) error {
 	var taken []error
 	for _, p := range ports {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", ":"+strconv.Itoa(p))
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(p))
 		if err == nil {
 			err = listener.Close()
 		}
@@ -150,8 +151,12 @@ func freePorts(ctx context.Context, provider string, ports []int) error {
 	if len(taken) == 0 {
 		return nil
 	}
+	return portsTaken(provider, errors.Join(taken...))
+}
+
+func portsTaken(provider string, err error) error {
 	return &fault.Fault{
-		Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: errors.Join(taken...),
+		Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: err,
 		Fix: "stop what listens there, such as the cluster of another deployment; or choose other ports in section " + provider +
 			" of the configuration; ports below 1024 may need root; an install without --keep-cluster needs no port of this machine",
 	}
@@ -174,8 +179,11 @@ func (c *Cluster) Up(ctx context.Context, ready func()) error {
 		return err
 	}
 	err = c.service.Publish(ctx, ready)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil // that is how it ends
+	case errors.Is(err, tunnel.ErrPort):
+		return portsTaken(c.provider, err)
 	}
 	return err
 }

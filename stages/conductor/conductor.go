@@ -72,7 +72,8 @@ type Options struct {
 	// State says where the deployment's state is.
 	State State
 	// Adopt has an install take over what the platform is made of where it is there and
-	// somebody else's; otherwise that ends the run.
+	// somebody else's, and a deployment of this name that the state does not know;
+	// otherwise these end the run.
 	Adopt bool
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: no secret can be found.

@@ -118,13 +118,13 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || kube.DeploymentOf(system.Labels) != env.Deployment {
+	if err != nil || !kube.Ours(system, env.Deployment) {
 		return err
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
 		Fix: "work with the state with which it was installed: on that engine, or in that bucket; if that state is lost, make it this one's: slipway install --adopt",
 		Err: fmt.Errorf("the cluster has a deployment %s since %s that was not installed with this state; nothing was changed",
-			env.Deployment, system.CreationTimestamp.UTC().Format(time.DateTime))}
+			env.Deployment, system.CreationTimestamp.UTC().Format(time.DateTime)+" UTC")}
 }
 
 // clusters returns the cluster that the deployment is on, which may be nil, and the one

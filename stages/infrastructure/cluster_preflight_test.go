@@ -195,7 +195,7 @@ func TestANamesake(t *testing.T) {
 	in := contract.ClusterPreflightInput{Kubernetes: "1.35.4"}
 	_, err := clusterPreflight(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster})
-	require.ErrorContains(t, err, "the cluster has a deployment demo since 2026-01-02 03:04:05 that was not installed with this state")
+	require.ErrorContains(t, err, "the cluster has a deployment demo since 2026-01-02 03:04:05 UTC that was not installed with this state")
 	_, _, err = reach(t.Context(), env, reachLimit, false)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster}, "a destroy leaves it alone")
 

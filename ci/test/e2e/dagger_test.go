@@ -151,7 +151,7 @@ type status struct {
 func (d deployment) status(t *testing.T, args ...string) status {
 	t.Helper()
 	var s status
-	r := d.ok(t, "status", append([]string{"--format", "json", "--live"}, args...)...)
+	r := d.ok(t, "status", append([]string{"--format", "json"}, args...)...)
 	require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
 	return s
 }

@@ -55,6 +55,7 @@ func TestHooks(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-hooks")
 	d.ok(t, "destroy") // whatever an earlier run of the tests left
+	with := func(hooks string) *kept { return &kept{deployment: d, config: write(t, configured+hooks)} }
 
 	t.Run("one that fails fails its step", func(t *testing.T) {
 		r := d.call(t, "install", "--config", write(t, configured+`
@@ -74,19 +75,20 @@ hooks:
 	})
 
 	t.Run("one that takes too long is ended, and what it printed is kept", func(t *testing.T) {
-		r := d.call(t, "install", "--config", write(t, configured+`
+		k := with(`
 hooks:
   - {name: slow, before: workflow, script: "echo waiting for Godot; sleep 600", timeout: 2s}
-`))
+`)
+		r := k.cli(t, "install")
 		require.Equal(t, 5, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "HOK-002")
 		require.Contains(t, r.err, "it did not end within 2s: waiting for Godot")
 		require.NotContains(t, r.err, "infrastructure/preflight: running", "no step started")
-		require.Contains(t, read(t, d.report(t), "hooks/slow.txt"), "\nwaiting for Godot\n")
+		require.Contains(t, read(t, k.report(t), "hooks/slow.txt"), "\nwaiting for Godot\n")
 	})
 
 	t.Run("one on a step that does not exist is an error", func(t *testing.T) {
-		r := d.call(t, "install", "--config", write(t, configured+"hooks:\n  - {name: a, before: orchestrator/sinc, run: [x]}\n"))
+		r := with("hooks:\n  - {name: a, before: orchestrator/sinc, run: [x]}\n").cli(t, "install")
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, `line 3: hooks[0].before: got "orchestrator/sinc"`)
 		require.Contains(t, r.err, "orchestrator/sync")
@@ -152,8 +154,9 @@ hooks:
 	})
 
 	t.Run("they run in order", func(t *testing.T) {
-		r := d.ok(t, "install", "--to", "preorchestrator/namespaces", "--config", write(t, configured+hooked))
-		dir := d.report(t)
+		k := with(hooked)
+		r := k.must(t, "install", "--to", "preorchestrator/namespaces")
+		dir := k.report(t)
 		var when []int
 		for _, c := range []struct{ hook, says string }{
 			{"first", "first: no cluster yet"},

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,10 +73,14 @@ func TestImagesOfAnyChart(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(release, filepath.Dir(file)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(release, file), []byte(text), 0o644))
 	}
-	d.ok(t, "destroy") // whatever an earlier run of the tests left
+	const port = "apiPort: 6643"
+	k := &kept{deployment: d, config: write(t, configured+"local: {"+port+"}\n")}
+	k.must(t, "cluster", "--stop") // whatever an earlier run of the tests left
+	k.must(t, "destroy", "--ignore-not-found")
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	t.Run("what is missing is named before anything starts", func(t *testing.T) {
-		got := d.call(t, "install", "--platform", release)
+		got := k.cli(t, "install", "--platform", release)
 		require.Equal(t, 3, got.code, slipway.Tail(got.err))
 		for _, says := range []string{"IMG-001", "component shop (charts/shop/templates/a.yaml): ", "e2e-web:1.0", "quay.io/e2e/hook:1", "registry.k8s.io/e2e/tool:v1@" + digest.String()} {
 			require.Contains(t, got.err, says)
@@ -83,7 +88,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		require.NotContains(t, got.err, "infrastructure/", "no step started")
 	})
 
-	d.Bundle = linked(t, original)
+	k.Bundle = linked(t, original)
 	program := func(args ...string) string {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(original, "bin/slipway"), args...).CombinedOutput()
 		require.NoError(t, err, string(out))
@@ -93,47 +98,46 @@ func TestImagesOfAnyChart(t *testing.T) {
 	path, err := layout.Write(dir, empty.Index)
 	require.NoError(t, err)
 	require.NoError(t, path.AppendIndex(index))
-	add := []string{"bundle", "add", d.Bundle, "--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
+	add := []string{"bundle", "add", k.Bundle, "--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
 		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + dir}
 	require.Contains(t, program(add...), "added")
 	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, program(add...))
-	program("bundle", "verify", d.Bundle)
-	require.Contains(t, program("bundle", "list", d.Bundle), "docker.io/library/e2e-web:1.0")
+	program("bundle", "verify", k.Bundle)
+	require.Contains(t, program("bundle", "list", k.Bundle), "docker.io/library/e2e-web:1.0")
 
 	const images = `kubectl get pods -n shop -o 'jsonpath={range .items[*]}{.metadata.labels.app} {.spec.containers[0].image} {.status.phase}{"\n"}{end}'`
-	runs := func(t *testing.T, d deployment, args ...string) {
+	runs := func(t *testing.T, k *kept) {
 		t.Helper()
-		got := d.ok(t, "toolchain", append(args, "with-exec", "--args", list("sh", "-ceu", images), "stdout")...).out
+		got := k.shell(t, images)
 		require.Regexp(t, `(?m)^web e2e-web:1\.0 Running$`, got, "as the chart has it")
 		require.Regexp(t, `(?m)^tool registry\.k8s\.io/e2e/tool:v1@`+digest.String()+` Running$`, got)
 	}
 	t.Run("from a bundle", func(t *testing.T) {
-		d.ok(t, "install", "--platform", release)
-		runs(t, d)
+		k.must(t, "install", "--keep-cluster", "--platform", release)
+		runs(t, k)
 		// Each new pod asks for its image anew.
-		d.shell(t, "kubectl delete pods -n shop --all --wait --timeout 60s && kubectl rollout status -n shop deployment/web deployment/tool --timeout 60s")
-		runs(t, d)
-		r := d.ok(t, "install", "--platform", release)
+		k.shell(t, "kubectl delete pods -n shop --all --wait --timeout 60s && kubectl rollout status -n shop deployment/web deployment/tool --timeout 60s")
+		runs(t, k)
+		r := k.must(t, "install", "--platform", release)
 		require.Regexp(t, `(?m)^\s*orchestrator/shop\s+reused`, r.out)
-		d.ok(t, "destroy")
+		k.must(t, "destroy")
 	})
 
 	t.Run("from a registry", func(t *testing.T) {
 		r := startRegistry(t)
 		to := r.loopback + "/team/slipway"
 		lock := filepath.Join(t.TempDir(), "slipway.lock.json")
-		program("bundle", "push", d.Bundle, "--to", to, "--lock-out", lock)
-		d := d
-		d.Bundle, d.Dir, d.Lock = "", t.TempDir(), lock
-		config := write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
+		program("bundle", "push", k.Bundle, "--to", to, "--lock-out", lock)
+		k := k.with(write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\", %s}\n", to, r.bridge, port)))
+		k.Lock = lock
 		before := time.Now()
-		d.ok(t, "install", "--config", config, "--platform", release)
-		runs(t, d, "--config", config)
+		k.must(t, "install", "--keep-cluster", "--platform", release)
+		runs(t, k)
 		pulled := strings.Join(r.pulled(before), "\n")
 		for _, path := range []string{"docker.io-library-e2e-web/manifests/", "quay.io-e2e-hook/manifests/", "registry.k8s.io-e2e-tool/blobs/" + digest.String()} {
 			require.Contains(t, pulled, "/v2/team/slipway/"+path)
 		}
-		d.ok(t, "destroy", "--config", config)
+		k.must(t, "destroy")
 	})
 }
 

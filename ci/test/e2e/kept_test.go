@@ -42,6 +42,9 @@ func (k *kept) cli(t *testing.T, command string, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	defer cancel()
 	r := finish(t, k.command(ctx, command, args...))
+	if command != "toolchain" && command != "kubeconfig" {
+		k.printed.add(r.out + r.err)
+	}
 	t.Logf("slipway %s %s (%s): exit %d after %s", command, strings.Join(args, " "), k.Name, r.code, r.took.Round(100*time.Millisecond))
 	return r
 }
@@ -111,6 +114,20 @@ func (k *kept) kubectl(t *testing.T, args ...string) string {
 	return r.out
 }
 
+// shell runs a script in the toolchain, connected to the cluster.
+func (k *kept) shell(t *testing.T, script string) string {
+	t.Helper()
+	return k.must(t, "toolchain", "--", "sh", "-ceu", script).out
+}
+
+// report exports the directory of the last run.
+func (k *kept) report(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "report")
+	k.must(t, "report", "--output", dir)
+	return dir
+}
+
 // objects decodes a list of objects of the platform's namespace.
 func (k *kept) objects(t *testing.T, kinds string, into any) {
 	t.Helper()
@@ -148,10 +165,8 @@ type ranStep struct {
 // record is the last run's.
 func (k *kept) record(t *testing.T) ran {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "report")
-	k.must(t, "report", "--output", dir)
 	var r ran
-	require.NoError(t, json.Unmarshal([]byte(read(t, dir, "report.json")), &r))
+	require.NoError(t, json.Unmarshal([]byte(read(t, k.report(t), "report.json")), &r))
 	return r
 }
 

@@ -49,7 +49,7 @@ const listSecrets = "kubectl get secrets -A -l app.kubernetes.io/managed-by=slip
 
 // secrets are those of listSecrets' output, and the administrator's access to the
 // cluster: by what they are, in the forms in which they could be somewhere.
-func (d deployment) secrets(t *testing.T, text string) map[string][]string {
+func (k *kept) secrets(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	var list struct {
 		Items []struct {
@@ -71,7 +71,7 @@ func (d deployment) secrets(t *testing.T, text string) map[string][]string {
 	}
 	require.Contains(t, all, "gitea/gitea-admin password")
 	require.Contains(t, all, "argocd/argocd-redis auth")
-	kubeconfig := d.ok(t, "kubeconfig", "contents").out
+	kubeconfig := k.must(t, "kubeconfig").out
 	key := regexp.MustCompile(`client-key-data: (\S+)`).FindStringSubmatch(kubeconfig)
 	require.NotNil(t, key, "the kubeconfig has a key")
 	pem, err := base64.StdEncoding.DecodeString(key[1])
@@ -110,11 +110,11 @@ func holds(text string, forms []string) bool {
 // requireNoLeak asserts that no secret of the cluster is in what the commands on
 // the deployment printed, in the report of the last run, in its state volume, which
 // has the records of all of them, and in more: texts by what they are.
-func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
+func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 	t.Helper()
-	places := map[string]string{"what commands printed": d.printed.String()}
+	places := map[string]string{"what commands printed": k.printed.String()}
 	maps.Copy(places, more)
-	report := d.report(t)
+	report := k.report(t)
 	require.NoError(t, filepath.WalkDir(report, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -124,8 +124,7 @@ func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
 		places["the report's "+filepath.ToSlash(name)] = read(t, report, name)
 		return nil
 	}))
-	inside := d.shells(t, listSecrets, packVolume)
-	for name, text := range volume(t, inside[1]) {
+	for name, text := range volume(t, k.shell(t, packVolume)) {
 		places["the state volume's "+name] = text
 	}
 	for _, name := range []string{
@@ -135,7 +134,7 @@ func (d deployment) requireNoLeak(t *testing.T, more map[string]string) {
 	} {
 		require.NotEmpty(t, places[name], name)
 	}
-	for what, forms := range d.secrets(t, inside[0]) {
+	for what, forms := range k.secrets(t, k.shell(t, listSecrets)) {
 		for where, text := range places {
 			if holds(text, forms) { // the secret is not told here either
 				t.Errorf("%s: the secret %s is in it", where, what)

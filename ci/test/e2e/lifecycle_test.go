@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -39,7 +40,9 @@ const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e")
-	d.ok(t, "destroy") // whatever an earlier run of the tests left
+	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
+	d.ok(t, "destroy")
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	spans := interrupts(t, d)
 
@@ -62,7 +65,7 @@ func TestLifecycle(t *testing.T) {
 
 	var before string
 	t.Run("status, kubectl and the web app agree", func(t *testing.T) {
-		requireHealthy(t, d.status(t), apps...)
+		requireHealthy(t, d.status(t, "--live"), apps...)
 		out := d.shells(t, `kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=M:.metadata.name,S:.status.sync.status,H:.status.health.status'
 for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`, snapshot)
 		for _, app := range apps {
@@ -100,9 +103,14 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
 	})
 
+	// The rest is done by the command line tool, with a cluster that keeps running.
+	const port = "local: {apiPort: 6543}\n"
+	hooks, err := os.ReadFile(filepath.Join(root(t), "examples/config/hooks.yaml"))
+	require.NoError(t, err)
+	k := &kept{deployment: d, config: write(t, string(hooks)+port)}
 	failed := map[string]string{} // the report of a run that failed
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
-		r := d.call(t, "install", "--platform", brokenPlatform(t), "--config", write(t, configured+"advanced: {timeouts: {app: 45s}, missingImages: pull}\n"))
+		r := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull}\n")).cli(t, "install", "--keep-cluster", "--platform", brokenPlatform(t))
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Contains(t, r.err, "45s", "the deadline of the configuration")
@@ -125,21 +133,22 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	t.Run("the corrected platform installs, once the database is saved", func(t *testing.T) {
-		r := d.ok(t, "install", "--config", filepath.Join(root(t), "examples/config/hooks.yaml"))
+		r := k.must(t, "install")
 		requireInstalled(t, r)
-		require.Regexp(t, `(?m)^\s*hooks/notify\s+warned\s`, r.out, "its secret is not for the module")
-		dir := d.report(t)
+		require.Regexp(t, `(?m)^\s*hooks/notify\s+warned\s`, r.out, "nobody gave its secret")
+		dir := k.report(t)
 		require.Contains(t, read(t, dir, "hooks/backup.txt"), "/tmp/dump.sql.gz")
 		require.Regexp(t, `(?m)^orchestrator/sync: (reused|succeeded) after \d+\.\d+ s$`, read(t, dir, "hooks/timing@orchestrator.sync.txt"))
-		require.Equal(t, secrets(before), secrets(d.shell(t, snapshot)))
+		require.Equal(t, secrets(before), secrets(k.shell(t, snapshot)))
 	})
 
 	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
 		failed["a span"] = spans.String()
-		d.requireNoLeak(t, failed)
+		k.requireNoLeak(t, failed)
 	})
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
+		k.must(t, "cluster", "--stop")
 		r := d.ok(t, "destroy")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		d.ok(t, "destroy")

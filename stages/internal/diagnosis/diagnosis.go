@@ -56,8 +56,11 @@ func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *con
 	}
 	limited, cancel := context.WithTimeout(ctx, tellLimit)
 	defer cancel()
-	if is, err := isOn(limited, env, client); err != nil || !is {
-		env.Logger.Warn("the cluster is not told: it may not be the deployment's", "error", err)
+	switch is, err := isOn(limited, env, client); {
+	case err != nil:
+		env.Logger.Warn("the cluster does not show that the run failed", "error", err)
+		return
+	case !is:
 		return
 	}
 	message := in.Failed[0].String() + ": " + in.Failed[0].Error

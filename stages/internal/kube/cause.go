@@ -68,8 +68,11 @@ const NoPods = "there is no pod"
 func noPod(events []corev1.Event, workload string) string {
 	events = slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool {
 		of := e.InvolvedObject
-		its := workload == "" || of.Name == workload || of.Kind == "ReplicaSet" && strings.HasPrefix(of.Name, workload+"-")
-		return e.Reason != "FailedCreate" || !its
+		name := of.Name
+		if i := strings.LastIndexByte(name, '-'); of.Kind == "ReplicaSet" && i > 0 {
+			name = name[:i] // of its Deployment
+		}
+		return e.Reason != "FailedCreate" || workload != "" && workload != name && workload != of.Name
 	})
 	if len(events) == 0 {
 		return NoPods

@@ -234,11 +234,12 @@ func TestPodCause(t *testing.T) {
 	refused := about("FailedCreate", `Error creating: pods "web-" is forbidden: password=canary`, 2)
 	require.Equal(t, "there is no pod: password=***"+date, cause(&refused))
 
-	refused.InvolvedObject.Name = "web"
+	refused.InvolvedObject.Kind, refused.InvolvedObject.Name = "ReplicaSet", "web-api-6d5f"
 	its := func(workload string) string {
 		return (&kube.Client{Kubernetes: fake.NewClientset(&refused)}).PodCause(t.Context(), "apps", "", workload)
 	}
-	require.Equal(t, "there is no pod: password=***"+date, its("web"))
+	require.Equal(t, "there is no pod: password=***"+date, its("web-api"))
+	require.Equal(t, "there is no pod", its("web"))
 	require.Equal(t, "there is no pod", its("db"), "what is said of another workload is not the reason")
 
 	broken := fake.NewClientset(crash)

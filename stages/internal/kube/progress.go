@@ -51,7 +51,7 @@ func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run str
 	system, err := Retry(ctx, c, "see whose "+SystemNamespace+" is", func(ctx context.Context) (*corev1.Namespace, error) {
 		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, SystemNamespace, metav1.GetOptions{})
 	})
-	if err == nil && DeploymentOf(system.Labels) != deployment {
+	if err == nil && !Ours(system, deployment) {
 		log.Warn("the cluster does not show how far the install is: it has another deployment", "state", s)
 		return
 	}
