@@ -58,7 +58,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 2 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 3 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway

@@ -21,7 +21,7 @@ func TestChaosOfTheEngine(t *testing.T) {
 
 func TestChaosOfAStep(t *testing.T) {
 	t.Parallel()
-	chaos(t, "e2e-chaos-step", "--kinds", "step", "--to", "preorchestrator/gitea")
+	chaos(t, "e2e-chaos-step", "--kinds", "step", "--to", "preorchestrator/secrets")
 }
 
 // chaos plays one round.
