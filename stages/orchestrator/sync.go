@@ -125,6 +125,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	begun := time.Now()
 	said, saidAt := "", time.Time{}
 	line := "nothing yet"
+	still := stillness{since: begun}
 	until, _ := ctx.Deadline()
 	defer func() { w.env.Waits("the apps", begun, until, line, true) }()
 	for {
@@ -135,7 +136,10 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 		w.seen = report(all, w.tracker)
 		now := time.Now()
 		v := w.tracker.Update(now, all)
-		line = v.Line
+		line = v.Line + still.why(now, v, func() string {
+			cause, _ := gatherFacts(ctx, w.client, w.env, all, v.First).App(v.First)
+			return cause
+		})
 		if line != said || now.Sub(saidAt) >= tellEvery {
 			w.env.Progress("%s (%s)", line, now.Sub(begun).Round(time.Second))
 			w.env.Waits("the apps", begun, until, line, false)
@@ -161,6 +165,28 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 			return contract.Apps{}, w.outOfTime(ctx, begun, line, context.Cause(ctx))
 		}
 	}
+}
+
+// stillness is a wait in which nothing happens.
+type stillness struct {
+	line          string // what is waited for
+	since, looked time.Time
+	cause         string
+}
+
+// why is ": " and what keeps the first app, found by look, once nothing has happened for
+// tellEvery; it looks again as often.
+func (s *stillness) why(now time.Time, v argo.Verdict, look func() string) string {
+	if v.Line != s.line {
+		*s = stillness{line: v.Line, since: now}
+	}
+	if v.First != "" && now.Sub(s.since) >= tellEvery && now.Sub(s.looked) >= tellEvery {
+		s.cause, s.looked = look(), now
+	}
+	if s.cause == "" {
+		return ""
+	}
+	return ": " + s.cause
 }
 
 // outOfTime adds what the step was waiting for if its time is up; it returns other errors

@@ -172,3 +172,24 @@ func TestWaitTellsWhatItSawWhenItIsStopped(t *testing.T) {
 	require.Empty(t, kept(t, w))
 	require.ErrorContains(t, err, "last seen: 0/2 apps; waiting for db: not there yet, web: not there yet")
 }
+
+// TestAStillWaitSaysWhatKeepsTheFirstApp: once nothing has happened for a while, and until
+// something does.
+func TestAStillWaitSaysWhatKeepsTheFirstApp(t *testing.T) {
+	now, looks, cause := time.Now(), 0, "image x not found"
+	s := stillness{since: now}
+	look := func() string { looks++; return cause }
+	at := func(after time.Duration, line string) string {
+		return s.why(now.Add(after), argo.Verdict{Line: line, First: "web"}, look)
+	}
+	require.Empty(t, at(0, "0/2 apps"))
+	require.Empty(t, at(tellEvery-time.Second, "0/2 apps"))
+	require.Equal(t, ": image x not found", at(tellEvery, "0/2 apps"))
+	require.Equal(t, ": image x not found", at(tellEvery+time.Second, "0/2 apps"))
+	require.Equal(t, 1, looks, "not each time")
+	cause = "container web ended"
+	require.Equal(t, ": container web ended", at(2*tellEvery, "0/2 apps"))
+	require.Empty(t, at(2*tellEvery+time.Second, "1/2 apps"), "something has happened")
+	require.Empty(t, s.why(now.Add(9*tellEvery), argo.Verdict{Line: "1/2 apps"}, look), "no app is there")
+	require.Equal(t, 2, looks)
+}

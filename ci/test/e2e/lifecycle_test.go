@@ -174,17 +174,15 @@ func TestThreeFaultsAreReportedTogether(t *testing.T) {
 func TestWrongBundleFileIsNamed(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-bundle")
-	bad := t.TempDir()
-	require.NoError(t, os.CopyFS(bad, os.DirFS(d.Bundle)))
+	bad := linked(t, d.Bundle)
 	for _, file := range []string{"images/node.tar", "manifests/argocd/core-install.yaml"} {
-		f, err := os.OpenFile(filepath.Join(bad, file), os.O_APPEND|os.O_WRONLY, 0)
+		text, err := os.ReadFile(filepath.Join(bad, file))
 		require.NoError(t, err)
-		_, err = f.WriteString("x")
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
+		require.NoError(t, os.Remove(filepath.Join(bad, file)), "what it is a link to stays as it is")
+		require.NoError(t, os.WriteFile(filepath.Join(bad, file), append(text, 'x'), 0o600))
 	}
 	d.Bundle = bad
-	r := d.call(t, "install")
+	r := finish(t, d.CLI(t.Context(), "install"))
 	require.Equal(t, 3, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "images/node.tar")
 	require.Contains(t, r.err, "manifests/argocd/core-install.yaml")

@@ -93,7 +93,9 @@ func TestInstallFromRegistry(t *testing.T) {
 	})
 
 	t.Run("a node that cannot reach the registry is told so", func(t *testing.T) {
-		got := d.call(t, "install")
+		tool := d
+		tool.Bundle = bundle
+		got := finish(t, tool.CLI(t.Context(), "install"))
 		require.Equal(t, 2, got.code, slipway.Tail(got.err))
 		require.Contains(t, got.err, "registryMirror")
 	})

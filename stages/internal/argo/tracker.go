@@ -55,6 +55,7 @@ type Verdict struct {
 	Done    bool
 	Actions []Action
 	Line    string // "2/4 apps; waiting for web: Progressing"
+	First   string // app that is waited for, the others after it; empty: none that is there
 	// Missing and Unexpected are set if the root is done but its children are not
 	// the expected ones, so that waiting would not help.
 	Missing, Unexpected []string
@@ -86,6 +87,7 @@ func (t *Tracker) Update(now time.Time, all []Application) Verdict {
 			done++
 		} else {
 			waiting = append(waiting, a.Name+": "+why)
+			v.First = cmp.Or(v.First, a.Name)
 		}
 	}
 	t.startClocks(now, children)
