@@ -107,9 +107,10 @@ func (m *Slipway) Install(
 	// Run only these steps.
 	// +optional
 	only []string,
-	// Take over objects of the platform's names that belong to somebody else.
+	// Take over what is in the cluster and somebody else's.
 	//
-	// Otherwise they end the run. A destroy removes them, except namespaces.
+	// Otherwise it ends the run. A destroy removes it, except namespaces. Also takes over
+	// this deployment, where its state is lost.
 	// +optional
 	adopt bool,
 	// How long to wait for another run, such as 1m; then the exit code is 6.
