@@ -35,6 +35,9 @@ func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (cont
 		err = keepRemoval(ctx, c, env.Deployment, r)
 	}
 	if err == nil {
+		err = goesOn(ctx, c)
+	}
+	if err == nil {
 		c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.InProgress, "installing "+r.Name+" "+r.Version)
 		env.Progress("%s, %d of them new", counted(theirs(out.Names), "namespace"), theirs(out.Created))
 	}
@@ -105,6 +108,16 @@ func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *plat
 		return err
 	}
 	return removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment)
+}
+
+// goesOn has what the cluster says of a run that did not succeed count as not in order, so
+// that the next run says that it is in progress although it reuses what there is.
+func goesOn(ctx context.Context, c *kube.Client) error {
+	state, err := c.Told(ctx)
+	if err == nil && (state == kube.Failed || state == kube.Waiting) {
+		err = dryrun.Check(ctx, "say that the install goes on")
+	}
+	return err
 }
 
 // holds tells whether labels has all of want.

@@ -25,6 +25,19 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
 	require.NoError(t, err)
 	require.Equal(t, data, api.Get(atStatus)["data"], "a look shows nothing")
+
+	for _, state := range []string{"Failed", "Waiting"} {
+		api.Set(t, atStatus, "data: {state: "+state+"}")
+		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+		require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier run")
+		out, err = runNamespaces(t.Context(), env, contract.Nothing{})
+		require.NoError(t, err)
+		require.Empty(t, out.Created)
+		require.Equal(t, "InProgress", api.Get(atStatus)["data"].(map[string]any)["state"])
+	}
+	api.Set(t, atStatus, "data: {state: Success}")
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.NoError(t, err, "what is installed stays so")
 }
 
 // TestTheCertificatesOfARelease are made where it says, and once.

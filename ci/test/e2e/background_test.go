@@ -80,7 +80,11 @@ func TestBackgroundCluster(t *testing.T) {
 	})
 
 	t.Run("an install joins it and continues", func(t *testing.T) {
-		r := ok(t, "install", "--config", write(t, given))
+		look := write(t, given+"hooks: [{name: look, before: postorchestrator/access, script: \"kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state}'\"}]\n")
+		r := ok(t, "install", "--config", look)
+		report := filepath.Join(t.TempDir(), "report")
+		ok(t, "report", "--output", report)
+		require.Contains(t, read(t, report, "hooks/look.txt"), "\nInProgress", "it has not said Failed any more")
 		require.Regexp(t, `orchestrator/sync\s+reused`, r.out)
 		require.Regexp(t, `postorchestrator/access\s+succeeded`, r.out)
 		require.Regexp(t, `\d+ of \d+ earlier results hold`, r.err, "what the engine's log says of a step is shown")
