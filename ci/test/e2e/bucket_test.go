@@ -162,7 +162,7 @@ func startS3(t *testing.T) *s3Server {
 	gateway := bridgeAddress(t)
 	dir := t.TempDir()
 	s, program := &s3Server{dir: filepath.Join(dir, "s3")}, filepath.Join(dir, "server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join(root(t), "ci/test/s3/server"), "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join(root(t), "ci/test/s3/server"), "-ldflags=-s -w", "-o", program, ".")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	l, err := net.Listen("tcp", net.JoinHostPort(gateway, "0"))

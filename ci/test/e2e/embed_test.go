@@ -15,7 +15,7 @@ func TestAnotherProgramInstalls(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-embed")
 	program := filepath.Join(t.TempDir(), "embed")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, ".")
 	build.Dir = filepath.Join(root(t), "examples", "embed")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))

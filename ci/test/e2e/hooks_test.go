@@ -54,8 +54,9 @@ hooks:
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-hooks")
-	d.ok(t, "destroy") // whatever an earlier run of the tests left
 	with := func(hooks string) *kept { return &kept{deployment: d, config: write(t, configured+hooks)} }
+	plain := with("")
+	plain.must(t, "destroy", "--ignore-not-found") // whatever an earlier run of the tests left
 
 	t.Run("one that fails fails its step", func(t *testing.T) {
 		r := d.call(t, "install", "--config", write(t, configured+`
@@ -68,7 +69,7 @@ hooks:
 		require.Contains(t, r.err, "HOK-001")
 		require.Contains(t, r.err, "run the hook gate before infrastructure/terraform: exit status 3: the gate is shut")
 		require.NotContains(t, r.err, "infrastructure/cluster: running", "what needs the step did not start")
-		dir := d.report(t)
+		dir := plain.report(t)
 		require.Contains(t, read(t, dir, "hooks/gate.txt"), "\nthe gate is shut\n")
 		require.Contains(t, read(t, dir, "hooks/tell.txt"), "\nfailed HOK-001\n")
 		require.NoFileExists(t, filepath.Join(dir, "hooks/celebrate.txt"))
@@ -150,7 +151,7 @@ hooks:
 		require.Equal(t, 4, cmd.ProcessState.ExitCode(), slipway.Tail(string(out)))
 		require.Contains(t, string(out), "exit status 3: token ***")
 		require.False(t, bytes.Contains(out, []byte(token)), "the token is on the screen")
-		require.Contains(t, read(t, d.report(t), "hooks/login.txt"), "\ntoken ***\n")
+		require.Contains(t, read(t, plain.report(t), "hooks/login.txt"), "\ntoken ***\n")
 	})
 
 	t.Run("they run in order", func(t *testing.T) {
@@ -179,15 +180,7 @@ hooks:
 		require.Contains(t, read(t, dir, "hooks/after-one.txt"), "InProgress installing reference 1.0.0")
 	})
 
-	d.ok(t, "destroy")
-}
-
-// report exports the directory of the last run.
-func (d deployment) report(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	d.ok(t, "report", "export", "--path", dir)
-	return dir
+	plain.must(t, "destroy")
 }
 
 // read is the text of a file below dir.

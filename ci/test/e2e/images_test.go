@@ -41,7 +41,7 @@ spec:
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: "{{ .Values.image }}", imagePullPolicy: Always, command: [sleep, "3600"]}]}
+    spec: {terminationGracePeriodSeconds: 0, containers: [{name: web, image: "{{ .Values.image }}", imagePullPolicy: Always, command: [sleep, "3600"]}]}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -50,7 +50,7 @@ spec:
   selector: {matchLabels: {app: tool}}
   template:
     metadata: {labels: {app: tool}}
-    spec: {containers: [{name: tool, image: "registry.k8s.io/e2e/tool:v1@{{ .Values.digest }}", imagePullPolicy: Always, command: [sleep, "3600"]}]}
+    spec: {terminationGracePeriodSeconds: 0, containers: [{name: tool, image: "registry.k8s.io/e2e/tool:v1@{{ .Values.digest }}", imagePullPolicy: Always, command: [sleep, "3600"]}]}
 `
 
 // TestImagesOfAnyChart installs an unchanged chart whose images no registry that can be

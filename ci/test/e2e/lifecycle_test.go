@@ -41,7 +41,7 @@ func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e")
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	d.ok(t, "destroy")
+	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	spans := interrupts(t, d)
@@ -151,7 +151,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		k.must(t, "cluster", "--stop")
 		r := d.ok(t, "destroy")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
-		d.ok(t, "destroy")
+		k.must(t, "destroy")
 		s := d.call(t, "status")
 		require.Equal(t, 2, s.code)
 		require.Contains(t, s.err, "not installed")

@@ -46,10 +46,11 @@ func TestInstallFromRegistry(t *testing.T) {
 	require.Regexp(t, `toolchain .*there already`, push())
 	require.Equal(t, puts, r.count(http.MethodPut, ""), "a second push uploads nothing")
 
+	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found")) // whatever an earlier run of the tests left
+
 	// No call gets the bundle: it runs where no .env names it.
 	d.Bundle, d.Dir, d.Lock = "", t.TempDir(), lockFile
 	config := write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\"}\n", to, r.bridge))
-	d.ok(t, "destroy", "--config", config) // whatever an earlier run of the tests left
 
 	t.Run("an image that is missing is named before anything starts", func(t *testing.T) {
 		incomplete := d

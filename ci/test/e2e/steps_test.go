@@ -33,7 +33,7 @@ func TestStepsOnANode(t *testing.T) {
 	defer d.ok(t, "destroy")
 	d.ok(t, "install", "--to", "infrastructure/cluster")
 	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure", "./stages/component")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure", "./stages/component")
 	build.Dir = d.Root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
@@ -44,12 +44,16 @@ func TestStepsOnANode(t *testing.T) {
 		"with-directory", "--path", "/test/bundle/manifests", "--source", filepath.Join(d.Bundle, "manifests"),
 		"with-env-variable", "--name", "SLIPWAY_TEST_BUNDLE", "--value", "/test/bundle",
 		"with-exec", "--args", list("sh", "-ceu", `export SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG"
-for program in /test/programs/*; do echo "$program"; "$program" -test.run=^TestReal -test.v -test.failfast; done`),
+tests() { for program; do "/test/programs/$program.test" -test.run=^TestReal -test.v -test.failfast -test.parallel=12 >"/tmp/$program" 2>&1 || echo "--- FAIL: $program" >>"/tmp/$program"; done; }
+tests kube & tests component infrastructure
+wait
+for program in component infrastructure kube; do echo "tests of $program"; cat "/tmp/$program"; done`),
 		"stdout")
 	for _, program := range []string{"component", "infrastructure", "kube"} {
-		_, printed, found := strings.Cut(r.out, "/test/programs/"+program+".test\n")
+		_, printed, found := strings.Cut(r.out, "tests of "+program+"\n")
 		require.True(t, found, slipway.Tail(r.out))
 		require.Contains(t, printed, "--- PASS: TestReal", program)
 	}
+	require.NotContains(t, r.out, "--- FAIL")
 	require.NotContains(t, r.out, "--- SKIP")
 }

@@ -21,7 +21,8 @@ import (
 )
 
 // real connects to the cluster of SLIPWAY_TEST_KUBECONFIG and makes a namespace
-// that the test's end removes. busybox is the reference of the image.
+// that the test's end removes. busybox is the reference of the image. The tests run at
+// the same time: a namespace that holds pods takes five seconds to go.
 func real(t *testing.T) (c *kube.Client, namespace, busybox string) {
 	t.Helper()
 	kubeconfig, bundle := os.Getenv("SLIPWAY_TEST_KUBECONFIG"), os.Getenv("SLIPWAY_TEST_BUNDLE")
@@ -39,6 +40,7 @@ func real(t *testing.T) (c *kube.Client, namespace, busybox string) {
 			busybox = "slipway.local/busybox@" + i.Digest
 		}
 	}
+	t.Parallel()
 	c, err = kube.Connect(kubeconfig, nil)
 	require.NoError(t, err)
 	c.Progress = t.Logf
@@ -230,6 +232,7 @@ func TestRealCauses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			apply(t, c, ns, x.manifest)
 			err := waitUntilNamed(t, x.want, func(ctx context.Context) error {
 				return c.WaitRollout(ctx, "Deployment", ns, name)
