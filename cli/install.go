@@ -87,7 +87,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 // prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.Select, c.LockTimeout, c.Adopt = o.parallel, o.selected, o.lockTimeout, o.adopt
-	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Fresh, c); err != nil {
+	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Anew, c); err != nil {
 		return err
 	}
 	if err := c.Images.Check(ctx); err != nil {

@@ -78,8 +78,7 @@ type Run struct {
 // Inputs are where a run finds what it is given.
 type Inputs struct {
 	Secrets secrets.Source
-	// Fresh says that the engine reads directories of this machine again.
-	Fresh bool
+	Anew    release.Anew
 }
 
 // Do connects to the engine and calls do with the deployment. What can be checked
@@ -134,7 +133,10 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	defer end()
 	opts.Tools = pins.Versions()
 	opts.User, opts.Host = whoAmI()
-	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}, Fresh: s.Joined != nil}
+	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
+	if s.Joined != nil {
+		from.Anew = s.Anew
+	}
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }
 	opts.Access = func(ctx context.Context, a providers.Access) (*dagger.Secret, error) {
 		return secrets.Kubeconfig(ctx, a, from.Secrets)
@@ -142,7 +144,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
 		return err
 	}
-	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Fresh, pins, provider); err != nil {
+	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Anew != nil, pins, provider); err != nil {
 		return err
 	}
 	if run.Prepare != nil {

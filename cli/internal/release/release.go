@@ -91,9 +91,13 @@ func (f *Flags) Known(path func(string) string) func(*config.Config) *platform.R
 	}
 }
 
+// Anew calls do with a session on the engine that has read nothing yet. It is nil where
+// the session at hand has not, either.
+type Anew func(ctx context.Context, do func(*dagger.Client) error) error
+
 // Open loads the platform release of a configuration and hands it to the engine. path
-// is what a path in the configuration leads to; see directory.Open for fresh.
-func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) string, fresh bool, opts *conductor.Options) error {
+// is what a path in the configuration leads to.
+func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) string, anew Anew, opts *conductor.Options) error {
 	dir := f.Dir
 	if dir == "" && f.ID == "" && cfg.ReleaseIsPath() {
 		if module.Active() {
@@ -104,7 +108,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 		dir = path(cfg.Platform.Release)
 	}
 	if git, inGit := cfg.ReleaseInGit(); dir == "" && f.ID == "" && inGit {
-		return fetch(ctx, git, opts)
+		return fetch(ctx, git, anew, opts)
 	}
 	if dir == "" && f.ID == "" {
 		files, err := platforms.Release(cfg.Platform.Release)
@@ -113,7 +117,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 		}
 		return opts.UsePlatform(ctx, files)
 	}
-	from, err := directory.Open(opts.Client, dir, f.ID, fresh)
+	from, err := directory.Open(opts.Client, dir, f.ID, anew != nil)
 	if err != nil {
 		return err
 	}
@@ -131,13 +135,22 @@ const (
 )
 
 // fetch has the engine fetch a release from a Git repository.
-func fetch(ctx context.Context, git config.GitRelease, opts *conductor.Options) error {
+func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conductor.Options) error {
 	what := "fetch the platform release " + git.Version + " of " + git.URL
-	dir := opts.Client.Git(git.URL).Ref(git.Version).Tree(dagger.GitRefTreeOpts{DiscardGitDir: true, Depth: 1})
+	version, err := git.Version, error(nil)
+	if anew != nil {
+		err = anew(ctx, func(client *dagger.Client) error {
+			version, err = client.Git(git.URL).Ref(git.Version).Commit(ctx)
+			return err
+		})
+	}
+	dir := opts.Client.Git(git.URL).Ref(version).Tree(dagger.GitRefTreeOpts{DiscardGitDir: true, Depth: 1})
 	if git.Folder != "" {
 		dir = dir.Directory(git.Folder)
 	}
-	dir, err := dir.Sync(ctx)
+	if err == nil {
+		dir, err = dir.Sync(ctx)
+	}
 	if err != nil && ctx.Err() == nil {
 		return &fault.Fault{Code: codeFetch, Class: fault.Preflight, Op: what, Err: err,
 			Fix: "correct platform.release, or give the engine access to the server; a private repository is checked out, and its directory named: --platform DIR"}

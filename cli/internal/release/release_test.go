@@ -20,7 +20,7 @@ func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: ./mine}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	release := func() *fault.Fault {
-		err := new(Flags).Open(t.Context(), cfg, filepath.Clean, false, &conductor.Options{})
+		err := new(Flags).Open(t.Context(), cfg, filepath.Clean, nil, &conductor.Options{})
 		require.ErrorIs(t, err, &fault.Fault{Code: directory.CodeMissing})
 		f, _ := errors.AsType[*fault.Fault](err)
 		return f

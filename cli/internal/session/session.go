@@ -85,6 +85,24 @@ func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err 
 	return s, nil
 }
 
+// Anew calls do with a session that has read nothing yet: the engine asks a Git server
+// once in a session where its branches and tags are.
+func (s *Session) Anew(ctx context.Context, do func(*dagger.Client) error) error {
+	for _, name := range []string{daggercli.EnvSession, daggercli.EnvToken} {
+		value := os.Getenv(name)
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+		defer func() { _ = os.Setenv(name, value) }()
+	}
+	client, err := connect(ctx, io.Discard)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	return do(client)
+}
+
 // Close leaves the session, and ends it if nothing is to outlive this process.
 func (s *Session) Close() {
 	_ = s.Client.Close()
