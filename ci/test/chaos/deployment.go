@@ -36,8 +36,7 @@ func (d *deployment) command(ctx context.Context, command string, args ...string
 }
 
 // install is `slipway install`, ready to start.
-func (d *deployment) install(ctx context.Context) *exec.Cmd {
-	var args []string
+func (d *deployment) install(ctx context.Context, args ...string) *exec.Cmd {
 	if d.platform != "" {
 		args = append(args, "--platform", d.platform)
 	}
@@ -45,6 +44,15 @@ func (d *deployment) install(ctx context.Context) *exec.Cmd {
 		args = append(args, "--to", d.to)
 	}
 	return d.command(ctx, "install", args...)
+}
+
+// complete is install for a cluster that is looked at afterwards: one of Slipway's
+// keeps running until it is removed.
+func (d *deployment) complete(ctx context.Context) *exec.Cmd {
+	if d.own {
+		return d.install(ctx, "--keep-cluster")
+	}
+	return d.install(ctx)
 }
 
 // destroy is `slipway destroy`, ready to start.
@@ -73,7 +81,7 @@ func (d *deployment) reference(ctx context.Context, log string) (facts, time.Dur
 			return nil, 0, err
 		}
 		began := time.Now()
-		if err := d.run(log, d.install(ctx)); err != nil {
+		if err := d.run(log, d.complete(ctx)); err != nil {
 			return nil, 0, err
 		}
 		took = time.Since(began)

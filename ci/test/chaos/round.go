@@ -240,7 +240,7 @@ func (r *round) resume(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := r.run(r.log+".log", r.install(ctx)); err != nil {
+	if err := r.run(r.log+".log", r.complete(ctx)); err != nil {
 		return 0, fmt.Errorf("the install does not continue: %w", err)
 	}
 	dir := r.log + "-continued"

@@ -21,7 +21,7 @@ func TestChaosOfTheEngine(t *testing.T) {
 
 func TestChaosOfAStep(t *testing.T) {
 	t.Parallel()
-	chaos(t, "e2e-chaos-step", "--kinds", "step", "--to", "preorchestrator/secrets")
+	chaos(t, "e2e-chaos-step", "--kinds", "step", "--config", write(t, configured+"local: {apiPort: 6843}\n"), "--to", "preorchestrator/secrets")
 }
 
 // chaos plays one round.
