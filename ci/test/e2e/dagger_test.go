@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -91,22 +90,6 @@ func (d deployment) ok(t *testing.T, function string, args ...string) result {
 	return r
 }
 
-// shell runs a script in the toolchain, connected to the cluster.
-func (d deployment) shell(t *testing.T, script string) string {
-	t.Helper()
-	return d.ok(t, "toolchain", "with-exec", "--args", list("sh", "-ceu", script), "stdout").out
-}
-
-// shells runs scripts one after the other in one such container, for each starts the
-// cluster, and returns what each printed.
-func (d deployment) shells(t *testing.T, scripts ...string) []string {
-	t.Helper()
-	const end = "#####"
-	out := strings.Split(d.shell(t, strings.Join(scripts, "\necho '"+end+"'\n")), end+"\n")
-	require.Len(t, out, len(scripts))
-	return out
-}
-
 // list encodes arguments for a flag that takes several.
 func list(args ...string) string {
 	var b strings.Builder
@@ -146,14 +129,6 @@ type status struct {
 		Health   string `json:"health"`
 		Revision string `json:"revision"`
 	} `json:"apps"`
-}
-
-func (d deployment) status(t *testing.T, args ...string) status {
-	t.Helper()
-	var s status
-	r := d.ok(t, "status", append([]string{"--format", "json"}, args...)...)
-	require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
-	return s
 }
 
 // requireInstalled asserts that an install shows all apps of the reference platform as

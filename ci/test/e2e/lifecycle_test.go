@@ -3,9 +3,12 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +36,9 @@ kubectl get secrets -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.
 kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,S:.spec' | sort
 `
 
+// mark is printed before it.
+const mark = "#####"
+
 // emptySHA256 is the digest of nothing: of a kubectl that failed in a pipe.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -57,31 +63,22 @@ func TestLifecycle(t *testing.T) {
 		_ = cmd.Wait()
 	})
 
+	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("hooks: [{name: snapshot, after: postorchestrator/access, script: %q}]\n", "echo '"+mark+"'"+snapshot))}
 	t.Run("install", func(t *testing.T) {
-		r := d.ok(t, "install")
+		r := d.ok(t, "install", "--config", k.config)
 		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
 		requireInstalled(t, r)
 	})
 
 	var before string
-	t.Run("status, kubectl and the web app agree", func(t *testing.T) {
-		requireHealthy(t, d.status(t, "--live"), apps...)
-		out := d.shells(t, `kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=M:.metadata.name,S:.status.sync.status,H:.status.health.status'
-for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`, snapshot)
-		for _, app := range apps {
-			require.Regexp(t, `(?m)^`+app+`\s+Synced\s+Healthy`, out[0])
-		}
-		require.Contains(t, out[0], "The slipway is greased.")
-		before = out[1]
-		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://cluster:6443")
-	})
-
 	t.Run("a second install changes nothing, and lets no other run beside it", func(t *testing.T) {
-		serial := d.serial(t)
+		var nonce, laterNonce, later string
+		nonce, before = k.snapshot(t)
 		require.Contains(t, before, "Deployment ", "the snapshot holds the objects")
 		require.Regexp(t, `(?m)^gitea\s+gitea-admin`, before, "and the Secrets")
 		require.NotContains(t, before, emptySHA256)
-		first := d.Module(t.Context(), "install")
+		serial := k.serial(t)
+		first := d.Module(t.Context(), "install", "--config", k.config)
 		var out strings.Builder
 		first.Stdout = &out
 		errs, err := first.StderrPipe()
@@ -94,11 +91,10 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Regexp(t, `dagger call@\S+ \(install, run \S+\) has had the lock since`, second.err)
 		require.NoError(t, first.Wait(), "the first goes on")
 		require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, out.String())
-		nonce, objects, _ := strings.Cut(before, "\n")
-		laterNonce, later, _ := strings.Cut(d.shell(t, snapshot), "\n")
+		laterNonce, later = k.snapshot(t)
 		require.NotEqual(t, nonce, laterNonce, "the engine answered from its cache")
-		require.Equal(t, objects, later)
-		require.Equal(t, serial, d.serial(t))
+		require.Equal(t, before, later)
+		require.Equal(t, serial, k.serial(t))
 		runs := d.ok(t, "runs").out
 		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
 	})
@@ -107,10 +103,25 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	const port = "local: {apiPort: 6543}\n"
 	hooks, err := os.ReadFile(filepath.Join(root(t), "examples/config/hooks.yaml"))
 	require.NoError(t, err)
-	k := &kept{deployment: d, config: write(t, string(hooks)+port)}
+	k = k.with(write(t, string(hooks)+port))
+	t.Run("status, kubectl and the web app agree", func(t *testing.T) {
+		k := k.with(write(t, configured+port))
+		k.must(t, "cluster", "--background")
+		var s status
+		require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--live", "--output", "json").out), &s))
+		requireHealthy(t, s, apps...)
+		out := k.shell(t, `kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=M:.metadata.name,S:.status.sync.status,H:.status.health.status'
+for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`)
+		for _, app := range apps {
+			require.Regexp(t, `(?m)^`+app+`\s+Synced\s+Healthy`, out)
+		}
+		require.Contains(t, out, "The slipway is greased.")
+		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://cluster:6443")
+	})
+
 	failed := map[string]string{} // the report of a run that failed
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
-		r := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull}\n")).cli(t, "install", "--keep-cluster", "--platform", brokenPlatform(t))
+		r := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull}\n")).cli(t, "install", "--platform", brokenPlatform(t))
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Contains(t, r.err, "45s", "the deadline of the configuration")
@@ -189,16 +200,23 @@ func TestWrongBundleFileIsNamed(t *testing.T) {
 	require.NotContains(t, r.err, "infrastructure/", "no step started")
 }
 
-// serial is the one of the Terraform state.
-func (d deployment) serial(t *testing.T) string {
+// snapshot is what the hook of the last run printed: its first line, and the rest.
+func (k *kept) snapshot(t *testing.T) (nonce, objects string) {
 	t.Helper()
-	for line := range strings.Lines(d.ok(t, "report", "file", "--path", "state.yaml", "contents").out) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && name == "terraformSerial" {
-			return value
-		}
-	}
-	t.Fatal("state.yaml has no terraformSerial")
-	return ""
+	_, text, found := strings.Cut(read(t, k.report(t), "hooks/snapshot.txt"), mark+"\n")
+	require.True(t, found)
+	nonce, objects, found = strings.Cut(text, "\n")
+	require.True(t, found)
+	return nonce, objects
+}
+
+// serial is the one of the Terraform state.
+func (k *kept) serial(t *testing.T) string {
+	t.Helper()
+	text := read(t, k.report(t), "state.yaml")
+	serial := regexp.MustCompile(`(?m)^\s*terraformSerial: (\S+)$`).FindStringSubmatch(text)
+	require.NotNil(t, serial, text)
+	return serial[1]
 }
 
 // secrets is the part of a snapshot about Secrets.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -45,7 +46,9 @@ spec:
 func TestReleaseFromGit(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-release")
-	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found")) // whatever an earlier run of the tests left
+	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
+	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 	work := t.TempDir()
 	git := func(args ...string) string {
 		t.Helper()
@@ -84,10 +87,10 @@ func TestReleaseFromGit(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(given, []byte(password+"\n"), 0o600))
 	at := func(ref string) *kept {
-		return &kept{deployment: d, config: write(t, configured+fmt.Sprintf("platform: {release: %q, secrets: {webPassword: %q}}\n", url+"@"+ref, "file:"+given))}
+		return &kept{deployment: d, config: write(t, configured+fmt.Sprintf("local: {apiPort: 6743}\nplatform: {release: %q, secrets: {webPassword: %q}}\n", url+"@"+ref, "file:"+given))}
 	}
 	k := at("v1.2.0#" + was)
-	r := k.must(t, "install")
+	r := k.must(t, "install", "--keep-cluster")
 	t.Run("what was installed can be found again", func(t *testing.T) {
 		require.Equal(t, was, k.record(t).Platform.Digest)
 	})

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,10 +40,15 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 	nameless.Name = ""
 	r := cli(t, nameless, "configure", "--deployment", "e2e-right", "--set", "global.scale=50", "--set", "global.domain=right.example")
 	require.Zero(t, r.code, r.err)
-	file := filepath.Join(configs, "deployments", "e2e-right.yaml")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, append(text, "hooks: [{name: gate, after: "+last+", script: 'exit 3'}]\n"...), 0o600))
+	const identity = `kubectl get namespace kube-system -o 'jsonpath={.metadata.uid} '
+kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256sum`
+	for name, more := range map[string]string{left.Name: "", right.Name: ", {name: gate, after: " + last + ", script: 'exit 3'}"} {
+		file := filepath.Join(configs, "deployments", name+".yaml")
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text = fmt.Appendf(text, "hooks: [{name: identity, after: %s, script: %q}%s]\n", last, identity, more)
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+	}
 	both := func(name string, onLeft, onRight func(*testing.T)) {
 		require.True(t, t.Run(name, func(t *testing.T) {
 			for d, do := range map[string]func(*testing.T){left.Name: onLeft, right.Name: onRight} {
@@ -69,20 +76,23 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 			require.Contains(t, r.err, "run the hook gate after "+last, "it is in the saved configuration")
 		})
 
-	const identity = `kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}'
-kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data}'`
-	var ofLeft, ofRight string
-	both("identity",
-		func(t *testing.T) { ofLeft = left.shell(t, identity) },
-		func(t *testing.T) { ofRight = cli(t, right, "toolchain", "--", "sh", "-ceu", identity).out })
-	require.Contains(t, ofRight, "password")
-	require.Contains(t, ofLeft, "password")
-	require.NotEqual(t, ofLeft, ofRight, "they have one cluster or one password")
+	seen := func(d deployment) (cluster, password string) {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "report")
+		require.Zero(t, cli(t, d, "report", "--output", dir).code)
+		line := regexp.MustCompile(`(?m)^([0-9a-f-]{36}) ([0-9a-f]{64})  -$`).FindStringSubmatch(read(t, dir, "hooks/identity.txt"))
+		require.NotNil(t, line, d.Name)
+		return line[1], line[2]
+	}
+	cluster, password := seen(left)
+	otherCluster, otherPassword := seen(right)
+	require.NotEqual(t, cluster, otherCluster)
+	require.NotEqual(t, password, otherPassword)
 
 	r = cli(t, right, "destroy")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out, "nothing is left of the failed install")
 	require.Equal(t, 2, right.call(t, "status").code, "the removed one is gone")
 	right.ok(t, "destroy") // again: there is nothing to do
-	require.Equal(t, ofLeft, cli(t, left, "toolchain", "--", "sh", "-ceu", identity).out, "the other one is as it was")
+	require.Equal(t, cluster+" "+password+"  -\n", cli(t, left, "toolchain", "--", "sh", "-ceu", identity).out, "the other one is as it was")
 	require.Zero(t, cli(t, left, "destroy").code)
 }
