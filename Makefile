@@ -35,11 +35,12 @@ install: engine bundle ## Set everything up and install the reference platform o
 	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install
 
 .PHONY: test
-test: unit e2e ## Run the unit tests, then the real install, its second run, a broken platform and the destroy
+test: ## Run the unit tests and, beside them, the real install, its second run, a broken platform and the destroy
+	@$(MAKE) unit & unit=$$!; failed=0; $(MAKE) e2e || failed=1; wait $$unit || failed=1; exit $$failed
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
-	@$(MAKE) -j3 unit/race unit/modules unit/vet $(addprefix unit/,$(PLATFORMS)) # some compute while others read
+	@$(MAKE) -j3 -Otarget unit/race unit/modules unit/vet $(addprefix unit/,$(PLATFORMS)) # some compute while others read
 
 .PHONY: unit/race unit/modules unit/vet
 unit/race:
