@@ -93,7 +93,7 @@ func (f *Flags) Known(path func(string) string) func(*config.Config) *platform.R
 
 // Anew calls do with a session on the engine that has read nothing yet. It is nil where
 // the session at hand has not, either.
-type Anew func(ctx context.Context, do func(*dagger.Client) error) error
+type Anew func(ctx context.Context, do func(*dagger.Client)) error
 
 // Open loads the platform release of a configuration and hands it to the engine. path
 // is what a path in the configuration leads to.
@@ -139,10 +139,9 @@ func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conducto
 	what := "fetch the platform release " + git.Version + " of " + git.URL
 	version, err := git.Version, error(nil)
 	if anew != nil {
-		err = anew(ctx, func(client *dagger.Client) error {
-			version, err = client.Git(git.URL).Ref(git.Version).Commit(ctx)
+		if err := anew(ctx, func(client *dagger.Client) { version, err = client.Git(git.URL).Ref(version).Commit(ctx) }); err != nil {
 			return err
-		})
+		}
 	}
 	dir := opts.Client.Git(git.URL).Ref(version).Tree(dagger.GitRefTreeOpts{DiscardGitDir: true, Depth: 1})
 	if git.Folder != "" {

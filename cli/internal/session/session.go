@@ -87,20 +87,20 @@ func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err 
 
 // Anew calls do with a session that has read nothing yet: the engine asks a Git server
 // once in a session where its branches and tags are.
-func (s *Session) Anew(ctx context.Context, do func(*dagger.Client) error) error {
+func (s *Session) Anew(ctx context.Context, do func(*dagger.Client)) (err error) {
 	for _, name := range []string{daggercli.EnvSession, daggercli.EnvToken} {
 		value := os.Getenv(name)
 		if err := os.Unsetenv(name); err != nil {
 			return err
 		}
-		defer func() { _ = os.Setenv(name, value) }()
+		defer func() { err = errors.Join(err, os.Setenv(name, value)) }()
 	}
 	client, err := connect(ctx, io.Discard)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }()
-	return do(client)
+	do(client)
+	return client.Close()
 }
 
 // Close leaves the session, and ends it if nothing is to outlive this process.
