@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +22,9 @@ const imageName = "io.containerd.image.name"
 
 // archive is one or several OCI layouts in plain tars. Blobs are read where they are.
 type archive struct {
-	files  []*os.File
-	blobs  map[digest.Digest]section
-	index  ocispec.Index
-	digest string // of index.json, and so of all that the archive holds
+	files []*os.File
+	blobs map[digest.Digest]section
+	index ocispec.Index
 }
 
 type section struct {
@@ -39,7 +37,6 @@ type archiveImage struct {
 	name       string // slipway.local/gitea:1.26.0
 	target     ocispec.Descriptor
 	manifest   ocispec.Manifest
-	config     ocispec.Image
 	ancestors  []ocispec.Descriptor // indexes above the manifest, outermost first
 	descriptor ocispec.Descriptor   // of the manifest
 }
@@ -48,7 +45,6 @@ type archiveImage struct {
 // file is an error that matches fs.ErrNotExist.
 func openArchive(files ...string) (*archive, error) {
 	a := &archive{blobs: map[digest.Digest]section{}}
-	var digests []string
 	for _, file := range files {
 		f, err := os.Open(file)
 		if err != nil {
@@ -60,10 +56,6 @@ func openArchive(files ...string) (*archive, error) {
 			release(a)
 			return nil, fmt.Errorf("read the image archive %s: %w", file, err)
 		}
-		digests = append(digests, a.digest)
-	}
-	if len(digests) > 1 {
-		a.digest = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(digests, " "))))
 	}
 	return a, nil
 }
@@ -114,7 +106,6 @@ func (a *archive) scan(file *os.File) error {
 	if index == nil {
 		return errors.New("there is no index.json: it is not an OCI archive")
 	}
-	a.digest = fmt.Sprintf("sha256:%x", sha256.Sum256(index))
 	var more ocispec.Index
 	err := json.Unmarshal(index, &more)
 	a.index.Manifests = append(a.index.Manifests, more.Manifests...)
@@ -192,11 +183,12 @@ func (a *archive) resolve(i *archiveImage, d ocispec.Descriptor) error {
 	if err := a.decode(d, &i.manifest); err != nil {
 		return err
 	}
-	if err := a.decode(i.manifest.Config, &i.config); err != nil {
+	var config ocispec.Image
+	if err := a.decode(i.manifest.Config, &config); err != nil {
 		return err
 	}
-	if len(i.config.RootFS.DiffIDs) != len(i.manifest.Layers) {
-		return fmt.Errorf("the config names %d layers, the manifest %d", len(i.config.RootFS.DiffIDs), len(i.manifest.Layers))
+	if len(config.RootFS.DiffIDs) != len(i.manifest.Layers) {
+		return fmt.Errorf("the config names %d layers, the manifest %d", len(config.RootFS.DiffIDs), len(i.manifest.Layers))
 	}
 	return nil
 }

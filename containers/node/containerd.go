@@ -143,29 +143,29 @@ func writeRegistries(s settings, dir string) error {
 
 // writeContainerdConfig writes what containerd and its plugins read and removes
 // what a kill left half done.
-func writeContainerdConfig(s settings, mtu int) (string, error) {
+func writeContainerdConfig(s settings, mtu int) error {
 	if err := os.MkdirAll(s.file("containerd"), 0o711); err != nil {
-		return "", fmt.Errorf("make containerd's directory: %w", err)
+		return fmt.Errorf("make containerd's directory: %w", err)
 	}
 	kind, err := snapshotter(s.Data)
 	if err != nil {
-		return "", err
+		return err
 	}
 	// Unfinished downloads and temporary mounts of an earlier start.
 	for _, dir := range []string{"containerd/tmpmounts", "containerd/io.containerd.content.v1.content/ingest"} {
 		if err := os.RemoveAll(s.file(dir)); err != nil {
-			return "", fmt.Errorf("clean %s: %w", s.file(dir), err)
+			return fmt.Errorf("clean %s: %w", s.file(dir), err)
 		}
 	}
 	if err := writeFile(containerdConfig, []byte(containerdTOML(s.Data, kind, s.PauseImage)), 0o644); err != nil {
-		return "", err
+		return err
 	}
 	network, err := cniConfig(mtu)
 	if err != nil {
-		return "", fmt.Errorf("encode the network configuration: %w", err)
+		return fmt.Errorf("encode the network configuration: %w", err)
 	}
 	if err := writeFile(filepath.Join(cniConfigDir, "10-slipway.conflist"), network, 0o644); err != nil {
-		return "", err
+		return err
 	}
-	return kind, writeRegistries(s, registryDir)
+	return writeRegistries(s, registryDir)
 }

@@ -178,8 +178,8 @@ func writeComponentConfigs(s settings) error {
 
 // kubeletYAML: cgroups are not enforced, because a container's view of them is
 // partial on hosts with cgroup v1. Nothing is evicted or collected for disk
-// space: images come from an archive and could not be pulled again. Limits that
-// protect a registry or a big API server are off.
+// space, which is the host's. Limits that protect a registry or a big API server
+// are off.
 func kubeletYAML(s settings) string {
 	return `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -44,26 +44,6 @@ func awaitContainerd(ctx context.Context, c *grpc.ClientConn) error {
 	return nil
 }
 
-// awaitImages waits until the CRI, which hears of images by events, answers for
-// every reference of every image.
-func awaitImages(ctx context.Context, c *grpc.ClientConn, images []archiveImage) error {
-	service := cri.NewImageServiceClient(c)
-	for _, i := range images {
-		for ref := range i.references() {
-			var last error
-			err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) bool {
-				r, err := service.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: ref}})
-				last = err
-				return err == nil && r.Image != nil
-			})
-			if err != nil {
-				return fmt.Errorf("wait until the kubelet can see image %s: %w", ref, errors.Join(err, last))
-			}
-		}
-	}
-	return nil
-}
-
 // removeSandboxes removes all pods that containerd remembers. After a start none
 // of them has a process any more; the kubelet would take each down on its own,
 // one after the other, before it makes the pod anew.

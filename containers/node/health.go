@@ -18,7 +18,6 @@ const (
 	partAPI      = "api"
 	partBalancer = "loadbalancer"
 	partNode     = "node"
-	partImages   = "images"
 	partRegistry = "registry" // of the archive's images; there is none where the node has a mirror
 	partPods     = "pods"
 )
@@ -34,7 +33,7 @@ type health struct {
 
 func newHealth(now time.Time) *health {
 	h := &health{started: now, parts: map[string]status{}, processes: map[string]*process{}}
-	for _, part := range []string{partAPI, partBalancer, partNode, partImages, partPods} {
+	for _, part := range []string{partAPI, partBalancer, partNode, partPods} {
 		h.parts[part] = status{State: "waiting", Since: now.UTC()}
 	}
 	return h

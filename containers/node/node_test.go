@@ -150,14 +150,13 @@ func TestHealth(t *testing.T) {
 		return w.Code, r
 	}
 	h.set(partAPI, "ready", "")
-	h.set(partImages, "failed", "blob sha256:1 is damaged")
+	h.set(partBalancer, "failed", "no address")
 	code, r := ask("/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.False(t, r.Ready)
-	require.Equal(t, "blob sha256:1 is damaged", r.Parts[partImages].Detail)
+	require.Equal(t, "no address", r.Parts[partBalancer].Detail)
 	require.Equal(t, "waiting", r.Parts[partNode].State)
 
-	h.set(partImages, "ready", "")
 	h.set(partNode, "ready", "")
 	code, _ = ask("/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code, "Services get no address yet")

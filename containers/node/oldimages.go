@@ -9,22 +9,23 @@ import (
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
-// removeOldImages removes the names that the node gave to images of earlier archives, and
-// the CRI's names of the same content; containerd then collects the content. Images that
-// a pod still asks for stay until a start at which none does, so that what runs comes
-// back before it is upgraded; what was pulled stays. It returns how many names it removed.
+// removeOldImages removes the names of images of earlier archives, and the CRI's names of
+// the same content; containerd then collects the content. Images that a pod still asks for
+// stay until a start at which none does, so that what runs comes back before it is
+// upgraded; what came from elsewhere stays. It returns how many names it removed.
 func removeOldImages(ctx context.Context, c *grpc.ClientConn, client kubernetes.Interface, keep []archiveImage, pause string) (int, error) {
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("list the pods that need images: %w", err)
 	}
-	ctx = inKubernetes(ctx)
+	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", "k8s.io") // what containerd keeps for Kubernetes
 	images := imagesapi.NewImagesClient(c)
 	list, err := images.List(ctx, &imagesapi.ListImagesRequest{})
 	if err != nil {
@@ -52,8 +53,8 @@ func imagesOf(pods []corev1.Pod) map[string]bool {
 	return used
 }
 
-// obsolete are the names among have that the node gave, to images which are neither in
-// keep nor used.
+// obsolete are the names among have of images of an archive which are neither in keep nor
+// used.
 func obsolete(have []*imagesapi.Image, keep []archiveImage, used map[string]bool) []string {
 	names, targets, ours := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, k := range keep {
@@ -62,8 +63,7 @@ func obsolete(have []*imagesapi.Image, keep []archiveImage, used map[string]bool
 		}
 	}
 	old := func(h *imagesapi.Image) bool {
-		given := strings.HasPrefix(h.Name, registryHost+"/") || h.Labels[labelImported] != ""
-		return given && !names[h.Name] && !used[h.Name]
+		return strings.HasPrefix(h.Name, registryHost+"/") && !names[h.Name] && !used[h.Name]
 	}
 	for _, h := range have {
 		switch {

@@ -37,7 +37,6 @@ type node struct {
 	archive *archive         // nil without one
 	images  []archiveImage
 	pulls   http.Handler // the registry of the archive's images, or of what the mirror's stand for; nil for none
-	kind    string       // snapshotter
 
 	mu        sync.Mutex
 	processes map[string]*process
@@ -120,7 +119,7 @@ func (n *node) prepare(ctx context.Context) error {
 	if err := writeComponentConfigs(n.settings); err != nil {
 		return err
 	}
-	if n.kind, err = writeContainerdConfig(n.settings, network.mtu); err != nil {
+	if err := writeContainerdConfig(n.settings, network.mtu); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", n.pki("admin.kubeconfig"))
@@ -202,7 +201,6 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		}
 		n.logLine("containerd is ready")
 		close(runtimeReady)
-		n.retry(ctx, partImages, func() error { return n.importImages(ctx) })
 		select {
 		case <-apiReady:
 			n.removeOldImages(ctx)
@@ -251,20 +249,6 @@ func (n *node) serveImages(ctx context.Context, address string) {
 	n.retry(ctx, partRegistry, func() error {
 		return serve(ctx, address, "the node's registry", n.pulls, func() { n.health.set(partRegistry, "ready", "") })
 	})
-}
-
-func (n *node) importImages(ctx context.Context) error {
-	if n.archive != nil {
-		imported, err := importArchive(ctx, n.runtime, n.archive, n.images, n.kind, n.file("images.imported"))
-		if err != nil {
-			return err
-		}
-		if imported {
-			n.logLine(fmt.Sprintf("imported %d images", len(n.images)))
-		}
-	}
-	n.health.set(partImages, "ready", fmt.Sprintf("%d images", len(n.images)))
-	return nil
 }
 
 // removeOldImages makes room; a failure of it does no harm until the next start.

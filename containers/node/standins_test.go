@@ -59,17 +59,6 @@ func TestSeveralArchivesAreOne(t *testing.T) {
 	}
 	_, err = openArchive(a.files[0].Name(), filepath.Join(t.TempDir(), "absent.tar"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-
-	only, err := openArchive(a.files[0].Name())
-	require.NoError(t, err)
-	defer release(only)
-	require.NotEqual(t, only.digest, a.digest)
-	plain, err := only.images()
-	require.NoError(t, err)
-	require.Equal(t, only.digest, importDigest(only, plain), "an archive that was imported is not imported again")
-	more, err := withStandIns(plain, []standIn{{Image: "slipway.local/redis:7.0", StandsFor: []string{"docker.io/library/redis:8"}}})
-	require.NoError(t, err)
-	require.NotEqual(t, only.digest, importDigest(only, more), "but with another name it is")
 }
 
 func TestImagesHaveTheNamesThatTheyStandFor(t *testing.T) {
