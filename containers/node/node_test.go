@@ -208,6 +208,20 @@ func TestPodsOfTheLastStart(t *testing.T) {
 	require.Empty(t, notBack([]corev1.Pod{*a, *c}, were), "an ended pod does not come back")
 }
 
+func TestTheNodeIsMadeOnce(t *testing.T) {
+	client := fake.NewClientset()
+	require.NoError(t, makeNode(t.Context(), client))
+	require.NoError(t, makeNode(t.Context(), client), "at the second start it is there")
+	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, nodes.Items, 1)
+	require.Equal(t, nodeName, nodes.Items[0].Name)
+	client.PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("etcd: leader changed")
+	})
+	require.EqualError(t, makeNode(t.Context(), client), "make node "+nodeName+": etcd: leader changed")
+}
+
 func TestOwnCgroupView(t *testing.T) {
 	require.True(t, ownCgroupView("0::/\n"))
 	require.True(t, ownCgroupView("0::/slipway-node\n"))

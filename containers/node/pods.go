@@ -18,6 +18,17 @@ import (
 // onThisNode selects the pods that are bound to the node.
 var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName} //nolint:gochecknoglobals // read-only
 
+// makeNode makes the node's object, which the kubelet takes over. A kubelet that finds
+// none, because it has not registered itself yet, gives its first sign of life ten seconds
+// later (ensureLease of k8s.io/component-helpers v0.35.4, apimachinery/lease/controller.go).
+func makeNode(ctx context.Context, client kubernetes.Interface) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make node %s: %w", nodeName, err)
+	}
+	return nil
+}
+
 // markPodsNotReady resets the readiness that the pods reported before this start, since it
 // is stale; the kubelet reports them ready again. It adds the pods that were ready to
 // were, also when it fails: when it is tried again, some no longer are.

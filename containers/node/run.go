@@ -235,6 +235,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 			return nil
 		}
 		n.logLine("the API server answers")
+		n.retry(ctx, partNode, func() error { return makeNode(ctx, n.client) })
 		n.supervise(ctx, kubeletCommand(n.settings, n.self))
 		were := map[types.UID]bool{}
 		n.retry(ctx, partPods, func() error { return markPodsNotReady(ctx, n.client, were) })
