@@ -209,11 +209,16 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 
 // TestWhatAnotherOwnerHasStays: another component of the release, or an app.
 func TestWhatAnotherOwnerHasStays(t *testing.T) {
-	const atApp = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/page"
+	const (
+		atApp  = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/page"
+		atRole = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader"
+		role   = "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}}\n"
+	)
 	components := webRelease + "  - {name: page, kind: manifests, path: page.yaml, namespace: shop}\n"
-	files := map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML, "page.yaml": pageYAML}
+	files := map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML + role, "page.yaml": pageYAML + role}
 	s := newSite(t, components, files)
 	s.api.Define("argoproj.io/v1alpha1", "Application", true)
+	s.api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	_, err := s.install(t.Context(), webInput())
 	require.NoError(t, err)
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "page"})
@@ -224,13 +229,15 @@ func TestWhatAnotherOwnerHasStays(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, out.Changed)
 	require.NotNil(t, s.api.Get(atPage), "the component page has it")
+	require.NotNil(t, s.api.Get(atRole), "the component page has it")
 	s.held(t, webInput())
 
-	s.api.Set(t, atApp, "{metadata: {name: page, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: page}]}}")
+	s.api.Set(t, atApp, "{metadata: {name: page, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: page}, {group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
 	s.release(t, components, map[string]string{"web/web.yaml": webYAML, "page.yaml": strings.ReplaceAll(pageYAML, "name: page", "name: other")})
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "page"})
 	require.NoError(t, err)
 	require.NotNil(t, s.api.Get(atPage), "an app has it")
+	require.NotNil(t, s.api.Get(atRole), "an app has it")
 }
 
 func TestTheBundlesObjectsArePatchedByTheRelease(t *testing.T) {

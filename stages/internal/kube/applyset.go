@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,17 +35,12 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	if err != nil {
 		return nil, nil, err
 	}
-	var now, dropped []Member
-	for _, o := range objs {
-		m := MemberOf(o)
-		m.Namespace = cmp.Or(m.Namespace, opts.Namespace)
-		now = append(now, m)
+	now, err := c.membersOf(ctx, objs, opts.Namespace)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, m := range before {
-		if !slices.ContainsFunc(now, m.Same) {
-			dropped = append(dropped, m)
-		}
-	}
+	stays := func(m Member) bool { return slices.ContainsFunc(now, m.Same) }
+	dropped := slices.DeleteFunc(before, stays)
 	// A run that is killed on the way must not forget what is there.
 	if err := c.remember(ctx, s, append(slices.Clone(now), dropped...)); err != nil {
 		return nil, nil, err
@@ -54,6 +48,10 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	if applied, err = c.Apply(ctx, objs, opts); err != nil || len(dropped) == 0 {
 		return applied, nil, err
 	}
+	if dropped, err = c.scoped(ctx, dropped); err != nil { // of a kind that is there only now
+		return applied, nil, err
+	}
+	dropped = slices.DeleteFunc(dropped, stays)
 	var others []Member
 	if s.Others != nil {
 		if others, err = s.Others(ctx); err != nil {
@@ -127,7 +125,7 @@ func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
 		}
 		out = append(out, Member{schema.FromAPIVersionAndKind(part[0], part[1]), namespace, name})
 	}
-	return out, nil
+	return c.scoped(ctx, out)
 }
 
 func (c *Client) remember(ctx context.Context, s Set, members []Member) error {

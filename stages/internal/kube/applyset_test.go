@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,4 +76,53 @@ func TestASetKeepsWhatDataGoesWith(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, deleted)
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/rows"))
+}
+
+// TestASetNotesWhatHasNoNamespaceWithoutOne, and knows it again where an earlier version
+// noted it with the component's.
+func TestASetNotesWhatHasNoNamespaceWithoutOne(t *testing.T) {
+	const (
+		label  = "labels: {" + kube.DeploymentLabel + ": d}"
+		atNote = "/api/v1/namespaces/slipway-system/configmaps/set"
+		atRole = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader"
+
+		atDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/wholes.new.example.com"
+
+		role  = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader, " + label + "}}\n"
+		page  = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: page, " + label + "}}\n"
+		whole = `---
+{apiVersion: new.example.com/v1, kind: Whole, metadata: {name: all, ` + label + `}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: wholes.new.example.com, ` + label + `}
+spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
+`
+	)
+	api, c := onFake(t)
+	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
+	go func() { // the server learns of the kind, and says so
+		for api.Get(atDefinition) == nil && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		api.Define("new.example.com/v1", "Whole", false)
+		api.Set(t, atDefinition, "status: {conditions: [{type: Established, status: 'True'}]}")
+	}()
+	opts := kube.ApplyOptions{Force: true, Namespace: "shop"}
+	set := kube.Set{Name: "set", Deployment: "d"}
+	api.Set(t, atNote, `{metadata: {`+label+`}, data: {objects: "new.example.com/v1 Whole shop/all\nrbac.authorization.k8s.io/v1 ClusterRole shop/reader\nv1 ConfigMap shop/page\n"}}`)
+	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, role+page+whole), opts)
+	require.NoError(t, err)
+	require.Empty(t, deleted)
+	for _, path := range []string{atRole, "/api/v1/namespaces/shop/configmaps/page", "/apis/new.example.com/v1/wholes/all"} {
+		require.NotNil(t, api.Get(path), path)
+	}
+	require.Equal(t, map[string]any{"objects": "apiextensions.k8s.io/v1 CustomResourceDefinition wholes.new.example.com\n" +
+		"new.example.com/v1 Whole all\nrbac.authorization.k8s.io/v1 ClusterRole reader\nv1 ConfigMap shop/page\n"}, api.Get(atNote)["data"])
+
+	opts.Namespace = "market"
+	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, role+page+whole), opts)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigMap shop/page"}, deleted, "with another namespace, what has one is another object")
+	require.NotNil(t, api.Get(atRole))
 }

@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -40,4 +42,43 @@ func (c *Client) Place(ctx context.Context, objs []*unstructured.Unstructured, n
 		}
 	}
 	return nil
+}
+
+// membersOf are the members that objects are once Apply has applied them.
+func (c *Client) membersOf(ctx context.Context, objs []*unstructured.Unstructured, namespace string) ([]Member, error) {
+	placed := make([]*unstructured.Unstructured, len(objs))
+	for i, o := range objs {
+		placed[i] = o.DeepCopy()
+	}
+	if err := c.Place(ctx, placed, cmp.Or(namespace, metav1.NamespaceDefault)); err != nil {
+		return nil, err
+	}
+	out := make([]Member, len(placed))
+	for i, o := range placed {
+		out[i] = MemberOf(o)
+	}
+	return out, nil
+}
+
+// scoped gives members the namespace that objects of their kind have: none where the kind
+// has none, which earlier versions noted with one. A kind that is not known is left as it is.
+func (c *Client) scoped(ctx context.Context, members []Member) ([]Member, error) {
+	unknown := map[schema.GroupVersionKind]bool{}
+	for i, m := range members {
+		if unknown[m.Kind] {
+			continue
+		}
+		_, namespaced, err := c.resource(ctx, m.Kind, m.Namespace)
+		switch {
+		case meta.IsNoMatchError(err):
+			unknown[m.Kind] = true
+		case err != nil:
+			return nil, err
+		case namespaced:
+			members[i].Namespace = cmp.Or(m.Namespace, metav1.NamespaceDefault)
+		default:
+			members[i].Namespace = ""
+		}
+	}
+	return members, nil
 }

@@ -56,6 +56,14 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
 	api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/search-jobs", "{metadata: {"+label+"}, data: {shop.index: digest}}")
+	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
+	for _, name := range []string{"reader", "writer"} { // as an earlier version noted them
+		api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/"+name, "metadata: {name: "+name+", "+label+"}")
+	}
+	noted, _ := api.Get("/api/v1/namespaces/slipway-system/configmaps/search-objects")["data"].(map[string]any)
+	api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/search-objects", fmt.Sprintf("{data: {objects: %q}}",
+		fmt.Sprint(noted["objects"])+"rbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n"))
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/roles", "{metadata: {name: roles, namespace: argocd}, status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
 	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
 
@@ -64,7 +72,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	components, objects, err := r.Dropped(t.Context(), all, []string{"web"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"search"}, components)
-	require.ElementsMatch(t, []string{"ConfigMap shop/search", "Job shop/index"}, objects)
+	require.ElementsMatch(t, []string{"ConfigMap shop/search", "Job shop/index", "ClusterRole writer"}, objects)
 	for path, stays := range map[string]bool{
 		"/api/v1/namespaces/shop/configmaps/search":                   false,
 		"/api/v1/namespaces/shop/configmaps/shared":                   true, // another component has it now
@@ -73,6 +81,8 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 		"/api/v1/namespaces/shop/configmaps/web":                      true,
 		"/api/v1/namespaces/shop/persistentvolumeclaims/search":       true, // data goes with it
 		"/apis/batch/v1/namespaces/shop/jobs/index":                   false,
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/reader":      true, // an app has it now
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/writer":      false,
 		"/api/v1/namespaces/slipway-system/configmaps/search-objects": false,
 	} {
 		require.Equal(t, stays, api.Get(path) != nil, path)
