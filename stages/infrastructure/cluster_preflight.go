@@ -170,6 +170,7 @@ func minor(of string) (int, error) {
 }
 
 // judgeStorage finds the storage class of the volumes: the named one, or the default one.
+// One without a provisioner would take volumes that somebody else has made.
 func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []problem, error) {
 	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 	classes, err := c.List(ctx, gvr, "", "")
@@ -179,9 +180,12 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 	if err != nil {
 		return "", nil, err
 	}
-	var names, defaults []string
+	var names, defaults, lent []string
 	for _, sc := range classes {
 		names = append(names, sc.GetName())
+		if sc.Object["provisioner"] == noProvisioner {
+			lent = append(lent, sc.GetName())
+		}
 		if sc.GetAnnotations()[kube.DefaultClass] == "true" {
 			defaults = append(defaults, sc.GetName())
 		}
@@ -190,8 +194,14 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 	slices.Sort(defaults)
 	all := cmp.Or(strings.Join(names, ", "), "none")
 	const choose = "name one of these as storageClass in the configuration"
+	if want == "" && len(defaults) == 1 {
+		want = defaults[0]
+	}
 	switch {
-	case want != "" && slices.Contains(names, want):
+	case slices.Contains(lent, want):
+		return "", []problem{{fmt.Sprintf("nobody makes volumes of the storage class %s: its provisioner is %s", want, noProvisioner),
+			"name one that has a provisioner as storageClass in the configuration, or install a provisioner; the cluster has: " + all}}, nil
+	case slices.Contains(names, want):
 		return want, nil, nil
 	case want != "":
 		return "", []problem{{fmt.Sprintf("the cluster has no storage class %s; it has: %s", want, all), choose}}, nil
@@ -199,10 +209,8 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 		return "", []problem{{"the cluster has no storage class", "install a provisioner of volumes"}}, nil
 	case len(defaults) == 0:
 		return "", []problem{{"no storage class of the cluster is the default one; it has: " + all, choose}}, nil
-	case len(defaults) > 1:
-		return "", []problem{{"several storage classes of the cluster are the default one: " + strings.Join(defaults, ", "), choose}}, nil
 	}
-	return defaults[0], nil, nil
+	return "", []problem{{"several storage classes of the cluster are the default one: " + strings.Join(defaults, ", "), choose}}, nil
 }
 
 // keepCluster notes which cluster the deployment is on, before anything is made there.

@@ -25,8 +25,12 @@ const (
 	cleanupLimit = time.Minute
 )
 
-// storage writes a file into a volume of the default StorageClass from one pod
-// and reads it back from another, and then sees the volume removed.
+// noProvisioner is the provisioner of a class whose volumes nobody makes: they are lent.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// storage writes a file into a volume of the StorageClass from one pod and reads it back
+// from another, and then sees the volume removed. Where the class has a volume that was
+// there before, and that a claim may get, it does not.
 func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (contract.StorageCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
@@ -37,6 +41,14 @@ func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (cont
 	out, err := usableStorage(ctx, c, in)
 	if err != nil {
 		return out, badStorage(err)
+	}
+	free, err := freeVolumes(ctx, c, out.Class)
+	if err != nil {
+		return out, badStorage(err)
+	}
+	if len(free) > 0 {
+		env.Progress("storage class %s is there; nothing is written to it, for that might be to a volume that waits for somebody's claim: %s", out.Class, strings.Join(free, ", "))
+		return out, nil
 	}
 	check := checker{client: c, env: env, name: "storage"}
 	if err := check.begin(ctx); err != nil {
@@ -83,7 +95,7 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	if err != nil {
 		return err
 	}
-	if err := releasable(ctx, check.client, bound.Spec.VolumeName); err != nil {
+	if err := releasable(ctx, check.client, bound); err != nil {
 		return err
 	}
 	check.removeObjects(ctx)
@@ -99,14 +111,38 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 	})
 }
 
-// releasable makes a volume of a check's go with its claim, also where the class retains
-// volumes.
-func releasable(ctx context.Context, c *kube.Client, volume string) error {
+// freeVolumes are the volumes of a class that any claim may get, with what is in them.
+func freeVolumes(ctx context.Context, c *kube.Client, class string) ([]string, error) {
+	list, err := kube.Retry(ctx, c, "list the volumes", func(ctx context.Context) (*corev1.PersistentVolumeList, error) {
+		return c.Kubernetes.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, pv := range list.Items {
+		if pv.Spec.StorageClassName == class && pv.Spec.ClaimRef == nil {
+			out = append(out, pv.Name)
+		}
+	}
+	return out, nil
+}
+
+// releasable makes the volume of a check's claim go with it, also where the class retains
+// volumes. One that was not made for the claim is left as it is.
+func releasable(ctx context.Context, c *kube.Client, claim *corev1.PersistentVolumeClaim) error {
+	volume := claim.Spec.VolumeName
 	pv, err := kube.Retry(ctx, c, "read the volume "+volume, func(ctx context.Context) (*corev1.PersistentVolume, error) {
 		return c.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
 	})
-	if err != nil || pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+	if err != nil {
 		return err
+	}
+	if pv.Annotations[provisionedBy] == "" || pv.CreationTimestamp.Before(&claim.CreationTimestamp) {
+		return fmt.Errorf("the claim got the volume %s, which was not made for it and is left as it is, but for the file probe in it", volume)
+	}
+	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		return nil
 	}
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", gvr, "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
@@ -131,6 +167,9 @@ func usableStorage(ctx context.Context, c *kube.Client, in contract.StorageInput
 			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
 		}
 		provisioner, _ := sc.Object["provisioner"].(string)
+		if provisioner == noProvisioner {
+			return contract.StorageCheck{}, fmt.Errorf("nobody makes volumes of StorageClass %s: its provisioner is %s", want, noProvisioner)
+		}
 		return contract.StorageCheck{Class: want, Provisioner: provisioner}, nil
 	}
 	if len(names) == 0 {
