@@ -143,6 +143,6 @@ gitops:
 		}
 		return out
 	}
-	require.Equal(t, []string{"manager", "shown", "web", "gitea", "addons", "cd"}, order(""))
+	require.Equal(t, []string{"manager", "shown", "web", "addons", "gitea", "cd"}, order(""))
 	require.Equal(t, []string{"gitea", "manager", "shown", "web", "addons", "cd"}, order("remove: {order: [gitea]}\n"))
 }

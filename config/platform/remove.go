@@ -74,9 +74,6 @@ func (r *Release) RemovalOrder() []Component {
 		for _, before := range v.before(vertex) {
 			visit(before)
 		}
-		if c := r.component(vertex); c != nil && c.Kind == AppSet && r.GitOps != nil {
-			visit(r.GitOps.Engine)
-		}
 		for _, c := range r.Components {
 			if v.vertex(c.Name) == vertex {
 				installed = append(installed, c)

@@ -316,7 +316,8 @@ func (v *validator) before(node string) []string {
 			}
 		}
 	}
-	if g := v.r.GitOps; node == theApps && g != nil {
+	c := v.r.component(node)
+	if g := v.r.GitOps; g != nil && (node == theApps || c != nil && c.Kind == AppSet) { // whose Applications the engine reads from the server
 		out = append(out, g.Engine)
 		if g.Server != nil {
 			out = append(out, g.Server.Component)

@@ -154,6 +154,9 @@ func (v *validator) role(field, name string) {
 		v.Add(field, document.Shown(name), "the name of a component that Slipway installs")
 		return
 	}
+	if c.Kind == Job || c.Kind == AppSet {
+		v.Add(field, document.Quote(name)+", which is of kind "+string(c.Kind), "a component that runs for as long as the platform does")
+	}
 	if !c.Required {
 		v.Add(field, document.Quote(name)+", which can be switched off", "a component with required: true")
 	}
