@@ -19,8 +19,7 @@ import (
 func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadline time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	patch := []byte(`{"metadata":{"annotations":{"` + argo.RefreshAnnotation + `":"hard"}}}`)
-	err := c.Patch(dryrun.Allow(limited), "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, patch)
+	err := c.Patch(dryrun.Allow(limited), "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, argo.HardRefresh())
 	if err != nil {
 		return "", err
 	}

@@ -35,6 +35,8 @@ const (
 	RefreshAnnotation = "argocd.argoproj.io/refresh"
 	SyncOptions       = "argocd.argoproj.io/sync-options" // of an object
 	CascadeFinalizer  = "resources-finalizer.argocd.argoproj.io"
+
+	refreshSetAnnotation = "argocd.argoproj.io/application-set-refresh"
 )
 
 // NotDeleted adds to the sync options of an object that it stays when its Application is
@@ -305,12 +307,8 @@ func Short(revision string) string {
 	return revision[:min(len(revision), 10)]
 }
 
-// The merge patches that make the controller refresh the branch, and end the sync in
-// progress.
-const (
-	refreshPatch   = `{"metadata":{"annotations":{"` + RefreshAnnotation + `":"normal"}}}`
-	terminatePatch = `{"status":{"operationState":{"phase":"Terminating"}}}`
-)
+// terminatePatch is the merge patch that ends the sync in progress.
+const terminatePatch = `{"status":{"operationState":{"phase":"Terminating"}}}`
 
 // syncPatch returns the merge patch that starts a sync to revision, a commit.
 func syncPatch(revision string) []byte {

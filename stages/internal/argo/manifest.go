@@ -1,6 +1,10 @@
 package argo
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // InCluster is the cluster that Argo CD runs in, in a destination.
 const InCluster = "https://kubernetes.default.svc"
@@ -37,4 +41,22 @@ func SyncPolicy() map[string]any {
 }
 
 // Refresh is the merge patch that makes the controller compare an Application anew.
-func Refresh() []byte { return []byte(refreshPatch) }
+func Refresh() []byte { return refreshWith(RefreshAnnotation, "normal") }
+
+// HardRefresh is Refresh without what Argo CD has in its caches.
+func HardRefresh() []byte { return refreshWith(RefreshAnnotation, "hard") }
+
+// RefreshSet is the merge patch that makes the controller of ApplicationSets generate the
+// Applications of one anew, from what the repositories have now.
+func RefreshSet() []byte { return refreshWith(refreshSetAnnotation, "true") }
+
+// RefreshingSet reports whether a refresh of an ApplicationSet was requested and is not
+// done yet.
+func RefreshingSet(o *unstructured.Unstructured) bool {
+	_, requested := o.GetAnnotations()[refreshSetAnnotation]
+	return requested
+}
+
+func refreshWith(annotation, value string) []byte {
+	return fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
+}

@@ -165,7 +165,7 @@ func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	due := p.requested.IsZero() || now.Sub(p.requested) >= pause
 	if (!p.fresh || a.Revision != t.Revision) && due && !a.Refreshing {
 		p.requested = now
-		v.Actions = append(v.Actions, Action{App: a, Patch: []byte(refreshPatch), Refresh: true, Why: "refresh the branch"})
+		v.Actions = append(v.Actions, Action{App: a, Patch: Refresh(), Refresh: true, Why: "refresh the branch"})
 	}
 	switch {
 	case a.Stuck(t.Revision) && p.terminated != a.Operation.Started:
