@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -21,16 +23,19 @@ import (
 // CodeAppSet: the Applications of an ApplicationSet were not Synced and Healthy in time.
 const CodeAppSet fault.Code = "CMP-002"
 
+// comparedLimit is how long Argo CD may take to compare what it was asked to, in a dry run.
+const comparedLimit = 30 * time.Second
+
 // appSet applies a component's ApplicationSets and waits until each has made its
-// Applications, and these are Synced and Healthy.
+// Applications, and these are Synced and Healthy, at the commits that their repositories
+// have now.
 func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	objs, err := i.read()
 	if err != nil {
 		return contract.Component{}, err
 	}
 	isSet := func(o *unstructured.Unstructured) bool { return o.GetKind() == "ApplicationSet" }
-	first := slices.IndexFunc(objs, isSet)
-	if first < 0 {
+	if !slices.ContainsFunc(objs, isSet) {
 		return contract.Component{}, i.badManifests(errors.New("its files hold no ApplicationSet"))
 	}
 	if err := i.prepare(ctx, objs, kube.Labels(i.env.Deployment)); err != nil {
@@ -40,68 +45,117 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if err != nil {
 		return out, err
 	}
-	look := func(ctx context.Context) (bool, string, error) {
-		var waiting []string
-		for _, o := range objs {
-			if isSet(o) {
-				why, err := i.setWaits(ctx, o)
-				if err != nil {
-					return false, "", err
-				}
-				waiting = append(waiting, why...)
-			}
-		}
-		return len(waiting) == 0, strings.Join(waiting, "; "), nil
-	}
+	sets := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return !isSet(o) })
+	asked := refreshed{}
 	if dryrun.On(ctx) {
-		done, seen, err := look(ctx)
-		if err == nil && !done {
-			err = errors.New(seen)
-		}
-		return out, err
+		return out, i.setsHold(ctx, sets, asked)
 	}
-	err = i.client.WaitFor(ctx, "the Applications of "+i.component.Name, kube.Poll, look)
+	err = i.client.WaitFor(ctx, "the Applications of "+i.component.Name, kube.Poll, func(ctx context.Context) (bool, string, error) {
+		_, waiting, err := i.setsWait(ctx, sets, asked)
+		return len(waiting) == 0, strings.Join(waiting, "; "), err
+	})
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: CodeAppSet, Class: fault.Timeout, Op: "bring about the Applications of " + i.component.Name, Err: err,
-			Fix: "correct what was seen last, then run again: slipway install; to look at it: kubectl describe applicationset -n " + objs[first].GetNamespace(),
+			Fix: "correct what was seen last, then run again: slipway install; to look at it: kubectl describe applicationset -n " + sets[0].GetNamespace(),
 		}
 	}
 	return out, err
 }
 
-// setWaits says what an ApplicationSet still waits for.
-func (i *installer) setWaits(ctx context.Context, o *unstructured.Unstructured) ([]string, error) {
+// setsHold looks, in a dry run, whether ApplicationSets and their Applications are as they
+// should be, once Argo CD has compared them.
+func (i *installer) setsHold(ctx context.Context, sets []*unstructured.Unstructured, asked refreshed) error {
+	limited, cancel := context.WithTimeout(ctx, comparedLimit)
+	defer cancel()
+	var waiting []string
+	err := i.client.WaitFor(limited, "Argo CD to compare the Applications of "+i.component.Name, kube.Poll, func(ctx context.Context) (compared bool, _ string, err error) {
+		compared, waiting, err = i.setsWait(ctx, sets, asked)
+		return compared, strings.Join(waiting, "; "), err
+	})
+	if err == nil && len(waiting) > 0 {
+		err = errors.New(strings.Join(waiting, "; "))
+	}
+	return err
+}
+
+// refreshed are the ApplicationSets and Applications that Argo CD was asked to look at anew:
+// what was seen before is not trusted, since the repositories may have new commits.
+type refreshed map[types.UID]bool
+
+// refresh asks for that once.
+func (i *installer) refresh(ctx context.Context, asked refreshed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, patch []byte) (first bool, err error) {
+	if asked[o.GetUID()] {
+		return false, nil
+	}
+	if err := i.client.Patch(dryrun.Allow(ctx), "refresh the "+o.GetKind()+" "+o.GetName(), gvr, o.GetNamespace(), o.GetName(), patch); err != nil {
+		return true, err
+	}
+	asked[o.GetUID()] = true
+	return true, nil
+}
+
+// setsWait says what ApplicationSets still wait for, and whether Argo CD has looked at all
+// of them since it was asked to.
+func (i *installer) setsWait(ctx context.Context, sets []*unstructured.Unstructured, asked refreshed) (compared bool, waiting []string, err error) {
+	compared = true
+	for _, o := range sets {
+		seen, why, err := i.setWaits(ctx, o, asked)
+		if err != nil {
+			return false, nil, err
+		}
+		compared, waiting = compared && seen, append(waiting, why...)
+	}
+	return compared, waiting, nil
+}
+
+// setWaits is setsWait of one ApplicationSet.
+func (i *installer) setWaits(ctx context.Context, o *unstructured.Unstructured, asked refreshed) (compared bool, waiting []string, err error) {
 	live, err := i.client.Dynamic.Resource(argo.ApplicationSets()).Namespace(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		return false, nil, err
+	}
+	first, err := i.refresh(ctx, asked, argo.ApplicationSets(), live, argo.RefreshSet())
+	if err != nil {
+		return false, nil, err
 	}
 	if why := setStatus(live); why != "" {
-		return []string{o.GetName() + ": " + why}, nil
+		return true, []string{o.GetName() + ": " + why}, nil
+	}
+	if first || argo.RefreshingSet(live) {
+		return false, []string{o.GetName() + ": its controller has not looked at it since it was asked to"}, nil
 	}
 	all, err := i.client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
 	if err != nil {
-		return nil, err
+		return false, nil, err
 	}
-	var waiting []string
+	compared = true
 	found := 0
 	for n := range all {
 		if !ownedBy(&all[n], live.GetUID()) {
 			continue
 		}
 		found++
+		first, err := i.refresh(ctx, asked, argo.Applications(), &all[n], argo.Refresh())
+		if err != nil {
+			return false, nil, err
+		}
 		app, err := argo.Read(&all[n])
 		if err != nil {
-			return nil, err
+			return false, nil, err
 		}
-		if why := app.Waiting(""); why != "" {
+		switch why := app.Waiting(""); {
+		case first || app.Refreshing:
+			compared = false
+			waiting = append(waiting, fmt.Sprintf("app %s: Argo CD has not compared it since it was asked to: %s", app.Name, app.Explain()))
+		case why != "":
 			waiting = append(waiting, fmt.Sprintf("app %s: %s: %s", app.Name, why, app.Explain()))
 		}
 	}
 	if found == 0 && !i.component.Empty {
 		waiting = append(waiting, o.GetName()+": it has made no Application yet")
 	}
-	return waiting, nil
+	return compared, waiting, nil
 }
 
 // setStatus says why an ApplicationSet has not made its Applications; empty: it has.

@@ -32,7 +32,19 @@ gitops: {engine: argocd}
 `, all)
 	s.api.Define("argoproj.io/v1alpha1", "ApplicationSet", true)
 	s.api.Define("argoproj.io/v1alpha1", "Application", true)
+	s.api.Controller = func(_ string, o map[string]any) { compare(o) }
 	return s
+}
+
+// compare is what Argo CD does with what it was asked to look at.
+func compare(o map[string]any) (asked bool) {
+	notes, _ := o["metadata"].(map[string]any)["annotations"].(map[string]any)
+	for _, name := range []string{"argocd.argoproj.io/refresh", "argocd.argoproj.io/application-set-refresh"} {
+		_, is := notes[name]
+		asked = asked || is
+		delete(notes, name)
+	}
+	return asked
 }
 
 // application is what the set has made.
@@ -45,15 +57,15 @@ func (s *site) application(t *testing.T, name, owner, health string) {
 func TestTheApplicationsOfASetAreWaitedFor(t *testing.T) {
 	s := addons(t, "", nil)
 	in := contract.ComponentInput{Component: "addons"}
-	wait := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	wait := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		_, err := s.install(ctx, in)
 		return err
 	}
 	shut := func(says string) {
 		t.Helper()
-		err := wait()
+		err := wait(400 * time.Millisecond)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeAppSet})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
 		require.ErrorContains(t, err, "bring about the Applications of addons: waited ")
@@ -77,8 +89,53 @@ func TestTheApplicationsOfASetAreWaitedFor(t *testing.T) {
 	s.application(t, "logs", uid, "Progressing")
 	shut("app logs: ")
 	s.application(t, "logs", uid, "Healthy")
-	require.NoError(t, wait())
-	s.held(t, in)
+	require.NoError(t, wait(10*time.Second))
+	_, err = s.install(dryrun.Context(t.Context()), in)
+	require.NoError(t, err)
+}
+
+// TestApplicationsOfASetAreComparedAnew: what they were at an earlier commit says nothing.
+func TestApplicationsOfASetAreComparedAnew(t *testing.T) {
+	s := addons(t, "", nil)
+	in := contract.ComponentInput{Component: "addons"}
+	looks, uid := true, ""
+	s.api.Controller = func(path string, o map[string]any) {
+		meta := o["metadata"].(map[string]any)
+		switch {
+		case path == atSet:
+			uid = meta["uid"].(string)
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "ResourcesUpToDate", "status": "True"}}}
+			if looks {
+				compare(o)
+			}
+		case compare(o): // it finds a newer commit
+			o["status"] = map[string]any{"sync": map[string]any{"status": "OutOfSync", "revision": "def"}, "health": map[string]any{"status": "Healthy"}}
+		}
+	}
+	wait := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		_, err := s.install(ctx, in)
+		return err
+	}
+	require.ErrorContains(t, wait(), "addons: it has made no Application yet")
+	s.application(t, "metrics", uid, "Healthy")
+	require.ErrorContains(t, wait(), "app metrics: OutOfSync: ")
+
+	s.application(t, "metrics", uid, "Healthy")
+	_, err := s.install(dryrun.Context(t.Context()), in)
+	require.ErrorContains(t, err, "app metrics: OutOfSync: ")
+
+	s.application(t, "metrics", uid, "Healthy")
+	looks = false
+	require.ErrorContains(t, wait(), "addons: its controller has not looked at it since it was asked to")
+	asked := 0
+	for _, w := range s.writes() {
+		if w == "PATCH "+atApp+"metrics" {
+			asked++
+		}
+	}
+	require.Equal(t, 2, asked, "once in each run that the set's controller took part in")
 }
 
 // TestASetMayBringNothing where the release says so.
