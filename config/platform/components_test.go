@@ -90,6 +90,46 @@ func TestFillValues(t *testing.T) {
 	require.ErrorContains(t, err, "nothing is known for {settings.missing}")
 }
 
+// TestValuesWithinTexts are as a person writes them, whatever the settings were read from.
+func TestValuesWithinTexts(t *testing.T) {
+	var known map[string]any
+	require.NoError(t, json.Unmarshal([]byte(`{"settings.v":1048576,"settings.f":0.5,"settings.l":["a<b",1],"settings.m":{"k":[true]},"settings.none":null,"settings.on":false,"settings.t":"a \"b\""}`), &known))
+	known["settings.int"] = 7 // of YAML
+	texts, want := map[string]string{}, map[string]string{"v": "1048576", "f": "0.5", "l": `["a<b",1]`, "m": `{"k":[true]}`, "none": "", "on": "false", "t": `a "b"`, "int": "7"}
+	for name := range want {
+		texts[name] = "{settings." + name + "}"
+	}
+	within := func(s string) map[string]string {
+		out := map[string]string{}
+		for name, text := range want {
+			out[name] = strings.ReplaceAll(s, "*", text)
+		}
+		return out
+	}
+	got, err := platform.ConfigMap{Data: texts}.Filled(known)
+	require.NoError(t, err)
+	require.Equal(t, within("*"), got)
+	for name := range texts {
+		texts[name] = "is " + texts[name] + "."
+	}
+	got, err = platform.ConfigMap{Data: texts}.Filled(known)
+	require.NoError(t, err)
+	require.Equal(t, within("is *."), got)
+	got, err = (&platform.Cluster{}).Filled(texts, known)
+	require.NoError(t, err)
+	require.Equal(t, within("is *."), got)
+	values, err := json.Marshal(texts)
+	require.NoError(t, err)
+	filled, err := platform.FillValues(values, known)
+	require.NoError(t, err)
+	for name, text := range within("is *.") {
+		require.Equal(t, text, filled[name])
+	}
+	texts["missing"] = "{settings.missing}"
+	_, err = platform.ConfigMap{Data: texts}.Filled(known)
+	require.EqualError(t, err, "missing: nothing is known for {settings.missing}")
+}
+
 func TestParseObject(t *testing.T) {
 	for text, want := range map[string]platform.Object{
 		"apps/v1/Deployment demo/web":       {APIVersion: "apps/v1", Kind: "Deployment", Namespace: "demo", Name: "web"},

@@ -56,8 +56,9 @@ func Fill(s string, values map[string]string) string {
 }
 
 // FillValues replaces every {name} in the texts of values, a JSON object, by known; a
-// text that is one name becomes the known value itself. The result is JSON with sorted
-// keys. A name that is not known is an error.
+// text that is one name becomes the known value itself; within a text a value that is none
+// is as JSON has it. The result is JSON with sorted keys. A name that is not known is an
+// error.
 func FillValues(values json.RawMessage, known map[string]any) (map[string]any, error) {
 	if len(values) == 0 {
 		return map[string]any{}, nil
@@ -110,7 +111,37 @@ func fillText(s string, known map[string]any) (any, error) {
 	if len(names) == 1 && s == "{"+names[0]+"}" {
 		return known[names[0]], nil
 	}
-	return replace(s, func(name string) string { return fmt.Sprint(known[name]) }), nil
+	return replace(s, func(name string) string { return textOf(known[name]) }), nil
+}
+
+// textOf is a value within a text: as it stands, as JSON if it is none, and nothing for null.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // no value that was read from JSON or YAML
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// fillTexts replaces the names in texts by known. A name that is not known is an error.
+func fillTexts(texts map[string]string, known map[string]any) (map[string]string, error) {
+	out := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(texts)) {
+		filled, err := fillText(texts[k], known)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k, err)
+		}
+		out[k] = textOf(filled)
+	}
+	return out, nil
 }
 
 // holes returns the names in braces in s, each once, sorted.
@@ -135,6 +166,11 @@ func (m ConfigMap) Holes() []string {
 		text.WriteString(v)
 	}
 	return holes(text.String())
+}
+
+// Filled returns the ConfigMap's data with the names in them replaced by known.
+func (m ConfigMap) Filled(known map[string]any) (map[string]string, error) {
+	return fillTexts(m.Data, known)
 }
 
 // ImageHole returns the short name of an image from a name of Fill.

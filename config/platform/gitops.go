@@ -42,15 +42,7 @@ func (c *Cluster) Holes() []string {
 
 // Filled returns texts with the names in them replaced by known.
 func (*Cluster) Filled(texts map[string]string, known map[string]any) (map[string]string, error) {
-	out := map[string]string{}
-	for k, v := range texts {
-		filled, err := fillText(v, known)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k, err)
-		}
-		out[k] = fmt.Sprint(filled)
-	}
-	return out, nil
+	return fillTexts(texts, known)
 }
 
 // GitServer is a git server that is a component of the platform.

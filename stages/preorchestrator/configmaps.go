@@ -2,10 +2,8 @@ package preorchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -21,7 +19,7 @@ func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInp
 	for _, m := range r.ConfigMaps {
 		name := m.Namespace + "/" + m.Name
 		out.Names = append(out.Names, name)
-		data, err := fillData(m.Data, in.Fill)
+		data, err := m.Filled(in.Fill)
 		if err != nil {
 			return out, fmt.Errorf("make configmap %s: %w", name, err)
 		}
@@ -34,22 +32,5 @@ func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInp
 		}
 	}
 	env.Progress("%s, %d of them changed", counted(len(out.Names), "configmap"), out.Changed)
-	return out, nil
-}
-
-// fillData fills in the texts of a ConfigMap.
-func fillData(data map[string]string, known map[string]any) (map[string]string, error) {
-	text, err := json.Marshal(data)
-	if err != nil {
-		return nil, err
-	}
-	filled, err := platform.FillValues(text, known)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for k, v := range filled {
-		out[k] = fmt.Sprint(v)
-	}
 	return out, nil
 }

@@ -96,18 +96,18 @@ func TestConfigMapsAreMadeFromTheConfiguration(t *testing.T) {
 	in := func(size any) contract.ConfigMapsInput {
 		return contract.ConfigMapsInput{Fill: map[string]any{"domain": "example.org", "settings.size": size, "proxy.http": ""}}
 	}
-	_, err := runConfigMaps(dryrun.Context(t.Context()), env, in(7))
+	_, err := runConfigMaps(dryrun.Context(t.Context()), env, in(1048576.0))
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	out, err := runConfigMaps(t.Context(), env, in(7))
+	out, err := runConfigMaps(t.Context(), env, in(1048576.0))
 	require.NoError(t, err)
 	require.Equal(t, contract.ConfigMaps{Names: []string{"shop/settings"}, Changed: 1}, out)
-	require.Equal(t, map[string]any{"url": "https://web.example.org", "size": "7", "proxy": "", "none": "text"}, api.Get(at)["data"])
+	require.Equal(t, map[string]any{"url": "https://web.example.org", "size": "1048576", "proxy": "", "none": "text"}, api.Get(at)["data"])
 	require.Equal(t, map[string]any{kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, api.Get(at)["metadata"].(map[string]any)["labels"])
 
 	before := len(api.Writes())
-	_, err = runConfigMaps(dryrun.Context(t.Context()), env, in(7))
+	_, err = runConfigMaps(dryrun.Context(t.Context()), env, in(1048576.0))
 	require.NoError(t, err)
-	out, err = runConfigMaps(t.Context(), env, in(7))
+	out, err = runConfigMaps(t.Context(), env, in(1048576.0))
 	require.NoError(t, err)
 	require.Zero(t, out.Changed)
 	require.Len(t, api.Writes(), before)
@@ -119,7 +119,7 @@ func TestConfigMapsAreMadeFromTheConfiguration(t *testing.T) {
 	require.Equal(t, map[string]any{"url": "https://web.example.org", "size": "large", "proxy": "", "none": "text"}, api.Get(at)["data"], "exactly that")
 
 	_, err = runConfigMaps(t.Context(), env, contract.ConfigMapsInput{Fill: map[string]any{"domain": "example.org", "proxy.http": ""}})
-	require.EqualError(t, err, "make configmap shop/settings: nothing is known for {settings.size}")
+	require.EqualError(t, err, "make configmap shop/settings: size: nothing is known for {settings.size}")
 }
 
 // TestTheSaltIsMadeWithTheSecrets: what the configuration of pods is known by.

@@ -2,7 +2,6 @@ package survey
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,16 +123,13 @@ func (v *surveyor) certificates() []map[string]any {
 func (v *surveyor) configMaps() ([]map[string]any, error) {
 	var out []map[string]any
 	for _, m := range v.release.ConfigMaps {
-		text, err := json.Marshal(m.Data)
-		if err != nil {
-			return nil, err
-		}
-		data, err := platform.FillValues(text, v.Fill)
+		filled, err := m.Filled(v.Fill)
 		if err != nil {
 			return nil, fmt.Errorf("make configmap %s/%s: %w", m.Namespace, m.Name, err)
 		}
-		for k, value := range data {
-			data[k] = fmt.Sprint(value)
+		data := map[string]any{}
+		for k, value := range filled {
+			data[k] = value
 		}
 		out = append(out, v.object("ConfigMap", m.Namespace, m.Name, nil, "data", data))
 	}
