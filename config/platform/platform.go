@@ -182,7 +182,7 @@ func (r *Release) Hosts(domain, deployment string, off []string) []string {
 		}
 	}
 	var named []string
-	if s := r.GitServer(); s != nil {
+	if s := r.GitServer(); s != nil && !slices.Contains(off, s.Component) {
 		named = append(named, s.Hosts...)
 	}
 	for _, c := range r.Certificates {

@@ -31,7 +31,7 @@ func served() *platform.Release {
 			{Secret: "code/git-tls", Hosts: []string{"*.{domain}", "{domain}", "git.code.svc"}},
 		},
 		Components: []platform.Component{{Name: "argocd", Kind: platform.Manifests, Namespace: "cd"}},
-		GitOps:     &platform.GitOps{Engine: "argocd", Server: &platform.GitServer{Hosts: []string{"git.code.svc", "git.{domain}"}}},
+		GitOps:     &platform.GitOps{Engine: "argocd", Server: &platform.GitServer{Component: "git-server", Hosts: []string{"git.code.svc", "git.{domain}"}}},
 	}
 }
 
@@ -165,4 +165,10 @@ func TestHostsAreThoseOfTheGitServerTheCertificatesAndTheHTTPSLinks(t *testing.T
 	}
 	want := []string{"git.example.org", "shop.example.org", "a.example.org"}
 	require.Equal(t, want, r.Hosts("example.org", "demo", []string{"off"}), "none of the cluster's own, and no wildcard")
+
+	r.Links = nil
+	r.Certificates = []platform.Certificate{{Secret: "code/git-tls", Hosts: []string{"*.{domain}"}}}
+	require.Equal(t, []string{"git.example.org"}, r.Hosts("example.org", "demo", nil))
+	require.Empty(t, r.Hosts("example.org", "demo", []string{"git-server"}), "no server, no host of it")
+	require.Empty(t, r.ForRepository().Hosts("example.org", "demo", nil), "as preflight sees it")
 }
