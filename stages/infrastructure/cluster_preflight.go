@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -41,7 +42,7 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 		return out, err
 	}
 	out.APIEndpoint = c.Endpoint()
-	if out.Version, err = answers(ctx, c); err != nil {
+	if out.Version, err = answers(ctx, env, c, answerLimit); err != nil {
 		return out, err
 	}
 	if err := sameCluster(ctx, env, c, in.Adopt); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
@@ -65,9 +66,10 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 	return out, nil
 }
 
-// answers returns the version of an API server that answers and knows who asks.
-func answers(ctx context.Context, c *kube.Client) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, answerLimit)
+// answers returns the version of an API server that answers within limit and knows who
+// asks.
+func answers(ctx context.Context, env *step.Env, c *kube.Client, limit time.Duration) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var seen version.Info
 	err := c.Retry(limited, "ask "+c.Endpoint()+" for its version", func(ctx context.Context) error {
@@ -83,9 +85,19 @@ func answers(ctx context.Context, c *kube.Client) (string, error) {
 	f := &fault.Fault{Code: CodeNoAnswer, Class: fault.Preflight, Op: "reach the cluster that is there already", Err: err,
 		Fix: "see whether the server of the kubeconfig answers where the Dagger engine runs: slipway toolchain, or curl -k " + c.Endpoint() + "/version"}
 	if apierrors.IsUnauthorized(err) {
-		f.Fix = "renew the credentials in the kubeconfig: kubectl create token slipway -n kube-system --duration=24h"
+		f.Fix = "renew the credentials of " + contextOf(env.Kubeconfig) + " in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
+			`kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=NAME)"` +
+			", where NAME is another context of the cluster, with credentials that it knows"
 	}
 	return "", f
+}
+
+// contextOf is "the context NAME", the current one of a kubeconfig.
+func contextOf(file string) string {
+	if config, err := clientcmd.LoadFromFile(file); err == nil && config.CurrentContext != "" {
+		return "the context " + config.CurrentContext
+	}
+	return "the context"
 }
 
 // sameCluster refuses a cluster that is not the one on which the deployment was installed,

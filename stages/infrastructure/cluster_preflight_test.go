@@ -2,12 +2,14 @@ package infrastructure
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,17 +153,43 @@ func TestStorageOfAClusterThatIsThereAlready(t *testing.T) {
 }
 
 func TestAClusterThatDoesNotAnswer(t *testing.T) {
-	_, err := clusterPreflight(soon(t), reaching(t, away), contract.ClusterPreflightInput{})
-	require.Error(t, err)
+	gone := reaching(t, away)
+	gone.Existing = true
+	c, err := kube.Connect(gone.Kubeconfig, nil)
+	require.NoError(t, err)
+	says := func(err error, code fault.Code, text, fix string) {
+		t.Helper()
+		require.ErrorIs(t, err, &fault.Fault{Code: code})
+		require.Equal(t, fault.Preflight, fault.ClassOf(err))
+		require.ErrorContains(t, err, text)
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, fix)
+	}
+	const soonEnough = 300 * time.Millisecond
+	_, err = answers(t.Context(), gone, c, soonEnough)
+	says(err, CodeNoAnswer, "reach the cluster that is there already: ", "see whether the server of the kubeconfig answers where the Dagger engine runs: slipway toolchain, or curl -k "+away+"/version")
+	_, _, err = reach(t.Context(), gone, soonEnough, false)
+	says(err, CodeNoAnswer, "reach the cluster that is there already: ", "curl -k "+away)
+	client, why, err := reach(t.Context(), gone, soonEnough, true)
+	require.NoError(t, err)
+	require.Nil(t, client)
+	require.Contains(t, why, "connection refused")
+
 	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`)
 	}))
 	t.Cleanup(refused.Close)
-	_, err = clusterPreflight(t.Context(), reaching(t, refused.URL), contract.ClusterPreflightInput{})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeNoAnswer})
-	require.Equal(t, fault.Preflight, fault.ClassOf(err))
-	require.ErrorContains(t, err, "reach the cluster that is there already: ask "+refused.URL+" for its version: the server has asked for the client to provide credentials")
+	expired := reaching(t, refused.URL)
+	expired.Existing = true
+	const renew = "renew the credentials of the context c in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
+		`kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=NAME)"`
+	_, err = clusterPreflight(t.Context(), expired, contract.ClusterPreflightInput{})
+	says(err, CodeNoAnswer, "reach the cluster that is there already: ask "+refused.URL+" for its version: the server has asked for the client to provide credentials", renew)
+	begun := time.Now()
+	_, err = platformRemove(t.Context(), expired, contract.Nothing{})
+	says(err, CodeNoAnswer, "reach the cluster that is there already: ", renew)
+	require.Less(t, time.Since(begun), reachLimit/2, "no wait helps")
 }
 
 // TestAnotherCluster: with new credentials the deployment is on the same cluster; with

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -165,6 +166,33 @@ func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.Regexp(t, `waited [0-9.]+m?s for `+away+`: .*; last seen: `, err.Error())
+}
+
+// TestALoadBalancerThatGivesNoAddress: on a cluster of others nobody may be there to do so.
+func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
+	for existing, fix := range map[bool]string{
+		true:  "see that the cluster gives Services of type LoadBalancer an address, as its cloud's controller or MetalLB does, then run again: slipway install",
+		false: "see that port 18080 of the load balancer is free, then run again: slipway install",
+	} {
+		api := kubetest.Serve(t)
+		api.Define("v1", "ServiceAccount", true)
+		api.Set(t, "/api/v1/namespaces/slipway-checks-demo/serviceaccounts/default", "metadata: {name: default}")
+		api.Controller = func(path string, o map[string]any) {
+			if strings.Contains(path, "/deployments/") {
+				o["status"] = map[string]any{"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
+			}
+		}
+		env := reaching(t, api.URL)
+		env.Existing = existing
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := loadBalancer(ctx, env, contract.LoadBalancerInput{})
+		cancel()
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
+		require.Equal(t, fault.Timeout, fault.ClassOf(err))
+		require.ErrorContains(t, err, "an address of the Service slipway-checks-demo/loadbalancer-web; last seen: its load balancer has none yet")
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Equal(t, fix, f.Fix)
+	}
 }
 
 func TestAPlatformThatCannotBeRemoved(t *testing.T) {

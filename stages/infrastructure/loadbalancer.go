@@ -3,6 +3,7 @@ package infrastructure
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -36,16 +38,26 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 	}
 	check := checker{client: c, env: env, name: "loadbalancer"}
 	if err := check.begin(ctx); err != nil {
-		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
+		return contract.LoadBalancerCheck{}, badLoadBalancer(portFree(), err)
 	}
 	defer check.end(ctx)
 	address, err := useLoadBalancer(ctx, check, in.Image)
 	if err != nil {
-		return contract.LoadBalancerCheck{}, badLoadBalancer(err)
+		fix := portFree()
+		if _, none := errors.AsType[noAddress](err); none && env.Existing {
+			fix = "see that the cluster gives Services of type LoadBalancer an address, as its cloud's controller or MetalLB does"
+		}
+		return contract.LoadBalancerCheck{}, badLoadBalancer(fix, err)
 	}
 	env.Progress("a Service of type LoadBalancer answers at %s", address)
 	return contract.LoadBalancerCheck{Address: address}, nil
 }
+
+// noAddress is the error of a Service that got no address in time.
+type noAddress struct{ error }
+
+// Unwrap returns what the wait said.
+func (e noAddress) Unwrap() error { return e.error }
 
 func useLoadBalancer(ctx context.Context, check checker, image string) (string, error) {
 	token := rand.Text()
@@ -75,6 +87,9 @@ func useLoadBalancer(ctx context.Context, check checker, image string) (string, 
 		return "", err
 	}
 	address, err := c.WaitAddress(ctx, check.namespace(), service.Name, checkPort)
+	if errors.Is(err, &fault.Fault{Code: kube.CodeWait}) {
+		err = noAddress{err}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -152,6 +167,10 @@ func verifyLoadBalancer(ctx context.Context, env *step.Env, _ contract.LoadBalan
 	})
 }
 
-func badLoadBalancer(err error) error {
-	return checkFault(CodeLoadBalancer, "use the load balancer", "see that port "+strconv.Itoa(checkPort)+" of the load balancer is free, then run again: slipway install", err)
+func portFree() string {
+	return "see that port " + strconv.Itoa(checkPort) + " of the load balancer is free"
+}
+
+func badLoadBalancer(fix string, err error) error {
+	return checkFault(CodeLoadBalancer, "use the load balancer", fix+", then run again: slipway install", err)
 }

@@ -103,7 +103,11 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 		return nil, "there was no cluster yet: it has no access file", nil
 	}
 	c, err = kube.Connect(env.Kubeconfig, env.Progress)
-	if err == nil {
+	switch {
+	case err != nil:
+	case env.Existing:
+		_, err = answers(ctx, env, c, limit)
+	default:
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		err = c.WaitSuccess(limited, "the API at "+c.Endpoint(), func(ctx context.Context) error {
@@ -116,6 +120,9 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	if skip && ctx.Err() == nil {
 		env.Logger.Warn("the cluster does not answer", "error", err)
 		return nil, err.Error(), nil
+	}
+	if env.Existing { // nobody here can start it
+		return nil, "", err
 	}
 	return nil, "", checkFault(CodeAPI, "reach the cluster", "start the cluster, then run again: slipway destroy", err)
 }

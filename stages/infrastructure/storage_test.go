@@ -1,7 +1,9 @@
 package infrastructure
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -20,13 +22,15 @@ func TestNothingIsWrittenToAVolumeThatWaitsForSomebody(t *testing.T) {
 	api.Set(t, "/api/v1/persistentvolumes/other", "{metadata: {name: other}, spec: {storageClassName: slow}}")
 	api.Set(t, "/api/v1/persistentvolumes/taken", "{metadata: {name: taken}, spec: {storageClassName: fast, claimRef: {namespace: shop, name: rows}}}")
 	in := contract.StorageInput{StorageClass: "fast", Existing: true}
-	_, err := storage(soon(t), reaching(t, api.URL), in)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := storage(ctx, reaching(t, api.URL), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage}, "nobody runs the check's pod")
 	require.Equal(t, []string{"PATCH /api/v1/namespaces/slipway-checks-demo"}, api.Writes(), "the check has begun")
 
 	before := len(api.Writes())
 	api.Set(t, "/api/v1/persistentvolumes/kept", "{metadata: {name: kept, annotations: {pv.kubernetes.io/provisioned-by: example.com/disk}}, spec: {storageClassName: fast}}")
-	out, err := storage(soon(t), reaching(t, api.URL), in)
+	out, err := storage(t.Context(), reaching(t, api.URL), in)
 	require.NoError(t, err)
 	require.Equal(t, contract.StorageCheck{Class: "fast", Provisioner: "example.com/disk"}, out)
 	require.Len(t, api.Writes(), before)

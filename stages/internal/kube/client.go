@@ -111,7 +111,7 @@ func New(config *rest.Config) (*Client, error) {
 func badKubeconfig(err error) error {
 	return &fault.Fault{
 		Code: CodeKubeconfig, Class: fault.Step, Op: "read the kubeconfig",
-		Fix: "run the infrastructure stage again: slipway install", Err: err,
+		Fix: "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", Err: err,
 	}
 }
 

@@ -268,6 +268,8 @@ func TestConnectNamesTheFile(t *testing.T) {
 	_, err := kube.Connect(file, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeKubeconfig})
 	require.ErrorContains(t, err, file)
+	f, _ := errors.AsType[*fault.Fault](err)
+	require.Equal(t, "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", f.Fix)
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = kube.Connect(file, nil)
 	require.ErrorContains(t, err, file)
