@@ -259,9 +259,6 @@ func TestDefinitionsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
 			api, env := shared(t)
 			api.Set(t, definitions+"widgets.example.com", definition("widget"))
 			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
-			if policy == "delete" { // as the API server does
-				api.Delete("/apis/example.com/v1/namespaces/team/widgets/theirs")
-			}
 			for range 2 {
 				out, err := platformRemove(t.Context(), env, contract.Nothing{})
 				require.NoError(t, err)

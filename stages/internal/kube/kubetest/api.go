@@ -168,8 +168,8 @@ func meets(r *http.Request, object map[string]any) bool {
 	return uid == "" || uid == meta["uid"]
 }
 
-// remove deletes an object, and with a namespace what is in it. One with finalizers is
-// only marked.
+// remove deletes an object, with a namespace what is in it, and with a definition the
+// objects of its kind. One with finalizers is only marked.
 func (a *API) remove(path string) {
 	o, found := a.objects[path]
 	if !found {
@@ -183,6 +183,14 @@ func (a *API) remove(path string) {
 	if strings.HasPrefix(path, "/api/v1/namespaces/") && strings.Count(path, "/") == 4 {
 		for other := range maps.Clone(a.objects) {
 			if strings.Contains(other, strings.TrimPrefix(path, "/api/v1")+"/") {
+				a.remove(other)
+			}
+		}
+	}
+	if name, is := strings.CutPrefix(path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"); is {
+		plural, group, _ := strings.Cut(name, ".")
+		for other := range maps.Clone(a.objects) {
+			if strings.HasPrefix(other, "/apis/"+group+"/") && strings.Contains(other, "/"+plural+"/") {
 				a.remove(other)
 			}
 		}
