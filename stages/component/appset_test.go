@@ -158,3 +158,24 @@ func TestFilesWithoutASet(t *testing.T) {
 	_, err := s.install(t.Context(), contract.ComponentInput{Component: "addons"})
 	refused(t, err, CodeManifests, "read the manifests of component addons: its files hold no ApplicationSet")
 }
+
+// TestAnAppIsLookedForWhereArgoCDIs: its users may have one of that name elsewhere.
+func TestAnAppIsLookedForWhereArgoCDIs(t *testing.T) {
+	s := newSite(t, `
+  - {name: argocd, kind: manifests, path: argocd.yaml, namespace: shop, required: true}
+  - {name: web, kind: app, path: gitops/web, namespace: default}
+  - {name: seen, kind: gate, after: [web], ready: [{synced: web, deadline: 1s}]}
+gitops: {engine: argocd}
+`, map[string]string{"argocd.yaml": pageYAML, "gitops/web/Chart.yaml": "name: web"})
+	s.api.Define("argoproj.io/v1alpha1", "Application", true)
+	const healthy = "status: {sync: {status: Synced}, health: {status: Healthy}}}"
+	s.api.Set(t, atApp+"web", "{metadata: {name: web, namespace: cd}, "+healthy)
+	in := contract.ComponentInput{Component: "seen"}
+	_, err := s.install(t.Context(), in)
+	require.ErrorContains(t, err, "the gate app web; last seen: it is not there")
+
+	s.api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/web", "{metadata: {name: web, namespace: shop}, "+healthy)
+	out, err := s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, "shop", out.Engine, "for who looks at it later")
+}

@@ -110,6 +110,7 @@ func (i *installer) settle(ctx context.Context, out contract.Component) (contrac
 	if out.Gates, err = i.gates(ctx); err != nil || len(out.Gates) == 0 {
 		return out, err
 	}
+	out.Engine = i.engine()
 	out.Ready, err = json.Marshal(i.component.Ready)
 	return out, err
 }

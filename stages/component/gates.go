@@ -34,7 +34,7 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 	}
 	var wg sync.WaitGroup
 	for n, a := range all {
-		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, a) })
+		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, i.engine(), a) })
 	}
 	wg.Wait()
 	err := errors.Join(errs...)
@@ -42,6 +42,14 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 		i.tell(ctx, kube.InProgress, " is ready")
 	}
 	return names, err
+}
+
+// engine is the namespace of Argo CD; empty if the release has none.
+func (i *installer) engine() string {
+	if c := i.release.Engine(); c != nil {
+		return c.Namespace
+	}
+	return ""
 }
 
 // tell shows in the cluster how far the component is.

@@ -86,6 +86,8 @@ type Component struct {
 	Gates     []string `json:"gates,omitempty"`     // that were open
 	// Ready are these gates, for who looks at them again: a list of platform.Await.
 	Ready json.RawMessage `json:"ready,omitempty"`
+	// Engine is the namespace of Argo CD, where gates on apps look; empty if there is none.
+	Engine string `json:"engine,omitempty"`
 }
 
 // AdoptionInput is what hands a component over to Argo CD.

@@ -48,7 +48,8 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []s
 			continue
 		}
 		var noted struct {
-			Ready []platform.Await `json:"ready"`
+			Ready  []platform.Await `json:"ready"`
+			Engine string           `json:"engine"`
 		}
 		if err == nil {
 			err = json.Unmarshal(last.Output, &noted)
@@ -57,7 +58,7 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []s
 			return nil, fmt.Errorf("read the gates of %s: %w", id, err)
 		}
 		for _, a := range noted.Ready {
-			open, seen, err := gate.Look(ctx, c, a)
+			open, seen, err := gate.Look(ctx, c, noted.Engine, a)
 			if err != nil {
 				seen = err.Error()
 			}

@@ -44,7 +44,7 @@ func TestTheStatusOfGates(t *testing.T) {
 	require.NoError(t, err)
 	ledger := journal.On(s, env.Deployment)
 	for name, ready := range map[string]string{
-		"web": `[{"job": "shop/seed"}, {"cel": {"object": "v1/Namespace shop", "expression": "has(object.metadata)"}}]`, "old": `[{"job": "shop/old"}]`, "none": "null",
+		"web": `[{"job": "shop/seed"}, {"cel": {"object": "v1/Namespace shop", "expression": "has(object.metadata)"}}, {"synced": "away"}], "engine": "cd"`, "old": `[{"job": "shop/old"}]`, "none": "null",
 	} {
 		attempt, err := ledger.Begin(t.Context(), "r1", "orchestrator", name, journal.Digests{})
 		require.NoError(t, err)
@@ -52,6 +52,7 @@ func TestTheStatusOfGates(t *testing.T) {
 	}
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {active: 1}}")
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/away", "{metadata: {name: away, namespace: shop}, status: {sync: {status: Synced}, health: {status: Healthy}}}")
 	in := contract.LiveInput{Steps: []string{"orchestrator/web", "orchestrator/none", "orchestrator/never"}}
 	begun := time.Now()
 	out, err := runStatus(t.Context(), env, in)
@@ -60,6 +61,7 @@ func TestTheStatusOfGates(t *testing.T) {
 	require.Equal(t, []contract.Gate{
 		{Step: "orchestrator/web", Gate: "job shop/seed", Seen: "1 active, 0 failed"},
 		{Step: "orchestrator/web", Gate: "has(object.metadata) of v1/Namespace shop", Open: true, Seen: "true"},
+		{Step: "orchestrator/web", Gate: "app away", Seen: "it is not there"},
 	}, out.Gates)
 
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {conditions: [{type: Failed, status: 'True', message: no more attempts}]}}")

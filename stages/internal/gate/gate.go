@@ -38,9 +38,10 @@ const lookLimit = 10 * time.Second
 
 // Wait waits until the gate is open, up to its deadline. In a dry run it looks once. The
 // error names the gate, says what was seen last, and what is behind it in the cluster.
-func Wait(ctx context.Context, c *kube.Client, a platform.Await) error {
+// engine is as in Look.
+func Wait(ctx context.Context, c *kube.Client, engine string, a platform.Await) error {
 	if dryrun.On(ctx) {
-		open, seen, err := Look(ctx, c, a)
+		open, seen, err := Look(ctx, c, engine, a)
 		if err == nil && !open {
 			err = fmt.Errorf("gate %s is shut: %s", a.Describe(), seen)
 		}
@@ -49,7 +50,7 @@ func Wait(ctx context.Context, c *kube.Client, a platform.Await) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(a.Deadline))
 	defer cancel()
 	err := c.WaitFor(limited, "the gate "+a.Describe(), kube.Poll, func(ctx context.Context) (bool, string, error) {
-		return Look(ctx, c, a)
+		return Look(ctx, c, engine, a)
 	})
 	switch {
 	case err == nil:
@@ -81,8 +82,9 @@ func shut(ctx context.Context, c *kube.Client, a platform.Await, err error) erro
 }
 
 // Look tells whether the gate is open now, and what was seen. The error is for what
-// waiting does not mend.
-func Look(ctx context.Context, c *kube.Client, a platform.Await) (open bool, seen string, err error) {
+// waiting does not mend. engine is the namespace of Argo CD, where apps are; empty where
+// that is not known, as with gates that an earlier version noted.
+func Look(ctx context.Context, c *kube.Client, engine string, a platform.Await) (open bool, seen string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	switch {
@@ -99,7 +101,7 @@ func Look(ctx context.Context, c *kube.Client, a platform.Await) (open bool, see
 	case a.CEL != nil:
 		return expression(ctx, c, *a.CEL)
 	case a.Synced != "":
-		return synced(ctx, c, a.Synced)
+		return synced(ctx, c, engine, a.Synced)
 	}
 	return false, "", errors.New("a gate without a condition")
 }
@@ -237,8 +239,8 @@ func object(ctx context.Context, c *kube.Client, ref string) (o *unstructured.Un
 	return o, "", err
 }
 
-func synced(ctx context.Context, c *kube.Client, name string) (bool, string, error) {
-	objs, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+func synced(ctx context.Context, c *kube.Client, namespace, name string) (bool, string, error) {
+	objs, err := c.List(ctx, argo.Applications(), namespace, "")
 	if err != nil {
 		return false, "", err
 	}

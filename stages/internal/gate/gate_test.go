@@ -120,6 +120,7 @@ func TestEachGateOpens(t *testing.T) {
 			[]look{
 				{"", "", "it is not there"},
 				{"/apis/argoproj.io/v1alpha1/namespaces/cd/applications/other", "{metadata: {name: other, namespace: cd}, status: {sync: {status: Synced}, health: {status: Healthy}}}", "it is not there"},
+				{"/apis/argoproj.io/v1alpha1/namespaces/aa/applications/web", "{metadata: {name: web, namespace: aa}, status: {sync: {status: Synced}, health: {status: Healthy}}}", "it is not there"},
 				{atApp, "{metadata: {name: web, namespace: cd}, status: {sync: {status: OutOfSync, revision: abc}, health: {status: Healthy}, reconciledAt: '2026-01-02T03:04:05Z'}}", "OutOfSync"},
 				{atApp, "status: {sync: {status: Synced}, health: {status: Progressing}}", "Progressing"},
 			},
@@ -132,22 +133,22 @@ func TestEachGateOpens(t *testing.T) {
 				if l.path != "" {
 					api.Set(t, l.path, l.text)
 				}
-				open, seen, err := gate.Look(t.Context(), client, c.gate)
+				open, seen, err := gate.Look(t.Context(), client, "cd", c.gate)
 				require.False(t, open, l.text)
 				if err != nil { // to a wait it is something seen
 					seen = err.Error()
 				}
 				require.Contains(t, seen, l.seen, l.text)
-				require.Error(t, gate.Wait(dryrun.Context(t.Context()), client, c.gate), "in a dry run it is looked at once")
+				require.Error(t, gate.Wait(dryrun.Context(t.Context()), client, "cd", c.gate), "in a dry run it is looked at once")
 			}
 			api.Set(t, c.opens.path, c.opens.text)
-			open, seen, err := gate.Look(t.Context(), client, c.gate)
+			open, seen, err := gate.Look(t.Context(), client, "cd", c.gate)
 			require.NoError(t, err)
 			require.True(t, open, seen)
 			require.Contains(t, seen, c.opens.seen)
-			require.NoError(t, gate.Wait(dryrun.Context(t.Context()), client, c.gate))
+			require.NoError(t, gate.Wait(dryrun.Context(t.Context()), client, "cd", c.gate))
 			c.gate.Deadline = config.Duration(time.Minute)
-			require.NoError(t, gate.Wait(t.Context(), client, c.gate))
+			require.NoError(t, gate.Wait(t.Context(), client, "cd", c.gate))
 			require.Empty(t, api.Writes(), "gates change nothing")
 		})
 	}
@@ -202,7 +203,7 @@ func TestAServiceIsAskedThroughTheAPIServer(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.gate.Service = "shop/web:8080"
-			open, seen, err := gate.Look(dryrun.Context(t.Context()), client, platform.Await{HTTP: &c.gate})
+			open, seen, err := gate.Look(dryrun.Context(t.Context()), client, "cd", platform.Await{HTTP: &c.gate})
 			require.NoError(t, err)
 			require.Equal(t, c.open, open)
 			require.Contains(t, seen, c.seen)
@@ -211,7 +212,7 @@ func TestAServiceIsAskedThroughTheAPIServer(t *testing.T) {
 	}
 	away := httptest.NewServer(nil)
 	away.Close()
-	open, seen, err := gate.Look(t.Context(), connect(t, away.URL), platform.Await{HTTP: &platform.HTTPGate{Service: "shop/web:80", Path: "/", Status: 200}})
+	open, seen, err := gate.Look(t.Context(), connect(t, away.URL), "cd", platform.Await{HTTP: &platform.HTTPGate{Service: "shop/web:80", Path: "/", Status: 200}})
 	require.NoError(t, err)
 	require.False(t, open)
 	require.Contains(t, seen, "connection refused")
@@ -227,7 +228,7 @@ func TestAGateThatOpensMeanwhile(t *testing.T) {
 		}
 	})
 	a := platform.Await{HTTP: &platform.HTTPGate{Service: "shop/web:80", Path: "/", Status: 200}, Deadline: config.Duration(time.Minute)}
-	require.NoError(t, gate.Wait(t.Context(), client, a))
+	require.NoError(t, gate.Wait(t.Context(), client, "cd", a))
 	require.EqualValues(t, 3, n.Load())
 }
 
@@ -282,7 +283,7 @@ func TestAGateThatStaysShut(t *testing.T) {
 			c.gate.Deadline = config.Duration(300 * time.Millisecond)
 			wait := func() *fault.Fault {
 				begun := time.Now()
-				err := gate.Wait(t.Context(), client, c.gate)
+				err := gate.Wait(t.Context(), client, "cd", c.gate)
 				require.Less(t, time.Since(begun), 20*time.Second)
 				f := new(fault.Fault)
 				require.ErrorAs(t, err, &f)
@@ -345,7 +346,7 @@ func TestWhatWillNotRecoverEndsTheWaitAtOnce(t *testing.T) {
 			api.Set(t, atPod, crashing)
 			c.gate.Deadline = config.Duration(time.Hour)
 			begun := time.Now()
-			err := gate.Wait(t.Context(), connect(t, s.URL), c.gate)
+			err := gate.Wait(t.Context(), connect(t, s.URL), "cd", c.gate)
 			require.Less(t, time.Since(begun), 20*time.Second)
 			require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeFailed})
 			require.Equal(t, fault.Step, fault.ClassOf(err))
@@ -360,14 +361,14 @@ func TestTheEndOfTheStepsTimeIsNoShutGate(t *testing.T) {
 	a := platform.Await{Job: "shop/seed", Deadline: config.Duration(time.Hour)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := gate.Wait(ctx, client, a)
+	err := gate.Wait(ctx, client, "cd", a)
 	require.NotErrorIs(t, err, &fault.Fault{Code: gate.CodeShut})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeWait})
 	require.ErrorContains(t, err, "the gate job shop/seed; last seen: ")
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	err = gate.Wait(stopped, client, a)
+	err = gate.Wait(stopped, client, "cd", a)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotErrorIs(t, err, &fault.Fault{Code: gate.CodeShut})
 }
@@ -376,9 +377,9 @@ func TestAGateInADryRunSaysWhatItSees(t *testing.T) {
 	api, client := cluster(t)
 	api.Set(t, atSeed, "status: {active: 1}")
 	begun := time.Now()
-	err := gate.Wait(dryrun.Context(t.Context()), client, platform.Await{Job: "shop/seed", Deadline: config.Duration(time.Hour)})
+	err := gate.Wait(dryrun.Context(t.Context()), client, "cd", platform.Await{Job: "shop/seed", Deadline: config.Duration(time.Hour)})
 	require.EqualError(t, err, "gate job shop/seed is shut: 1 active, 0 failed")
 	require.Less(t, time.Since(begun), 5*time.Second)
-	_, _, err = gate.Look(t.Context(), client, platform.Await{})
+	_, _, err = gate.Look(t.Context(), client, "cd", platform.Await{})
 	require.EqualError(t, err, "a gate without a condition")
 }
