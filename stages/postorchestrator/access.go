@@ -231,17 +231,26 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 	node := in.LoadBalancer.Kind == nodeBalancer
 	var out contract.Access
 	var names []string
+	why := "when " + in.Domain + " is not in your DNS"
+	if node {
+		why = "works for the ports that the configuration publishes"
+	}
 	for _, t := range targets {
 		if !t.link {
 			continue
 		}
 		out.URLs = append(out.URLs, contract.Link{Name: t.name, URL: t.url})
 		if u, err := url.Parse(t.url); err == nil {
-			ip, _, _ := net.SplitHostPort(t.address)
+			host, _, _ := net.SplitHostPort(t.address)
 			if node {
-				ip = "127.0.0.1"
+				host = "127.0.0.1"
 			}
-			names = append(names, ip+" "+u.Hostname())
+			switch {
+			case net.ParseIP(host) != nil:
+				names = append(names, "echo '"+host+" "+u.Hostname()+"' >> /etc/hosts   # "+why)
+			case host != "": // the addresses behind a name change
+				names = append(names, "# "+why+", make "+u.Hostname()+" an alias (CNAME) of "+host+" there")
+			}
 		}
 	}
 	slices.Sort(names)
@@ -266,12 +275,6 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 		out.Commands = append(out.Commands, "kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
 			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`)
 	}
-	why := "when " + in.Domain + " is not in your DNS"
-	if node {
-		why = "works for the ports that the configuration publishes"
-	}
-	for _, n := range slices.Compact(names) {
-		out.Commands = append(out.Commands, "echo '"+n+"' >> /etc/hosts   # "+why)
-	}
+	out.Commands = append(out.Commands, slices.Compact(names)...)
 	return out
 }

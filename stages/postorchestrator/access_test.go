@@ -98,6 +98,26 @@ func TestGuidanceHoldsNoPassword(t *testing.T) {
 	require.Contains(t, text, "kubectl get configmap -n slipway-system slipway-ca")
 }
 
+// TestALoadBalancerWithAName: there is no line for /etc/hosts with one.
+func TestALoadBalancerWithAName(t *testing.T) {
+	targets, err := targetsOf(release(), "demo", accessInput())
+	require.NoError(t, err)
+	for address, says := range map[string]string{
+		"lb-1.elb.example.com:443": "# when example.org is not in your DNS, make gitea.example.org an alias (CNAME) of lb-1.elb.example.com there",
+		"[2001:db8::7]:443":        "echo '2001:db8::7 gitea.example.org' >> /etc/hosts   # when example.org is not in your DNS",
+		"":                         "",
+	} {
+		for i := range targets {
+			targets[i].address = address
+		}
+		text := strings.Join(describe(targets, "demo", release(), accessInput()).Commands, "\n")
+		require.Contains(t, text, says)
+		if !strings.HasPrefix(says, "echo") {
+			require.NotContains(t, text, "/etc/hosts", address)
+		}
+	}
+}
+
 // TestNoGuidanceForWhatAPlatformLacks: without apps there is no Argo CD and no git server,
 // without certificates no CA.
 func TestNoGuidanceForWhatAPlatformLacks(t *testing.T) {
