@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,11 +18,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
 // CodeJob: a Job of the platform failed.
@@ -43,6 +47,9 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 	isJob := func(o *unstructured.Unstructured) bool { return o.GetKind() == "Job" }
 	if !slices.ContainsFunc(objs, isJob) {
 		return nil, contract.Component{}, i.badManifests(errors.New("its files hold no Job"))
+	}
+	if slices.ContainsFunc(objs, fleeting) {
+		return nil, contract.Component{}, i.badManifests(i.isFleeting())
 	}
 	rest := slices.DeleteFunc(slices.Clone(objs), isJob)
 	out, err := i.apply(ctx, rest)
@@ -67,6 +74,24 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 		}
 	}
 	return nil, out, nil
+}
+
+// fleeting reports whether an object is a Job that is removed at the moment it ends: nobody
+// would see that it has completed.
+func fleeting(o *unstructured.Unstructured) bool {
+	after, is, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "ttlSecondsAfterFinished")
+	return o.GetKind() == "Job" && is && fmt.Sprint(after) == "0"
+}
+
+// isFleeting names the file with such a Job.
+func (i *installer) isFleeting() error {
+	sources, err := render.Sources(i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
+	for _, s := range sources {
+		if at := slices.IndexFunc(s.Objects, fleeting); at >= 0 {
+			return fmt.Errorf("%s: the Job %s has ttlSecondsAfterFinished: 0, and is gone before anybody can see that it has completed", s.Name, s.Objects[at].GetName())
+		}
+	}
+	return err
 }
 
 // work makes sure that a Job has completed. done maps Jobs to the digest of what they have
@@ -143,6 +168,7 @@ const podsEvery = 2 * time.Second
 type watched struct {
 	installer       *installer
 	namespace, name string
+	uid             types.UID // of the Job; empty until it has been seen
 	looked          time.Time // when its pods were looked at
 	failure         string    // of the Job: "BackoffLimitExceeded …"
 	why             string    // of its pods, also when these are gone
@@ -151,9 +177,14 @@ type watched struct {
 // look tells whether the Job has ended, and what is seen of it.
 func (w *watched) look(ctx context.Context) (ended bool, seen string, err error) {
 	j, err := w.installer.client.Kubernetes.BatchV1().Jobs(w.namespace).Get(ctx, w.name, metav1.GetOptions{})
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err), err == nil && w.uid != "" && w.uid != j.UID:
+		w.failure = "it is gone, and nobody has seen it complete: somebody has deleted it, or its ttlSecondsAfterFinished is too short"
+		return true, "", nil
+	case err != nil:
 		return false, "", err
 	}
+	w.uid = j.UID
 	done, failure := kube.JobEnd(j)
 	if w.failure = failure; done || failure != "" {
 		return true, "", nil

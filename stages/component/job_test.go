@@ -203,6 +203,44 @@ status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceede
 	require.NotContains(t, err.Error(), "quota")
 }
 
+// TestAJobThatIsGone before anybody has seen it complete ends the wait.
+func TestAJobThatIsGone(t *testing.T) {
+	for what, meanwhile := range map[string]func(s *site){
+		"it alone":                    func(s *site) { s.api.Delete(atSeed) },
+		"and another is in its place": func(s *site) { s.api.Set(t, atSeed, "metadata: {uid: another}") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSite(t, seedRelease, seeds("once", "a"))
+			s.api.Controller = func(path string, o map[string]any) {
+				if path == atSeed {
+					o["status"] = map[string]any{"active": 1}
+				}
+			}
+			time.AfterFunc(time.Second, func() { meanwhile(s) })
+			begun := time.Now()
+			_, err := s.install(t.Context(), seedInput())
+			refused(t, err, CodeJob, "carry out job shop/seed: it is gone, and nobody has seen it complete: somebody has deleted it, or its ttlSecondsAfterFinished is too short")
+			require.Less(t, time.Since(begun), 30*time.Second)
+			require.Nil(t, s.api.Get(atDone))
+		})
+	}
+}
+
+// TestAJobThatNobodyCouldSeeComplete is refused before anything is made.
+func TestAJobThatNobodyCouldSeeComplete(t *testing.T) {
+	files := seeds("once", "a")
+	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 0, template", 1)
+	s := newSite(t, seedRelease, files)
+	_, err := s.install(t.Context(), seedInput())
+	refused(t, err, CodeManifests, "read the manifests of component seed: jobs/seed.yaml: the Job seed has ttlSecondsAfterFinished: 0, ")
+	require.Empty(t, s.api.Writes())
+
+	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 60, template", 1)
+	s.release(t, seedRelease, files)
+	_, err = s.install(t.Context(), seedInput())
+	require.NoError(t, err)
+}
+
 func TestAJobThatTakesTooLong(t *testing.T) {
 	s := newSite(t, seedRelease, seeds("once", "a"))
 	s.api.Controller = func(path string, o map[string]any) {
