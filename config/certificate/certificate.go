@@ -7,11 +7,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -36,12 +34,6 @@ const (
 	leafLife    = 365 * 24 * time.Hour
 	RenewBefore = 30 * 24 * time.Hour
 )
-
-// Names returns the host names of the platform's leaf: all hosts of the domain, then
-// those in the cluster.
-func Names(domain string, inCluster ...string) []string {
-	return append([]string{"*." + domain, domain}, inCluster...)
-}
 
 // NewCA creates the certificate authority of a deployment: ECDSA P-256, ten years.
 func NewCA(deployment string, now time.Time) (Pair, error) {
@@ -264,12 +256,6 @@ func Issuers(chain []byte) ([]byte, error) {
 		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 	}
 	return out, nil
-}
-
-// Fingerprint returns the SHA-256 of a certificate in hex.
-func Fingerprint(c *x509.Certificate) string {
-	sum := sha256.Sum256(c.Raw)
-	return hex.EncodeToString(sum[:])
 }
 
 func parseChain(b []byte) ([]*x509.Certificate, error) {
