@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // gates waits for the component's gates, all at the same time. The error is about every
@@ -25,11 +25,11 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 	}
 	waiting := "waiting for " + strings.Join(names, ", ")
 	i.env.Progress("%s", waiting)
-	i.tell(ctx, kube.Waiting, ": "+waiting)
+	i.tell(ctx, contract.Waiting, ": "+waiting)
 	i.client.OnWait = func(what string, since, until time.Time, seen string, over bool) {
 		i.env.Waits(what, since, until, seen, over)
 		if !over {
-			i.tell(ctx, kube.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
+			i.tell(ctx, contract.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
 		}
 	}
 	var wg sync.WaitGroup
@@ -39,7 +39,7 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 	wg.Wait()
 	err := errors.Join(errs...)
 	if err == nil {
-		i.tell(ctx, kube.InProgress, " is ready")
+		i.tell(ctx, contract.InProgress, " is ready")
 	}
 	return names, err
 }
@@ -53,7 +53,7 @@ func (i *installer) engine() string {
 }
 
 // tell shows in the cluster how far the component is.
-func (i *installer) tell(ctx context.Context, s kube.State, message string) {
+func (i *installer) tell(ctx context.Context, s contract.Progress, message string) {
 	i.client.Tell(ctx, i.env.Logger, i.env.Deployment, i.env.Run, s, "component "+i.component.Name+message)
 }
 

@@ -31,7 +31,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, "show the status: deployment demo is not installed")
-		require.Equal(t, "NotStarted", status.State)
+		require.Equal(t, contract.NotStarted, status.State)
 		var text strings.Builder
 		require.NoError(t, status.Text(&text))
 		require.Equal(t, "demo: NotStarted\n", text.String())
@@ -47,7 +47,7 @@ func TestTheStatesOfADeployment(t *testing.T) {
 	c := &Records{name: "demo"}
 	wait := contract.Wait{Step: "orchestrator/web", For: "the gate http shop/web:80/", Since: time.Unix(0, 0).UTC(), Until: time.Unix(300, 0).UTC(), Seen: "answered 503,\nnot 200"}
 	for _, x := range []struct {
-		want     string
+		want     contract.Progress
 		there    bool
 		workflow string
 		outcome  report.Outcome
@@ -69,7 +69,7 @@ func TestTheStatesOfADeployment(t *testing.T) {
 		require.Equal(t, x.want, status.State, x)
 		var text strings.Builder
 		require.NoError(t, status.Text(&text))
-		require.True(t, strings.HasPrefix(text.String(), "demo: "+x.want+"\n"), text.String())
+		require.True(t, strings.HasPrefix(text.String(), "demo: "+string(x.want)+"\n"), text.String())
 		if x.waits != nil {
 			require.Contains(t, text.String(), "\norchestrator/web waits for the gate http shop/web:80/ since 00:00:00, until 00:05:00 UTC: answered 503, not 200\n")
 		}

@@ -15,13 +15,13 @@ import (
 
 // DeploymentStatus is what `slipway status` shows.
 type DeploymentStatus struct {
-	Deployment string         `json:"deployment"`
-	Provider   string         `json:"provider"`
-	Platform   string         `json:"platform"` // version of the release
-	Run        string         `json:"run"`      // id of the last run
-	Workflow   string         `json:"workflow"` // of the last run
-	Outcome    report.Outcome `json:"outcome"`  // of the last run
-	State      string         `json:"state"`    // NotStarted, Waiting, InProgress, Success or Failed, the words of the cluster's ConfigMap slipway-system/slipway-status
+	Deployment string            `json:"deployment"`
+	Provider   string            `json:"provider"`
+	Platform   string            `json:"platform"` // version of the release
+	Run        string            `json:"run"`      // id of the last run
+	Workflow   string            `json:"workflow"` // of the last run
+	Outcome    report.Outcome    `json:"outcome"`  // of the last run
+	State      contract.Progress `json:"state"`
 	// Waiting is what the steps that run wait for.
 	Waiting []contract.Wait `json:"waiting,omitempty"`
 	Steps   []report.Step   `json:"steps"` // of the last run
@@ -35,15 +35,9 @@ type DeploymentStatus struct {
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// The states of a deployment besides those of stateOf.
-const (
-	notStarted = "NotStarted"
-	waiting    = "Waiting"
-)
-
 // Text writes the status for a terminal.
 func (s *DeploymentStatus) Text(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s\n", s.Deployment, s.State); err != nil || s.State == notStarted {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", s.Deployment, s.State); err != nil || s.State == contract.NotStarted {
 		return err
 	}
 	for _, a := range s.Waiting {
@@ -121,7 +115,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 // status is the status as far as the deployment's state knows it. That of a deployment
 // that is not there comes with a fault.
 func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
-	out := &DeploymentStatus{Deployment: r.name, State: notStarted, Steps: []report.Step{}, Apps: []report.App{}}
+	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Steps: []report.Step{}, Apps: []report.App{}}
 	if s.Record == nil {
 		return out, r.notThere("show the status")
 	}
@@ -132,7 +126,7 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 		out.Steps, out.Apps = append(out.Steps, s.Record.Steps...), append(out.Apps, s.Record.Apps...)
 		out.State, out.Waiting = stateOf(s.Record.Outcome), s.Waits
 		if len(s.Waits) > 0 {
-			out.State = waiting
+			out.State = contract.Waiting
 		}
 	}
 	if !s.Cluster && (!installs || s.Record.Outcome != report.Running) {
@@ -142,12 +136,12 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 }
 
 // stateOf is the outcome of a run in the words of those who look at the cluster.
-func stateOf(o report.Outcome) string {
+func stateOf(o report.Outcome) contract.Progress {
 	switch o {
 	case report.Running:
-		return "InProgress"
+		return contract.InProgress
 	case report.Succeeded:
-		return "Success"
+		return contract.Success
 	}
-	return "Failed"
+	return contract.Failure
 }

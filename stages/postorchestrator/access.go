@@ -69,13 +69,13 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 		return out, err
 	}
 	state, err := c.Told(ctx)
-	if err == nil && state != kube.Success { // an earlier step of this run has said that it goes on
+	if err == nil && state != contract.Success { // an earlier step of this run has said that it goes on
 		err = dryrun.Check(ctx, "say that the platform is installed")
 	}
 	if err != nil {
 		return out, err
 	}
-	c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.Success, r.Name+" "+r.Version+" is installed")
+	c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.Success, r.Name+" "+r.Version+" is installed")
 	return out, nil
 }
 

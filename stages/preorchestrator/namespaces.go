@@ -38,7 +38,7 @@ func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (cont
 		err = goesOn(ctx, c)
 	}
 	if err == nil {
-		c.Tell(ctx, env.Logger, env.Deployment, env.Run, kube.InProgress, "installing "+r.Name+" "+r.Version)
+		c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
 		env.Progress("%s, %d of them new", counted(theirs(out.Names), "namespace"), theirs(out.Created))
 	}
 	return out, err
@@ -114,7 +114,7 @@ func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *plat
 // that the next run says that it is in progress although it reuses what there is.
 func goesOn(ctx context.Context, c *kube.Client) error {
 	state, err := c.Told(ctx)
-	if err == nil && (state == kube.Failed || state == kube.Waiting) {
+	if err == nil && (state == contract.Failure || state == contract.Waiting) {
 		err = dryrun.Check(ctx, "say that the install goes on")
 	}
 	return err

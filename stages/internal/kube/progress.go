@@ -9,20 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
-)
-
-// State is how far an install is, for those who look at the cluster and do not have
-// Slipway.
-type State string
-
-// The states of an install. Before the first one, NotStarted for `slipway status`, there
-// is no StatusConfigMap.
-const (
-	InProgress State = "InProgress"
-	Waiting    State = "Waiting" // for what the message says
-	Success    State = "Success"
-	Failed     State = "Failed"
 )
 
 // StatusConfigMap, in SystemNamespace, holds the state of the last install: state,
@@ -30,11 +18,11 @@ const (
 const StatusConfigMap = "slipway-status"
 
 // Told returns the state of the last install; empty if the cluster shows none.
-func (c *Client) Told(ctx context.Context) (s State, err error) {
+func (c *Client) Told(ctx context.Context) (s contract.Progress, err error) {
 	err = c.Retry(ctx, "read how far the install is", func(ctx context.Context) error {
 		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, StatusConfigMap, metav1.GetOptions{})
 		if err == nil {
-			s = State(o.Data["state"])
+			s = contract.Progress(o.Data["state"])
 		}
 		return err
 	})
@@ -44,7 +32,7 @@ func (c *Client) Told(ctx context.Context) (s State, err error) {
 // Tell writes the state of an install into the cluster, unless SystemNamespace is another
 // deployment's. That it cannot be written does no harm to the install, and is only logged.
 // In a dry run nothing is written.
-func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run string, s State, message string) {
+func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run string, s contract.Progress, message string) {
 	if dryrun.On(ctx) {
 		return
 	}

@@ -1,0 +1,14 @@
+package contract
+
+// Progress is how far an install is: what `slipway status` says, and, for those who look at
+// the cluster and do not have Slipway, the ConfigMap slipway-system/slipway-status.
+type Progress string
+
+// How far an install is. Before it is in progress, the cluster says nothing.
+const (
+	NotStarted Progress = "NotStarted"
+	InProgress Progress = "InProgress"
+	Waiting    Progress = "Waiting" // for what the message says
+	Success    Progress = "Success"
+	Failure    Progress = "Failed"
+)
