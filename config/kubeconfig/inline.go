@@ -62,25 +62,24 @@ func (i inliner) read(list, field, file string) ([]byte, error) {
 	}
 }
 
-// Secrets are the credentials in what Extract returned, each as it is written there and
-// decoded, for those who redact.
-func Secrets(text []byte) []string {
+// Secrets calls hide with each credential in what Extract returned, as it is written there
+// and decoded.
+func Secrets(text []byte, hide func(credential string)) {
 	var doc document
 	if yaml.Unmarshal(text, &doc) != nil {
-		return []string{string(text)}
+		hide(string(text))
+		return
 	}
-	var out []string
 	for _, u := range doc.Users {
 		for _, field := range []string{"token", "password", "client-key-data"} {
 			value := u.User.text(field)
 			if value == "" {
 				continue
 			}
-			out = append(out, value)
+			hide(value)
 			if key, err := base64.StdEncoding.DecodeString(value); err == nil && field == "client-key-data" {
-				out = append(out, string(key))
+				hide(string(key))
 			}
 		}
 	}
-	return out
 }

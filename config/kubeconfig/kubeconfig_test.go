@@ -64,13 +64,13 @@ contexts:
 users:
 - {name: files, user: {client-certificate-data: %q, client-key-data: %q, token: from-a-file}}
 `, coded("the CA"), coded("the certificate"), coded("the key")), string(text))
-		require.ElementsMatch(t, []string{"from-a-file", coded("the key"), "the key"}, kubeconfig.Secrets(text))
+		require.ElementsMatch(t, []string{"from-a-file", coded("the key"), "the key"}, secrets(text))
 	}
 	text, err := kubeconfig.Extract([]byte(several), "plain", nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "one.example.com")
 	require.Contains(t, string(text), "as: deployer")
-	require.Equal(t, []string{canary}, kubeconfig.Secrets(text))
+	require.Equal(t, []string{canary}, secrets(text))
 }
 
 func TestWhatIsThereAsDataIsNotRead(t *testing.T) {
@@ -130,9 +130,15 @@ func TestFilesOfAKubeconfigThatIsNoFile(t *testing.T) {
 	require.ErrorContains(t, err, "only where the kubeconfig is one itself")
 }
 
+// secrets are what is hidden of a kubeconfig.
+func secrets(text []byte) (out []string) {
+	kubeconfig.Secrets(text, func(credential string) { out = append(out, credential) })
+	return out
+}
+
 func TestSecretsOfWhatIsNotUnderstood(t *testing.T) {
-	require.Equal(t, []string{"["}, kubeconfig.Secrets([]byte("[")))
+	require.Equal(t, []string{"["}, secrets([]byte("[")))
 	text, err := yaml.Marshal(map[string]any{"users": []any{map[string]any{"user": map[string]any{"password": canary}}}})
 	require.NoError(t, err)
-	require.Equal(t, []string{canary}, kubeconfig.Secrets(text))
+	require.Equal(t, []string{canary}, secrets(text))
 }

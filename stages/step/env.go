@@ -100,9 +100,7 @@ func (e *Env) useAccess(file string) error {
 		return fmt.Errorf("read the access to the cluster: %w", err)
 	}
 	e.Kubeconfig, e.Existing = file, true
-	for _, secret := range kubeconfig.Secrets(text) {
-		e.Redact(secret)
-	}
+	kubeconfig.Secrets(text, e.Redact)
 	return nil
 }
 
