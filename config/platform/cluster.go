@@ -23,8 +23,8 @@ type Namespace struct {
 	Labels map[string]string `json:"labels,omitempty"` // labels, such as pod-security.kubernetes.io/enforce
 }
 
-// Secret is a Kubernetes Secret whose values are generated on the first run and never
-// changed afterwards.
+// Secret is a Kubernetes Secret whose values are made by the first run that has them and
+// kept from then on, except for those that the user's configuration gives, which follow it.
 type Secret struct {
 	Name      string            `json:"name"`             // name of the Secret
 	Namespace string            `json:"namespace"`        // namespace that it is in: one of namespaces, default or kube-system

@@ -35,7 +35,7 @@ type Release struct {
 	UpgradableFrom []string      `json:"upgradableFrom,omitempty"` // versions that can be upgraded to this one
 	Requires       []Requirement `json:"requires,omitempty"`       // what somebody else puts into the cluster; a run waits for it
 	Namespaces     []Namespace   `json:"namespaces,omitempty"`     // namespaces, made before anything is installed in them
-	Secrets        []Secret      `json:"secrets,omitempty"`        // Secrets that are generated once and kept for ever
+	Secrets        []Secret      `json:"secrets,omitempty"`        // Secrets whose values are generated once and kept, or given by the user
 	ConfigMaps     []ConfigMap   `json:"configMaps,omitempty"`     // ConfigMaps that are made from the configuration
 	Certificates   []Certificate `json:"certificates,omitempty"`   // certificates that are made or, where the user brings one, copied
 	Components     []Component   `json:"components"`               // what is installed

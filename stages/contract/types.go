@@ -52,7 +52,9 @@ type Cluster struct {
 
 // GitServer is how a step reaches the git server.
 type GitServer struct {
-	URL string `json:"url"` // as a user sees it: https://gitea.<domain>
+	// URL is as people reach it, by the last of its hosts that is of the domain; as Argo CD
+	// does, if none is.
+	URL string `json:"url"`
 	// Address is host:port of its load balancer as a step reaches it.
 	Address string `json:"address"`
 }

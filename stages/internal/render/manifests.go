@@ -18,8 +18,8 @@ type Source struct {
 	Objects []*unstructured.Unstructured
 }
 
-// Manifests are the objects of a component of kind manifests or job, as its files have
-// them: those of a kustomization, or of the files themselves. Where the component names a
+// Manifests are the objects of a component of kind manifests, job or appset, as its files
+// have them: those of a kustomization, or of the files themselves. Where the component names a
 // directory of the bundle, these are patches of its objects, or additions to them. bundle
 // is the directory that holds the bundle's manifests.
 func Manifests(release, bundle fs.FS, c platform.Component) ([]*unstructured.Unstructured, error) {
