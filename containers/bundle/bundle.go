@@ -122,12 +122,9 @@ func (i Image) Pinned() string {
 	return repository + "@" + i.Digest
 }
 
-// Names are the references that the image answers to: those that it stands for, and of
-// each of their repositories those by its own digest and by that of its index.
-func (i Image) Names() []string { return Names(i.StandsFor, i.Digest, i.Index) }
-
 // Names are the references of an image that stands for these ones, sorted: themselves,
-// and by each of the digests that is not empty.
+// and in each of their repositories that by each of the digests that is not empty, its own
+// and that of its index.
 func Names(standsFor []string, digests ...string) []string {
 	var out []string
 	for _, s := range standsFor {
@@ -223,18 +220,6 @@ func (b *Bundle) Images() map[string]string {
 	for _, image := range b.Index.Images {
 		if !image.Added() {
 			refs[image.Name] = image.Pinned()
-		}
-	}
-	return refs
-}
-
-// StandsFor maps every reference that an image of the bundle answers to (see
-// Image.Names) to that image's own reference by digest.
-func (b *Bundle) StandsFor() map[string]string {
-	refs := map[string]string{}
-	for _, image := range b.Index.Images {
-		for _, name := range image.Names() {
-			refs[name] = image.Pinned()
 		}
 	}
 	return refs

@@ -141,7 +141,7 @@ func TestWhatImagesStandFor(t *testing.T) {
 	dir := write(t, map[string]string{"images/added/one.tar": "a", "images/workloads.tar": "b"})
 	b, err := Read(dir)
 	require.NoError(t, err)
-	require.Empty(t, b.StandsFor(), "an index without the field is read")
+	require.Empty(t, b.Index.Images[0].StandsFor, "an index without the field is read")
 	index, other := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
 	b.Index.Images[1].StandsFor = []string{"public.ecr.aws/docker/library/redis:8.2.3-alpine"}
 	b.Index.Images = append(b.Index.Images, Image{
@@ -152,16 +152,18 @@ func TestWhatImagesStandFor(t *testing.T) {
 	require.NoError(t, err)
 	b, err = Parse(text)
 	require.NoError(t, err)
-	ours, added := "slipway.local/redis@"+digest, "docker.io/library/nginx@"+other
-	require.Equal(t, map[string]string{
-		"public.ecr.aws/docker/library/redis:8.2.3-alpine": ours,
-		"public.ecr.aws/docker/library/redis@" + digest:    ours,
-		"docker.io/library/nginx:1":                        added,
-		"docker.io/library/nginx@" + index:                 added,
-		"docker.io/library/nginx@" + other:                 added,
-		"registry.k8s.io/nginx@" + index:                   added,
-		"registry.k8s.io/nginx@" + other:                   added,
-	}, b.StandsFor())
+	names := map[string][]string{}
+	for _, i := range b.Index.Images {
+		names[i.Pinned()] = Names(i.StandsFor, i.Digest, i.Index)
+	}
+	require.Equal(t, map[string][]string{
+		"slipway.local/gitea@" + digest: nil,
+		"slipway.local/redis@" + digest: {"public.ecr.aws/docker/library/redis:8.2.3-alpine", "public.ecr.aws/docker/library/redis@" + digest},
+		"docker.io/library/nginx@" + other: {
+			"docker.io/library/nginx:1", "docker.io/library/nginx@" + index, "docker.io/library/nginx@" + other,
+			"registry.k8s.io/nginx@" + index, "registry.k8s.io/nginx@" + other,
+		},
+	}, names)
 	require.Len(t, b.Images(), 2, "what was added has no short name")
 
 	b.Index.Images[1].StandsFor = []string{"nginx", "docker.io/library/nginx:1", "Not a reference"}

@@ -195,7 +195,7 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 	require.NoError(t, err)
 	found := map[string]StandIn{}
 	for _, s := range pushed.StandIns("linux/amd64") {
-		for _, name := range s.Names() {
+		for _, name := range bundle.Names(s.StandsFor, s.Digest, s.Index) {
 			found[name] = s
 		}
 	}

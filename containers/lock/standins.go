@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -64,9 +63,6 @@ func (l *Lock) StandIns(platform string) []StandIn {
 	slices.SortFunc(out, func(a, b StandIn) int { return strings.Compare(a.Path+a.Digest, b.Path+b.Digest) })
 	return out
 }
-
-// Names are the references that the image answers to: see bundle.Names.
-func (s StandIn) Names() []string { return bundle.Names(s.StandsFor, s.Digest, s.Index) }
 
 // standsFor checks upstream references; seen are those of the images before.
 func (p *problems) standsFor(at string, references []string, seen map[string]bool) {
