@@ -3,12 +3,15 @@ package acquire
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/net/http2"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -50,15 +53,10 @@ func (a *adder) fault(r Request, err error) error {
 	host := r.source().Host
 	f := &fault.Fault{Code: CodeSource, Class: fault.Preflight, Op: fmt.Sprintf("add the image %s from %s", r.Image, r.from()), Err: err,
 		Fix: "correct the source, then run the same command again"}
-	answer, answered := errors.AsType[*transport.Error](err)
-	_, network := errors.AsType[*url.Error](err)
-	status := func(codes ...int) bool {
-		for _, code := range codes {
-			if answered && answer.StatusCode == code {
-				return true
-			}
-		}
-		return false
+	_, unsent := errors.AsType[*url.Error](err)
+	status := 0
+	if answer, ok := errors.AsType[*transport.Error](err); ok {
+		status = answer.StatusCode
 	}
 	switch {
 	case errors.Is(err, errReference):
@@ -77,16 +75,28 @@ func (a *adder) fault(r Request, err error) error {
 	case errors.Is(err, errWrite):
 		f.Code, f.Fix = CodeWrite, "let this user write to "+a.bundle.Dir()+", then run the same command again"
 	case errors.Is(err, errUnknown):
-	case a.guard.Refused() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
-		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
-	case status(http.StatusUnauthorized, http.StatusForbidden):
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may pull from it: docker login "+host
-	case status(http.StatusNotFound):
+	case status == http.StatusNotFound:
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: --image "+r.Image.String()+"=SOURCE"
-	case !answered && network:
+	case status == http.StatusTooManyRequests:
+		f.Code, f.Fix = lock.CodeUnreachable, "run the same command again later, or log in with an account that may pull more: docker login "+host
+	case status >= http.StatusInternalServerError, status == 0 && !unsent && r.Path == "" && cut(err):
+		f.Code, f.Fix = lock.CodeUnreachable, "run the same command again: what was added stays"
+	case status == 0 && plainhttp.Wanted(err, host):
+		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
+	case status == 0 && unsent:
 		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+a.Dir+" --image "+r.key()+"=FILE"
 	}
 	return f
+}
+
+// cut reports whether an answer of a registry did not arrive whole.
+func cut(err error) bool {
+	// Not any net.Error: an error of the disk is one as well.
+	_, broken := errors.AsType[*net.OpError](err)
+	_, reset := errors.AsType[http2.StreamError](err)
+	return broken || reset || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // unusable is the fault of a bundle whose directory of added images cannot be used.

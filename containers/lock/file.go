@@ -18,7 +18,7 @@ const CodeFile fault.Code = "LCK-003"
 const (
 	// CodeRefused: the registry wants other credentials.
 	CodeRefused fault.Code = "REG-001"
-	// CodeUnreachable: the registry does not answer.
+	// CodeUnreachable: the registry does not answer, or not whole, or it says that it cannot now.
 	CodeUnreachable fault.Code = "REG-002"
 )
 

@@ -5,8 +5,8 @@ package plainhttp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
@@ -15,26 +15,31 @@ import (
 // Code: the registry speaks HTTP without TLS, on another machine than this one.
 const Code fault.Code = "REG-003"
 
-// ErrRefused is the cause of a request that was not sent.
-var ErrRefused = errors.New("plain HTTP is not allowed")
+// errRefused is in the error of a request that was not sent.
+var errRefused = errors.New("plain HTTP is not allowed")
 
 // Guard lets requests without TLS pass to this machine only, unless Allow is set. It may
 // be used concurrently.
 type Guard struct {
 	Next  http.RoundTripper
 	Allow bool
-
-	refused atomic.Bool
 }
 
 // RoundTrip sends r unless it is refused.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme == "http" && !g.Allow && !lock.IsLoopback(r.URL.Hostname()) {
-		g.refused.Store(true)
-		return nil, fmt.Errorf("%w with %s", ErrRefused, r.URL.Host)
+		return nil, fmt.Errorf("%w with %s", errRefused, r.URL.Host)
 	}
 	return g.Next.RoundTrip(r)
 }
 
-// Refused reports whether a request was not sent.
-func (g *Guard) Refused() bool { return g.refused.Load() }
+// Wanted reports whether an error is that of a registry at a host that speaks HTTP without
+// TLS, which is not allowed. Where the client could not connect to the host's port, it is
+// not: it tried without TLS because of that.
+func Wanted(err error, host string) bool {
+	_, _, portErr := net.SplitHostPort(host)
+	if broken, ok := errors.AsType[*net.OpError](err); ok && broken.Op == "dial" && portErr == nil {
+		return false
+	}
+	return errors.Is(err, errRefused) || errors.Is(err, http.ErrSchemeMismatch)
+}

@@ -36,10 +36,10 @@ func (p *pusher) fault(image string, err error) error {
 	switch {
 	case errors.Is(err, errPlace):
 		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
-	case p.guard.Refused() || strings.Contains(err.Error(), http.ErrSchemeMismatch.Error()):
-		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
 		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may push to it: docker login "+host
+	case !answered && plainhttp.Wanted(err, host):
+		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case !answered && network:
 		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/stretchr/testify/require"
 
@@ -346,6 +347,17 @@ func TestPlainHTTPMustBeAllowed(t *testing.T) {
 		_, err = Push(t.Context(), o)
 		require.NoError(t, err, "%s with --plain-http", far)
 	}
+}
+
+// TestWhatWasRefusedBefore: the guard refused a redirect, say, and the registry answered since.
+func TestWhatWasRefusedBefore(t *testing.T) {
+	f := newFixture(t)
+	p, err := newPusher(Options{Dir: f.dir, To: "192.168.7.7:5000/slipway", Lock: f.lock})
+	require.NoError(t, err)
+	_, refused := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
+	require.ErrorIs(t, p.fault("", refused), &fault.Fault{Code: plainhttp.Code})
+	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: lock.CodeRefused})
+	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: CodePush})
 }
 
 func TestADamagedBundleIsNotPushed(t *testing.T) {
