@@ -163,7 +163,8 @@ func (a *archive) images() ([]archiveImage, error) {
 	return all, nil
 }
 
-// resolve finds the manifest for this machine below d.
+// resolve finds the manifest for this machine below d, the one that package acquire chose
+// when it added the image. One that does not say what it is for will do if it is the only one.
 func (a *archive) resolve(i *archiveImage, d ocispec.Descriptor) error {
 	switch d.MediaType {
 	case ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json":
@@ -172,12 +173,16 @@ func (a *archive) resolve(i *archiveImage, d ocispec.Descriptor) error {
 			return err
 		}
 		i.ancestors = append(i.ancestors, d)
-		for _, m := range index.Manifests {
-			if m.Platform == nil || (m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH) {
-				return a.resolve(i, m)
-			}
+		at := slices.IndexFunc(index.Manifests, func(m ocispec.Descriptor) bool {
+			return m.Platform != nil && m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH
+		})
+		if at < 0 && len(index.Manifests) == 1 && index.Manifests[0].Platform == nil {
+			at = 0
 		}
-		return fmt.Errorf("nothing for linux/%s", runtime.GOARCH)
+		if at < 0 {
+			return fmt.Errorf("nothing for linux/%s", runtime.GOARCH)
+		}
+		return a.resolve(i, index.Manifests[at])
 	}
 	i.descriptor = d
 	if err := a.decode(d, &i.manifest); err != nil {

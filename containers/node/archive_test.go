@@ -102,6 +102,31 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+func TestTheImageForThisMachine(t *testing.T) {
+	l := &layout{blobs: map[digest.Digest][]byte{}}
+	silent, right := l.image("silent"), l.image("right")
+	right.Platform = &ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	index := func(manifests ...ocispec.Descriptor) ocispec.Descriptor {
+		return l.put(ocispec.MediaTypeImageIndex, ocispec.Index{Manifests: manifests})
+	}
+	l.add("slipway.local/a:1", index(silent, right))
+	l.add("slipway.local/b:1", index(silent))
+	a, err := openArchive(l.write(t))
+	require.NoError(t, err)
+	defer release(a)
+	images, err := a.images()
+	require.NoError(t, err)
+	require.Equal(t, right.Digest, images[0].descriptor.Digest, "not the one that does not say what it is for")
+	require.Equal(t, silent.Digest, images[1].descriptor.Digest, "which will do where there is no other")
+
+	l.add("slipway.local/c:1", index(silent, l.image("another")))
+	a, err = openArchive(l.write(t))
+	require.NoError(t, err)
+	defer release(a)
+	_, err = a.images()
+	require.ErrorContains(t, err, "image slipway.local/c:1 of the archive: nothing for linux/"+runtime.GOARCH)
+}
+
 func TestDamagedArchives(t *testing.T) {
 	_, err := openArchive(filepath.Join(t.TempDir(), "absent.tar"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
