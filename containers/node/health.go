@@ -18,7 +18,7 @@ const (
 	partAPI      = "api"
 	partBalancer = "loadbalancer"
 	partNode     = "node"
-	partRegistry = "registry" // of the archive's images; there is none where the node has a mirror
+	partRegistry = "registry" // the node's own; there is none without images of an archive, or of the mirror that stand for others
 	partPods     = "pods"
 )
 

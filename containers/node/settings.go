@@ -38,7 +38,7 @@ var errUsage = errors.New("wrong command line")
 type settings struct {
 	Data           string        // directory on a persistent volume
 	AccessFile     string        // where the admin kubeconfig is written
-	Images         []string      // OCI archives to import; the default one may be missing
+	Images         []string      // OCI archives of the images that the node serves; the default one may be missing
 	StandIns       string        // file with the images that stand for others; empty for none
 	PauseImage     string        // reference; empty means the archive's image called pause
 	ClusterName    string        // in the kubeconfig
@@ -52,7 +52,7 @@ func parseSettings(args []string) (settings, error) {
 	s := settings{AccessFile: "/slipway/state/secrets/kubeconfig", LockWait: 30 * time.Second}
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
 	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
-	f.StringArrayVar(&s.Images, "images", []string{defaultArchive}, "OCI archive of images to import, once for each; none if there is no such file")
+	f.StringArrayVar(&s.Images, "images", []string{defaultArchive}, "OCI archive of images that the node serves to pods, once for each; the default one may be missing")
 	f.StringVar(&s.StandIns, "stand-ins", "", "JSON file that says which upstream references the images stand for")
 	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
