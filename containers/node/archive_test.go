@@ -10,13 +10,10 @@ import (
 	"runtime"
 	"testing"
 
-	imagesapi "github.com/containerd/containerd/api/services/images/v1"
-	"github.com/containerd/containerd/api/types"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // layout builds an OCI archive in memory.
@@ -151,22 +148,4 @@ func TestRepository(t *testing.T) {
 	} {
 		require.Equal(t, want, repository(ref))
 	}
-}
-
-func TestObsoleteImages(t *testing.T) {
-	record := func(name string, d digest.Digest) *imagesapi.Image {
-		return &imagesapi.Image{Name: name, Target: &types.Descriptor{Digest: d.String()}}
-	}
-	kept, old, pulled := digest.FromString("kept"), digest.FromString("old"), digest.FromString("pulled")
-	keep := []archiveImage{{name: "slipway.local/a:2", target: ocispec.Descriptor{Digest: kept}}}
-	have := []*imagesapi.Image{
-		record("slipway.local/a:2", kept), record("slipway.local/a@"+kept.String(), kept), record("sha256:01", kept),
-		record("slipway.local/a:1", old), record("slipway.local/a@"+old.String(), old), record("sha256:02", old),
-		record("docker.io/library/b:1", pulled), record("sha256:03", pulled),
-		record("slipway.local/b:1", pulled),
-	}
-	require.Equal(t, []string{"sha256:02", "slipway.local/a:1", "slipway.local/a@" + old.String(), "slipway.local/b:1"}, obsolete(have, keep, nil))
-
-	pods := []corev1.Pod{{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Image: "slipway.local/a@" + old.String()}}}}}
-	require.Equal(t, []string{"slipway.local/a:1", "slipway.local/b:1"}, obsolete(have, keep, imagesOf(pods)), "a pod needs it")
 }

@@ -71,6 +71,15 @@ func newForwarder(mirror string, all []standIn) *forwarder {
 	return f
 }
 
+// names are the references that it answers to.
+func (f *forwarder) names() imageNames {
+	names := imageNames{}
+	for name, d := range f.manifests {
+		names[name] = d.digest
+	}
+	return names
+}
+
 func (f *forwarder) handler() http.Handler { return pullHandler(f.manifest, f.blob) }
 
 func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref string) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
@@ -37,6 +39,7 @@ type node struct {
 	archive *archive         // nil without one
 	images  []archiveImage
 	pulls   http.Handler // the registry of the archive's images, or of what the mirror's stand for; nil for none
+	served  imageNames   // what pulls answers to
 
 	mu        sync.Mutex
 	processes map[string]*process
@@ -167,12 +170,13 @@ func (n *node) openImages() error {
 		n.PauseImage = pauseImage(n.images)
 	}
 	if n.archive != nil {
-		n.pulls = (&imageServer{archive: n.archive, images: n.images}).handler()
+		n.pulls, n.served = (&imageServer{archive: n.archive, images: n.images}).handler(), namesOf(n.images)
 		if n.RegistryMirror == "" {
 			n.RegistryMirror = "http://" + ownRegistry
 		}
 	} else if len(standIns) > 0 && n.RegistryMirror != "" {
-		n.pulls = newForwarder(n.RegistryMirror, standIns).handler()
+		f := newForwarder(n.RegistryMirror, standIns)
+		n.pulls, n.served = f.handler(), f.names()
 	}
 	n.OwnRegistry = n.pulls != nil
 	if n.PauseImage == "" {
@@ -199,11 +203,13 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		if err := removeSandboxes(ctx, n.runtime); err != nil && ctx.Err() == nil {
 			n.logLine(err.Error()) // the kubelet will try as well
 		}
+		var came imageNames
+		n.retry(ctx, partNode, func() (err error) { came, err = n.forgetReplaced(ctx); return err })
 		n.logLine("containerd is ready")
 		close(runtimeReady)
 		select {
 		case <-apiReady:
-			n.removeOldImages(ctx)
+			n.removeOldImages(ctx, came)
 		case <-ctx.Done():
 		}
 		return nil
@@ -252,16 +258,49 @@ func (n *node) serveImages(ctx context.Context, address string) {
 	})
 }
 
-// removeOldImages makes room; a failure of it does no harm until the next start.
-func (n *node) removeOldImages(ctx context.Context) {
-	if n.archive == nil {
-		return
+// forgetReplaced makes containerd forget the names under which the node's registry has
+// another image now, and keeps for later starts which names came from it. Without that
+// record, images that the registry has no more stay on the volume.
+func (n *node) forgetReplaced(ctx context.Context) (imageNames, error) {
+	if n.pulls == nil {
+		return nil, nil
 	}
-	removed, err := removeOldImages(ctx, n.runtime, n.client, n.images, n.PauseImage)
+	came, err := readNames(n.file(namesFile))
 	if err != nil {
 		n.logLine(err.Error())
-	} else if removed > 0 {
-		n.logLine(fmt.Sprintf("removed %d image names of earlier archives", removed))
+	}
+	gone, came, err := forgetReplaced(ctx, n.runtime, n.served, came)
+	if err != nil {
+		return nil, err
+	}
+	if len(gone) > 0 {
+		n.logLine("replaced: " + strings.Join(gone, ", "))
+	}
+	n.keepNames(came)
+	return came, nil
+}
+
+// removeOldImages makes room; a failure of it does no harm until the next start.
+func (n *node) removeOldImages(ctx context.Context, came imageNames) {
+	if n.pulls == nil {
+		return
+	}
+	gone, err := removeOldImages(ctx, n.runtime, n.client, oldImages{served: n.served, came: came, own: n.archive != nil}, n.PauseImage)
+	if err != nil {
+		n.logLine(err.Error())
+		return
+	}
+	if len(gone) > 0 {
+		n.logLine(fmt.Sprintf("removed %d names of images that the node's registry no longer has", len(gone)))
+		maps.DeleteFunc(came, func(name string, _ digest.Digest) bool { return slices.Contains(gone, name) })
+		n.keepNames(came)
+	}
+}
+
+// keepNames keeps which images came from the node's registry.
+func (n *node) keepNames(came imageNames) {
+	if err := writeNames(n.file(namesFile), came); err != nil {
+		n.logLine(err.Error())
 	}
 }
 

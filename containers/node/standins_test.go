@@ -122,6 +122,16 @@ func TestTheNodesRegistryServesEveryName(t *testing.T) {
 	images, err = withStandIns(images, []standIn{{Image: "slipway.local/redis:7.0", StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}})
 	require.NoError(t, err)
 	h := (&imageServer{archive: a, images: images}).handler()
+	for name, want := range namesOf(images) {
+		host, path, _ := strings.Cut(name, "/")
+		of, ref, digested := strings.Cut(path, "@")
+		if !digested {
+			of, ref, _ = strings.Cut(path, ":")
+		}
+		r, _ := answers(t, h, http.MethodGet, "/v2/"+of+"/manifests/"+ref+"?ns="+host, nil)
+		require.Equal(t, http.StatusOK, r.StatusCode, name)
+		require.Equal(t, want.String(), r.Header.Get("Docker-Content-Digest"), name)
+	}
 	layer := digest.FromString("inner").String()
 	for path, want := range map[string]digest.Digest{
 		"/v2/redis/manifests/7.0?ns=slipway.local":                                         own.Digest,
@@ -216,13 +226,14 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 	}}
 	server := httptest.NewServer(m)
 	defer server.Close()
-	h := newForwarder(server.URL+"/team", []standIn{
+	f := newForwarder(server.URL+"/team", []standIn{
 		{Path: "redis", Digest: sum(own), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
 		{Path: "redis", Digest: sum("lost"), StandsFor: []string{"quay.io/lost:1"}},
 		{Path: "redis", Digest: sum("nowhere"), StandsFor: []string{"quay.io/nowhere:1"}},
 		{Path: "redis", Digest: sum("other"), StandsFor: []string{"quay.io/web:9"}},
 		{Path: "quay.io-web", Digest: sum(manifest), Index: sum(index), StandsFor: []string{"quay.io/web:1", "docker.io/library/web@" + sum(index)}},
-	}).handler()
+	})
+	h := f.handler()
 	for path, want := range map[string]struct{ text, mediaType string }{
 		"/v2/docker/library/redis/manifests/8?ns=public.ecr.aws":                {own, ocispec.MediaTypeImageManifest},
 		"/v2/docker/library/redis/manifests/" + sum(own) + "?ns=public.ecr.aws": {own, ocispec.MediaTypeImageManifest},
@@ -242,6 +253,9 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, sum(own), f.names()["public.ecr.aws/docker/library/redis:8"].String())
+	require.Equal(t, sum(index), f.names()["quay.io/web:1"].String())
+	require.Equal(t, sum(manifest), f.names()["docker.io/library/web@"+sum(manifest)].String())
 	r, b := answers(t, h, http.MethodGet, "/v2/docker/library/redis/blobs/"+sum("layer")+"?ns=public.ecr.aws", http.Header{"Range": {"bytes=1-"}})
 	require.Equal(t, http.StatusPartialContent, r.StatusCode, "a download that was cut goes on")
 	require.Equal(t, "ayer", b)
