@@ -129,7 +129,7 @@ func notVerified(stderr string) error {
 }
 
 func damaged(what string) error {
-	return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "verify the bundle", Fix: bundle.Fix,
+	return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "verify the bundle", Fix: bundle.FixDamaged,
 		Err: fmt.Errorf("%s", what)}
 }
 

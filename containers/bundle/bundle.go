@@ -51,7 +51,8 @@ const (
 	// CodeIndex: `bundle.json` cannot be understood.
 	CodeIndex fault.Code = "BUN-002"
 	// CodeContent: files of the bundle are missing, differ from `bundle.json`
-	// or are not in it; each is named.
+	// or are not in it; each is named. Such a bundle is not built anew if images were
+	// added to it.
 	CodeContent fault.Code = "BUN-003"
 	// CodePlatform: the bundle is for another platform.
 	CodePlatform fault.Code = "BUN-004"
@@ -59,9 +60,12 @@ const (
 	CodeLock fault.Code = "BUN-005"
 )
 
-// The remedies for a bundle that is damaged, and for one that is not there.
+// The remedies for a bundle that holds something else than it should, for one that is
+// damaged, and for one that is not there.
 const (
-	Fix       = "build the bundle anew: make bundle"
+	Fix        = "build the bundle anew: make bundle"
+	FixDamaged = "build the bundle anew: make bundle; in place of a copy, copy that one again; one to which images were added is left as it is: " +
+		"move it elsewhere first, then add them to the new one: slipway bundle add DIR --image REF"
 	FixAbsent = "build one with make bundle, or give the path of one: --bundle DIR"
 )
 
@@ -182,7 +186,7 @@ func Parse(data []byte) (*Bundle, error) {
 	}
 	if err != nil {
 		return nil, &fault.Fault{
-			Code: CodeIndex, Class: fault.Preflight, Op: "read " + IndexFile, Fix: Fix, Err: err,
+			Code: CodeIndex, Class: fault.Preflight, Op: "read " + IndexFile, Fix: FixDamaged, Err: err,
 		}
 	}
 	return &Bundle{Index: index}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +82,9 @@ func TestVerifyNamesEveryWrongFile(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "bin/a ")
+	f, _ := errors.AsType[*fault.Fault](err)
+	require.Contains(t, f.Fix, "in place of a copy, copy that one again")
+	require.Contains(t, f.Fix, "one to which images were added is left as it is: move it elsewhere first")
 }
 
 func TestReadFaults(t *testing.T) {

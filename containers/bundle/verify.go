@@ -58,7 +58,7 @@ func (b *Bundle) Verify(ctx context.Context) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: CodeContent, Class: fault.Preflight, Op: "verify the bundle " + b.dir, Fix: Fix,
+		Code: CodeContent, Class: fault.Preflight, Op: "verify the bundle " + b.dir, Fix: FixDamaged,
 		Err: errors.New(strings.Join(problems, "; ")),
 	}
 }

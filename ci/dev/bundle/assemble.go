@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -122,7 +125,7 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) store.Key {
 
 // place makes the bundle ready below the store and gives its folder: named by
 // the digest of its index, with a link "current" beside it. What is there and
-// intact is kept.
+// intact is kept; what is damaged is replaced, unless images were added to it.
 func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir string, hit bool, err error) {
 	root := filepath.Join(b.store.Path(), "bundle")
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -149,11 +152,15 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return "", false, err
 	}
 	dir = filepath.Join(root, digest[len("sha256:"):])
-	if bundle.Verify(ctx, dir) == nil {
+	damage := bundle.Verify(ctx, dir)
+	if damage == nil {
 		return dir, known, point(root, dir)
 	}
 	if err := ctx.Err(); err != nil {
 		return "", false, context.Cause(ctx)
+	}
+	if err := keepAdded(dir, damage); err != nil {
+		return "", false, err
 	}
 	if fresh == "" {
 		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
@@ -170,6 +177,45 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return "", false, err
 	}
 	return dir, false, point(root, dir)
+}
+
+// keepAdded fails if images were added to the damaged bundle in dir, or if nobody can say:
+// building it anew would take them away.
+func keepAdded(dir string, damage error) error {
+	ref, archive := "REF", bundle.AddedDir+"/DIGEST.tar"
+	var added []string
+	if b, err := bundle.Read(dir); err == nil {
+		for _, i := range b.Index.Images {
+			if i.Added() {
+				added = append(added, i.StandsFor...)
+				ref, archive = i.Name, i.Archive
+			}
+		}
+	} else {
+		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(bundle.AddedDir)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".tar") {
+				added = append(added, e.Name())
+				archive = bundle.AddedDir + "/" + e.Name()
+			}
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	if f, ok := errors.AsType[*fault.Fault](damage); ok {
+		damage = f.Err
+	}
+	digest := "sha256:" + strings.TrimSuffix(path.Base(archive), ".tar")
+	return &remedy.Error{
+		Code: string(bundle.CodeContent), Op: "build the bundle " + dir + " anew",
+		Fix: "move it elsewhere: mv " + dir + " TO; run make bundle; then add its images to the new one, from their registries or as it has them: " +
+			"slipway bundle add \"$(make -s bundle-path)\" --image " + ref + "=TO/" + archive + ":" + digest,
+		Err: fmt.Errorf("images were added to it, which would be lost: %s; it is damaged: %w", strings.Join(added, ", "), damage),
+	}
 }
 
 // digestOf is the digest of the index in dir.

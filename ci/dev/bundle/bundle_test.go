@@ -79,6 +79,67 @@ func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// TestABundleWithAddedImagesIsNotBuiltAnew: what was added is in no other.
+func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
+	b, parts, images := sample(t)
+	dir, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	archive := bundle.AddedDir + "/" + strings.Repeat("1", 64) + ".tar"
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, bundle.AddedDir), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, archive), []byte("image"), 0o644))
+	sum, err := bundle.Sum(t.Context(), filepath.Join(dir, archive))
+	require.NoError(t, err)
+	read, err := bundle.Read(dir)
+	require.NoError(t, err)
+	read.Files = append(read.Files, bundle.File{Path: archive, Name: "web", Kind: bundle.Images, Version: "1", Origin: "archive", SHA256: sum, Size: 5})
+	read.Index.Images = append(read.Index.Images, bundle.Image{
+		Name: "quay.io/web:1", Ref: "quay.io/web@sha256:" + strings.Repeat("1", 64), Digest: "sha256:" + strings.Repeat("1", 64),
+		Archive: archive, StandsFor: []string{"quay.io/web:1", "quay.io/web:2"},
+	})
+	text, err := read.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), text, 0o644))
+	_, hit, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.True(t, hit, "it is intact")
+
+	refused := func(says ...string) {
+		t.Helper()
+		_, _, err := b.place(t.Context(), parts, images)
+		require.Error(t, err)
+		e, ok := errors.AsType[*remedy.Error](b.failure(t.Context(), "archives", err))
+		require.True(t, ok, "%v", err)
+		require.Equal(t, string(bundle.CodeContent), e.Code)
+		for _, s := range says {
+			require.Contains(t, e.Error()+e.Fix, s)
+		}
+		require.FileExists(t, filepath.Join(dir, archive))
+		left, err := filepath.Glob(filepath.Join(b.store.Path(), "bundle", ".building-*"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
+	refused("quay.io/web:1, quay.io/web:2", "bin/helm has sha256", "mv "+dir+" TO", "--image quay.io/web:1=TO/"+archive+":sha256:"+strings.Repeat("1", 64))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), []byte("{"), 0o644))
+	refused(filepath.Base(archive), "unexpected EOF", "--image REF=TO/"+archive+":sha256:")
+
+	// As the remedy says.
+	to := filepath.Join(t.TempDir(), "moved")
+	require.NoError(t, os.Rename(dir, to))
+	again, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.Equal(t, dir, again)
+	require.FileExists(t, filepath.Join(to, archive))
+
+	// What an interrupted call left was never added.
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, bundle.AddedDir), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, archive), []byte("half"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
+	_, _, err = b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, archive))
+}
+
 func TestOnlyTheNewestBundlesStay(t *testing.T) {
 	b, parts, images := sample(t)
 	last := ""
