@@ -29,7 +29,8 @@ const (
 )
 
 // Publish publishes the API and the ports on this machine until ctx ends, and calls ready
-// once they are. The error has tunnel.ErrPort in it if a port is taken.
+// once they are. The error has tunnel.ErrPort in it if a port is taken; not so on Windows,
+// where Dagger listens, and does not say it in a way that a program understands.
 func (c *Cluster) Publish(ctx context.Context, ready func()) error {
 	if runtime.GOOS == "windows" { // where the engine does not find the path of a socket
 		return c.up(ctx, ready)
@@ -90,16 +91,40 @@ func (c *Cluster) up(ctx context.Context, ready func()) error {
 	for _, p := range c.tunnelPorts() {
 		forward = append(forward, dagger.PortForward{Frontend: p.Here, Backend: p.There, Protocol: dagger.NetworkProtocolTcp})
 	}
-	go func() {
-		for ctx.Err() == nil {
-			conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.api))
-			if err == nil {
-				_ = conn.Close()
-				ready()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var other sync.WaitGroup
+	other.Go(func() {
+		late, stop := context.WithTimeout(ctx, publishLimit)
+		defer stop()
+		for _, p := range forward {
+			if !accepts(late, p.Frontend) {
+				cancel(notPublished(fault.Timeout, fmt.Errorf("waited %s for port %d of this machine", publishLimit, p.Frontend)))
 				return
 			}
-			time.Sleep(100 * time.Millisecond)
 		}
-	}()
-	return c.service.Up(ctx, dagger.ServiceUpOpts{Ports: forward})
+		ready()
+	})
+	err := c.service.Up(ctx, dagger.ServiceUpOpts{Ports: forward})
+	if err == nil {
+		err = errors.New("Dagger's tunnel ended")
+	}
+	cancel(notPublished(fault.Step, err))
+	other.Wait()
+	return context.Cause(ctx)
+}
+
+// accepts waits until a port of this machine accepts connections; it gives up when ctx ends.
+func accepts(ctx context.Context, port int) bool {
+	for {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			_ = conn.Close()
+			return ctx.Err() == nil
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
