@@ -42,7 +42,7 @@ func Answer(ctx context.Context, socket, host string) error {
 
 // answer leads connections that come through conn, until that ends.
 func answer(ctx context.Context, conn net.Conn, host string) error {
-	s, err := yamux.Server(conn, config())
+	s, err := yamux.Server(conn, config(halfOpen))
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type Host struct {
 	socket net.Listener
 	ports  map[net.Listener]int // where each leads
 
+	halfOpen time.Duration // see the constant
+
 	mu      sync.Mutex
 	session *yamux.Session // with the end in the container; nil before it is there
 	changed chan struct{}  // closed with the next session
@@ -47,7 +49,7 @@ func Listen(ctx context.Context, ports []Port) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for a socket: %w", err)
 	}
-	h := &Host{dir: dir, ports: map[net.Listener]int{}, changed: make(chan struct{})}
+	h := &Host{dir: dir, ports: map[net.Listener]int{}, halfOpen: halfOpen, changed: make(chan struct{})}
 	var listen net.ListenConfig
 	if h.socket, err = listen.Listen(ctx, "unix", filepath.Join(dir, "tunnel")); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen for the container: %w", err), os.RemoveAll(dir))
@@ -75,7 +77,7 @@ func (h *Host) Serve(ctx context.Context, ready func()) error {
 	var all sync.WaitGroup
 	all.Go(func() {
 		accept(ctx, h.socket, func(conn net.Conn) {
-			s, err := yamux.Client(conn, config())
+			s, err := yamux.Client(conn, config(h.halfOpen))
 			if err != nil { // a mistake in our configuration
 				panic(err)
 			}

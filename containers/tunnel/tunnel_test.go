@@ -30,12 +30,20 @@ func free(t *testing.T) int {
 // connects to the one with an index.
 func open(t *testing.T, there ...int) func(i int) *net.TCPConn {
 	t.Helper()
+	return openFor(t, halfOpen, there...)
+}
+
+// openFor is open with a limit of streams of which one direction has ended.
+func openFor(t *testing.T, limit time.Duration, there ...int) func(i int) *net.TCPConn {
+	t.Helper()
 	var ports []Port
 	for _, p := range there {
 		ports = append(ports, Port{Here: free(t), There: p})
 	}
 	h, err := Listen(t.Context(), ports)
 	require.NoError(t, err)
+	require.Equal(t, halfOpen, h.halfOpen)
+	h.halfOpen = limit
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	enough := errors.New("the test is over")
 	var both sync.WaitGroup
@@ -132,6 +140,30 @@ func TestConnectionsAreLedToTheirPorts(t *testing.T) {
 	require.Equal(t, "good day", string(answer))
 	long := strings.Repeat("x", 5<<20)
 	require.Equal(t, strings.ToUpper(long), says(t, dial(0), long))
+}
+
+// TestAnAnswerThatTakesLong: the end of what was sent does not end the other direction soon,
+// and not never.
+func TestAnAnswerThatTakesLong(t *testing.T) {
+	require.Greater(t, halfOpen, 10*time.Minute)
+	told := make(chan struct{})
+	port := serve(t, func(conn net.Conn) {
+		text, _ := io.ReadAll(conn)
+		time.Sleep(700 * time.Millisecond)
+		for err := error(nil); err == nil && string(text) == "for ever"; {
+			_, err = conn.Write(make([]byte, 1<<20))
+		}
+		if string(text) == "for ever" {
+			close(told)
+		}
+		_, _ = io.WriteString(conn, "at last")
+		_ = conn.Close()
+	})
+	require.Equal(t, "at last", says(t, open(t, port)(0), "once"))
+	dial := openFor(t, 200*time.Millisecond, port)
+	require.Empty(t, says(t, dial(0), "once"), "it was cut")
+	require.Empty(t, says(t, dial(0), "for ever"))
+	<-told
 }
 
 // TestAConnectionIsNothingToOthers: neither one that nobody reads, nor those that break.
