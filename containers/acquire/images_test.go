@@ -233,6 +233,24 @@ func TestFromLayoutsAndArchives(t *testing.T) {
 	}
 }
 
+// TestFromAnotherBundle: as the remedy of a damaged bundle to which images were added says.
+func TestFromAnotherBundle(t *testing.T) {
+	index, amd64 := multi(t)
+	for what, image := range map[string]any{"an index": index, "an image": amd64} {
+		t.Run(what, func(t *testing.T) {
+			old, dir := newBundle(t), newBundle(t)
+			_, err := add(t, Options{Dir: old}, "web:1="+layoutOf(t, map[string]any{"": image}))
+			require.NoError(t, err)
+			have, _ := imageOf(t, old, "docker.io/library/web:1")
+			digest := strings.TrimSuffix(filepath.Base(have.Archive), ".tar")
+			_, err = add(t, Options{Dir: dir}, "web:1="+filepath.Join(old, have.Archive)+":sha256:"+digest)
+			require.NoError(t, err)
+			i, _ := imageOf(t, dir, "docker.io/library/web:1")
+			require.Equal(t, have, i)
+		})
+	}
+}
+
 // TestNamesOfALayout: newer archives of docker save have the whole reference and the tag.
 func TestNamesOfALayout(t *testing.T) {
 	ref, err := imageref.Parse("quay.io/team/web:1")
