@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// codeNotPublished: the container through which the cluster's ports are published did not
-// come up.
+// codeNotPublished: the container through which the cluster's ports are published, or
+// Dagger's tunnel, did not come up, or ended.
 const codeNotPublished fault.Code = "CTR-008"
 
 const (
