@@ -42,6 +42,10 @@ const mark = "#####"
 // emptySHA256 is the digest of nothing: of a kubectl that failed in a pipe.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
+// forgotten is what a dagger call ends with, at once, where the engine answers it out of the
+// session of a client that has just been killed.
+const forgotten = "failed to get requester session"
+
 // TestLifecycle follows one deployment from interrupted installs to its removal.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
@@ -65,7 +69,11 @@ func TestLifecycle(t *testing.T) {
 
 	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("hooks: [{name: snapshot, after: postorchestrator/access, script: %q}]\n", "echo '"+mark+"'"+snapshot))}
 	t.Run("install", func(t *testing.T) {
-		r := d.ok(t, "install", "--config", k.config)
+		r := d.call(t, "install", "--config", k.config)
+		if strings.Contains(r.err, forgotten) {
+			r = d.call(t, "install", "--config", k.config)
+		}
+		require.Zero(t, r.code, slipway.Tail(r.err))
 		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
 		requireInstalled(t, r)
 	})
