@@ -250,32 +250,14 @@ const lastLook = 10 * time.Second
 
 // done are the Jobs that have completed, with the digests of what they did.
 func (i *installer) done(ctx context.Context) (map[string]string, error) {
-	out := map[string]string{}
-	err := i.client.Retry(ctx, "read which jobs have completed", func(ctx context.Context) error {
-		o, err := i.client.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, kube.JobsOf(i.component.Name), metav1.GetOptions{})
-		for k, v := range o.Data {
-			out[k] = v
-		}
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return out, nil
+	out, err := i.client.Notes(ctx, kube.JobsOf(i.component.Name), "which jobs have completed")
+	if out == nil {
+		out = map[string]string{}
 	}
 	return out, err
 }
 
 // remember writes which Jobs have completed.
 func (i *installer) remember(ctx context.Context, done map[string]string) error {
-	data := map[string]any{}
-	for k, v := range done {
-		data[k] = v
-	}
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": kube.JobsOf(i.component.Name), "namespace": kube.SystemNamespace},
-		"data":     data,
-	}}
-	o.SetLabels(kube.Labels(i.env.Deployment))
-	_, err := i.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true})
-	return err
+	return i.client.KeepNotes(ctx, i.env.Deployment, kube.JobsOf(i.component.Name), done)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -102,19 +101,12 @@ func (m Member) Same(o Member) bool {
 // Members lists the objects of the set of that name, as ApplySet noted them; none if there
 // is no such set.
 func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
-	var lines string
-	err := c.Retry(ctx, "read the list of "+name, func(ctx context.Context) error {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			lines = o.Data[membersKey] // "apps/v1 Deployment namespace/name" in each line
-		}
-		return err
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	notes, err := c.Notes(ctx, name, "the list of "+name)
+	if err != nil {
 		return nil, err
 	}
 	var out []Member
-	for line := range strings.Lines(lines) {
+	for line := range strings.Lines(notes[membersKey]) { // "apps/v1 Deployment namespace/name"
 		part := strings.Fields(line)
 		if len(part) != 3 {
 			return nil, fmt.Errorf("read the list of %s: %q is no object", name, strings.TrimSpace(line))
@@ -134,14 +126,7 @@ func (c *Client) remember(ctx context.Context, s Set, members []Member) error {
 		lines[i] = m.Kind.GroupVersion().String() + " " + m.Kind.Kind + " " + join(m.Namespace, m.Name) + "\n"
 	}
 	slices.Sort(lines)
-	list := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": s.Name, "namespace": SystemNamespace},
-		"data":     map[string]any{membersKey: strings.Join(lines, "")},
-	}}
-	list.SetLabels(Labels(s.Deployment))
-	_, err := c.Apply(ctx, []*unstructured.Unstructured{list}, ApplyOptions{Force: true})
-	return err
+	return c.KeepNotes(ctx, s.Deployment, s.Name, map[string]string{membersKey: strings.Join(lines, "")})
 }
 
 // DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -18,15 +17,9 @@ import (
 const StatusConfigMap = "slipway-status"
 
 // Told returns the state of the last install; empty if the cluster shows none.
-func (c *Client) Told(ctx context.Context) (s contract.Progress, err error) {
-	err = c.Retry(ctx, "read how far the install is", func(ctx context.Context) error {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, StatusConfigMap, metav1.GetOptions{})
-		if err == nil {
-			s = contract.Progress(o.Data["state"])
-		}
-		return err
-	})
-	return s, ifThere(err)
+func (c *Client) Told(ctx context.Context) (contract.Progress, error) {
+	data, err := c.Notes(ctx, StatusConfigMap, "how far the install is")
+	return contract.Progress(data["state"]), err
 }
 
 // Tell writes the state of an install into the cluster, unless SystemNamespace is another
@@ -43,15 +36,10 @@ func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run str
 		log.Warn("the cluster does not show how far the install is: it has another deployment", "state", s)
 		return
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": StatusConfigMap, "namespace": SystemNamespace},
-		"data": map[string]any{
-			"state": string(s), "message": message, "run": run, "since": time.Now().UTC().Format(time.RFC3339),
-		},
-	}}
-	o.SetLabels(Labels(deployment))
-	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true}); err != nil {
+	err = c.KeepNotes(ctx, deployment, StatusConfigMap, map[string]string{
+		"state": string(s), "message": message, "run": run, "since": time.Now().UTC().Format(time.RFC3339),
+	})
+	if err != nil {
 		log.Warn("the cluster does not show how far the install is", "state", s, "error", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,18 +96,9 @@ func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, erro
 	if err != nil {
 		return nil, err
 	}
-	err = r.Client.Retry(ctx, "read which jobs have completed", func(ctx context.Context) error {
-		o, err := r.Client.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, kube.JobsOf(c.Name), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for key := range o.Data {
-			out = append(out, kube.JobOf(key))
-		}
-		return nil
-	})
-	if apierrors.IsNotFound(err) {
-		err = nil
+	jobs, err := r.Client.Notes(ctx, kube.JobsOf(c.Name), "which jobs have completed")
+	for key := range jobs {
+		out = append(out, kube.JobOf(key))
 	}
 	return out, err
 }

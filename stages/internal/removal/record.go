@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -71,21 +67,15 @@ func (c Component) same(o Component) bool {
 // Read returns the record of the deployment in a cluster. Without one it is that of a
 // release with no components, and found is false.
 func Read(ctx context.Context, c *kube.Client) (rec Record, found bool, err error) {
-	text := ""
-	err = c.Retry(ctx, "read how the deployment is removed", func(ctx context.Context) error {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, recordName, metav1.GetOptions{})
-		if err == nil {
-			text = o.Data[recordKey]
-		}
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		rec.Remove.SetDefaults()
-		return rec, false, nil
-	} else if err != nil {
+	notes, err := c.Notes(ctx, recordName, "how the deployment is removed")
+	if err != nil {
 		return rec, false, err
 	}
-	if err := json.Unmarshal([]byte(text), &rec); err != nil {
+	if notes == nil {
+		rec.Remove.SetDefaults()
+		return rec, false, nil
+	}
+	if err := json.Unmarshal([]byte(notes[recordKey]), &rec); err != nil {
 		return rec, false, fmt.Errorf("read how the deployment is removed, configmap %s/%s: %w", kube.SystemNamespace, recordName, err)
 	}
 	return rec, true, nil
@@ -97,12 +87,5 @@ func (rec Record) Write(ctx context.Context, c *kube.Client, deployment string) 
 	if err != nil {
 		return fmt.Errorf("encode how the deployment is removed: %w", err)
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": recordName, "namespace": kube.SystemNamespace},
-		"data":     map[string]any{recordKey: string(text)},
-	}}
-	o.SetLabels(kube.Labels(deployment))
-	_, err = c.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true})
-	return err
+	return c.KeepNotes(ctx, deployment, recordName, map[string]string{recordKey: string(text)})
 }
