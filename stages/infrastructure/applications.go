@@ -24,8 +24,6 @@ import (
 )
 
 const (
-	// controllerPods runs the cascade.
-	controllerPods  = "app.kubernetes.io/name=argocd-application-controller"
 	controllerStart = time.Minute      // for its pods after the cluster was started
 	controllerGone  = 20 * time.Second // without a ready pod: it does not come back
 )
@@ -258,11 +256,10 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 	return r.Client.Patch(ctx, "prepare the deletion of Application "+nameOf(a), argo.Applications(), a.GetNamespace(), a.GetName(), patch)
 }
 
-// controllerRuns tells whether the controller of the deployment's Argo CD runs, and gives it time to
-// start if there is one.
+// controllerRuns tells whether the controller of the deployment's Argo CD, which runs the
+// cascade, is there and ready, and gives it time to start if there is one.
 func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
-	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
-	list, err := r.Client.List(ctx, sets, "", controllerPods)
+	list, err := r.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
 	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) })
 	if err != nil || len(list) == 0 {
 		return false, err
@@ -283,7 +280,7 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 }
 
 func (r *remover) controllerReady(ctx context.Context) bool {
-	pods, err := r.Client.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: controllerPods})
+	pods, err := r.Client.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: argo.Controller})
 	if err != nil {
 		return kube.Transient(err) // an API that is away says nothing about the controller
 	}

@@ -86,3 +86,21 @@ func TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked(t *testing.T) {
 	require.Equal(t, []string{"PATCH " + at + "argocd"}, api.Writes())
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(at + "argocd")["metadata"].(map[string]any)["labels"])
 }
+
+// TestArgoCDsControllerIsFoundWhateverItIs: its chart can make a Deployment of it, and names
+// it after the Helm release.
+func TestArgoCDsControllerIsFoundWhateverItIs(t *testing.T) {
+	const named = "{name: argo-cd-argocd-application-controller, namespace: cd, labels: {app.kubernetes.io/name: argocd-application-controller}}"
+	api := kubetest.Serve(t)
+	client, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo"}, made: []string{"cd"}}
+	runs, err := r.controllerRuns(t.Context())
+	require.NoError(t, err)
+	require.False(t, runs)
+	api.Set(t, "/apis/apps/v1/namespaces/cd/deployments/argo-cd-argocd-application-controller", "metadata: "+named)
+	api.Set(t, "/api/v1/namespaces/cd/pods/argo-cd-argocd-application-controller-0", "{metadata: "+named+", status: {conditions: [{type: Ready, status: \"True\"}]}}")
+	runs, err = r.controllerRuns(t.Context())
+	require.NoError(t, err)
+	require.True(t, runs)
+}

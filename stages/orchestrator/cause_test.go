@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -17,9 +20,17 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
+// listed are the kinds of which the waits list objects.
+func listed() map[schema.GroupVersionResource]string {
+	return map[schema.GroupVersionResource]string{
+		argo.Applications(): "ApplicationList",
+		appsv1.SchemeGroupVersion.WithResource("statefulsets"): "StatefulSetList", appsv1.SchemeGroupVersion.WithResource("deployments"): "DeploymentList",
+	}
+}
+
 func newWaiter(objs ...runtime.Object) *waiter {
 	return &waiter{
-		client:  &kube.Client{Kubernetes: fake.NewClientset(append(objs, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})...)},
+		client:  &kube.Client{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listed()), Kubernetes: fake.NewClientset(append(objs, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})...)},
 		env:     step.NewEnv("r", "orchestrator/sync", step.Dirs{}, io.Discard, io.Discard),
 		tracker: &argo.Tracker{Namespace: "argocd", Root: RootApp, Revision: "aaaaaaaaaaaa", Expected: []string{"web"}, Deadline: time.Minute},
 	}

@@ -277,7 +277,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	if v.Stale {
 		return &fault.Fault{
 			Code: CodeStale, Class: fault.Timeout, Op: op,
-			Fix: "look at Argo CD's log: kubectl logs -n " + w.tracker.Namespace + " sts/argocd-application-controller",
+			Fix: "look at Argo CD's log: kubectl logs -n " + w.tracker.Namespace + " -l " + argo.Controller,
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
 	}
@@ -311,9 +311,15 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 func (w *waiter) controller(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()
-	for _, name := range []string{"argocd-application-controller", "argocd-repo-server", "argocd-redis"} {
-		if why := w.client.PodCause(ctx, w.tracker.Namespace, "app.kubernetes.io/name="+name, name); why != "" {
-			return ": " + why
+	for _, selector := range []string{argo.Controller, argo.RepoServer, argo.Redis} {
+		found, err := w.client.Workloads(ctx, w.tracker.Namespace, selector)
+		if err == nil && len(found) == 0 && selector != argo.Redis { // which may be elsewhere
+			return ": there is no pod with the label " + selector
+		}
+		for _, o := range found {
+			if why := w.client.PodCause(ctx, w.tracker.Namespace, selector, o.GetName()); why != "" {
+				return ": " + why
+			}
 		}
 	}
 	return ""

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -50,8 +51,7 @@ func child(name string) map[string]any {
 // cluster is a waiter on a fake API whose Argo CD answers a refresh at once:
 // it compares the Application anew, when answer is set.
 func cluster(t *testing.T, deadline time.Duration, screen io.Writer, answer bool, apps ...runtime.Object) *waiter {
-	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{argo.Applications(): "ApplicationList"}, apps...)
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listed(), apps...)
 	second := 1
 	client.PrependReactor("patch", "applications", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if !answer {
@@ -135,6 +135,25 @@ func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {
 	_, err := w.wait(t.Context())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeStale})
 	require.Equal(t, []string{"db Healthy", "web Healthy"}, kept(t, w))
+}
+
+// TestWaitTellsOfArgoCDsControllerWhateverItIsCalled: as Argo CD's chart calls it in a Helm
+// release argo-cd, here.
+func TestWaitTellsOfArgoCDsControllerWhateverItIsCalled(t *testing.T) {
+	const name = "argo-cd-argocd-application-controller"
+	failed := func(of, message string) *corev1.Event {
+		return &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: of, Namespace: "argocd"}, Reason: "FailedCreate", Message: message,
+			InvolvedObject: corev1.ObjectReference{Kind: "StatefulSet", Name: of}, LastTimestamp: metav1.Now(),
+		}
+	}
+	w := newWaiter(failed(name, "exceeded quota: small, requested: pods=1, used: pods=9, limited: pods=9"), failed("somebody-elses", "no"))
+	require.Equal(t, ": there is no pod with the label app.kubernetes.io/name=argocd-application-controller", w.controller(t.Context()))
+	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{
+		"name": name, "namespace": "argocd", "labels": map[string]any{"app.kubernetes.io/name": "argocd-application-controller"},
+	}}}
+	w.client.Dynamic = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listed(), set)
+	require.Contains(t, w.controller(t.Context()), "quota small is used up")
 }
 
 // kept is what the report will tell of the apps.

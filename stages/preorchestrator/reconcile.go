@@ -62,10 +62,21 @@ func verifyReconcile(ctx context.Context, env *step.Env, in contract.ReconcileIn
 	if err != nil {
 		return err
 	}
-	if err := c.RolledOut(ctx, "StatefulSet", in.Namespace, "argocd-application-controller"); err != nil {
-		return err
+	for _, selector := range []string{argo.Controller, argo.RepoServer} {
+		found, err := c.Workloads(ctx, in.Namespace, selector)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("namespace %s has no StatefulSet or Deployment with the label %s", in.Namespace, selector)
+		}
+		for _, o := range found {
+			if err := c.RolledOut(ctx, o.GetKind(), in.Namespace, o.GetName()); err != nil {
+				return err
+			}
+		}
 	}
-	return c.RolledOut(ctx, "Deployment", in.Namespace, "argocd-repo-server")
+	return nil
 }
 
 // reconcile applies the probe Application and waits until it is Synced and
@@ -101,7 +112,7 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 }
 
 func badReconcile(engine string, err error) error {
-	fix := "look at its log: kubectl logs -n " + engine + " sts/argocd-application-controller"
+	fix := "look at its log: kubectl logs -n " + engine + " -l " + argo.Controller
 	return &fault.Fault{Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
 }
 

@@ -2,6 +2,7 @@ package preorchestrator
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,13 +128,17 @@ func TestArgoCDIsVerifiedByUse(t *testing.T) {
 	require.Nil(t, api.Get(atProject))
 	require.Equal(t, []string{"DELETE " + atProbe, "PATCH " + atProject, "PATCH " + atProbe, "DELETE " + atProbe, "DELETE " + atProject}, api.Writes(), "what a killed run left goes first, and the project comes before who names it")
 
-	require.Error(t, verifyReconcile(t.Context(), env, in, out))
-	const ready = "{spec: {replicas: 1}, status: {replicas: 1, updatedReplicas: 1, availableReplicas: 1}}"
-	api.Set(t, "/apis/apps/v1/namespaces/cd/statefulsets/argocd-application-controller", ready)
-	api.Set(t, "/apis/apps/v1/namespaces/cd/deployments/argocd-repo-server", ready)
+	require.ErrorContains(t, verifyReconcile(t.Context(), env, in, out), "namespace cd has no StatefulSet or Deployment with the label app.kubernetes.io/name=argocd-application-controller")
+	// As Argo CD's chart names them in a Helm release argo-cd.
+	const repo = "/apis/apps/v1/namespaces/cd/deployments/argo-cd-argocd-repo-server"
+	for path, component := range map[string]string{"/apis/apps/v1/namespaces/cd/statefulsets/argo-cd-argocd-application-controller": "application-controller", repo: "repo-server"} {
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		api.Set(t, path, "{metadata: {name: "+name+", namespace: cd, labels: {app.kubernetes.io/name: argocd-"+component+", app.kubernetes.io/instance: argo-cd}}, "+
+			"spec: {replicas: 1}, status: {replicas: 1, updatedReplicas: 1, availableReplicas: 1}}")
+	}
 	require.NoError(t, verifyReconcile(t.Context(), env, in, out))
-	api.Set(t, "/apis/apps/v1/namespaces/cd/deployments/argocd-repo-server", "status: {availableReplicas: 0}")
-	require.ErrorContains(t, verifyReconcile(t.Context(), env, in, out), "Deployment cd/argocd-repo-server: 1 of 1 pods updated, 0 available")
+	api.Set(t, repo, "status: {availableReplicas: 0}")
+	require.ErrorContains(t, verifyReconcile(t.Context(), env, in, out), "Deployment cd/argo-cd-argocd-repo-server: 1 of 1 pods updated, 0 available")
 }
 
 func TestAProbeThatIsNotSynced(t *testing.T) {

@@ -92,6 +92,20 @@ func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) er
 	return nil
 }
 
+// Workloads are the StatefulSets and Deployments of a namespace ("" means all) that a label
+// selector selects.
+func (c *Client) Workloads(ctx context.Context, namespace, selector string) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+	for _, resource := range []string{"statefulsets", "deployments"} {
+		found, err := c.List(ctx, appsv1.SchemeGroupVersion.WithResource(resource), namespace, selector)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
 // rollout is what the three kinds have in common.
 type rollout struct {
 	generation, observed      int64
