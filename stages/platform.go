@@ -53,14 +53,16 @@ func (w *platformWiring) wire() error {
 	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
 		in := contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
-			Disabled: w.missing(), LoadBalancer: w.site.terraform.Value().LoadBalancer,
+			Disabled: append(slices.Clone(w.disabled), w.leftOut()...), LoadBalancer: w.site.terraform.Value().LoadBalancer,
 		}
 		if node := w.Site.Node; node != nil {
 			in.APIPort = node.APIPort
 		}
 		return in
 	}, last...)
-	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput { return contract.PruneInput{Components: w.installed()} }, last...)
+	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput {
+		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil, LeftOut: w.leftOut()}
+	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
 		f.State.Access = &out
 		for _, l := range out.URLs {
@@ -79,10 +81,10 @@ func (w *platformWiring) last(name string) pipeline.Dep {
 	return w.steps[name]
 }
 
-// missing are the components that are off, and those that the run has left out: an
-// optional one that failed, and what comes after it.
-func (w *platformWiring) missing() []string {
-	out := slices.Clone(w.disabled)
+// leftOut are the components that the run has left out: an optional one that failed, and
+// what comes after it.
+func (w *platformWiring) leftOut() []string {
+	var out []string
 	for _, c := range w.Release.Components {
 		step, ok := w.last(c.Name).(interface {
 			Result() (pipeline.Result, bool)

@@ -119,13 +119,16 @@ type Gate struct {
 // PruneInput is what orchestrator/prune leaves alone. The platform release is in
 // PlatformDir.
 type PruneInput struct {
-	Components []string `json:"components"` // that are installed
+	Components []string `json:"components"`        // that are installed
+	Apps       bool     `json:"apps,omitempty"`    // apps are installed, too
+	LeftOut    []string `json:"leftOut,omitempty"` // of them, by this run: optional ones that failed, and what comes after these
 }
 
 // Pruned is what orchestrator/prune removed.
 type Pruned struct {
 	Components []string `json:"components,omitempty"`
 	Objects    []string `json:"objects,omitempty"`  // "Kind namespace/name"
+	Kept       []string `json:"kept,omitempty"`     // what stays although the release has it no more: "Kind namespace/name: why"
 	Stripped   []string `json:"stripped,omitempty"` // see Removed
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -57,33 +55,16 @@ func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*
 
 // prepared are the objects that are made before any component is.
 func (e *expected) prepared() []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	add := func(kind, namespace, name string) {
-		o := &unstructured.Unstructured{}
-		o.SetAPIVersion("v1")
-		o.SetKind(kind)
-		o.SetNamespace(namespace)
-		o.SetName(name)
-		out = append(out, o)
+	members := removal.Prepared(e.release)
+	for _, name := range []string{kube.SystemNamespace, checker{env: e.env}.namespace()} {
+		members = append(members, kube.Member{Kind: core("namespaces").GroupVersion().WithKind("Namespace"), Name: name})
 	}
-	r := e.release
-	add("Namespace", "", kube.SystemNamespace)
-	add("Namespace", "", checker{env: e.env}.namespace())
-	for _, n := range r.Namespaces {
-		add("Namespace", "", n.Name)
-		if len(r.Certificates) > 0 {
-			add("ConfigMap", n.Name, trust.CA)
-		}
-	}
-	for _, s := range r.Secrets {
-		add("Secret", s.Namespace, s.Name)
-	}
-	for _, m := range r.ConfigMaps {
-		add("ConfigMap", m.Namespace, m.Name)
-	}
-	for _, c := range r.Certificates {
-		namespace, name, _ := strings.Cut(c.Secret, "/")
-		add("Secret", namespace, name)
+	out := make([]*unstructured.Unstructured, len(members))
+	for i, m := range members {
+		out[i] = &unstructured.Unstructured{}
+		out[i].SetGroupVersionKind(m.Kind)
+		out[i].SetNamespace(m.Namespace)
+		out[i].SetName(m.Name)
 	}
 	return out
 }

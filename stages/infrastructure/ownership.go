@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -88,7 +89,7 @@ func foreignAmong(ctx context.Context, c *kube.Client, deployment string, objs [
 	free := make(chan struct{}, looks)
 	var wg sync.WaitGroup
 	for i, o := range objs {
-		if !served[o.GroupVersionKind()] || o.GetName() == "" || ofEveryNamespace(*o) {
+		if !served[o.GroupVersionKind()] || o.GetName() == "" || removal.OfEveryNamespace(o) {
 			continue
 		}
 		free <- struct{}{}

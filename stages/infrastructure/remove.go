@@ -22,7 +22,6 @@ const (
 	skipLimit    = 3 * time.Second  // for an API that may be gone
 	cascadeLimit = 3 * time.Minute  // for Argo CD to remove what its Applications own
 	volumeGone   = 10 * time.Second // for a volume that was deleted here
-	afterStrip   = 30 * time.Second
 )
 
 // remover takes a platform out of a cluster that stays. It collects what it did.

@@ -3,11 +3,9 @@ package infrastructure
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // keptClaims is the value of kube.Kept on what stays because a release keeps its claims.
@@ -141,16 +140,7 @@ func (r *remover) keep(ctx context.Context, gvr schema.GroupVersionResource, o u
 	if !slices.Contains(r.out.Kept, name) {
 		r.out.Kept = append(r.out.Kept, name)
 	}
-	return r.label(ctx, gvr, o, map[string]any{kube.Kept: why, kube.DeploymentLabel: r.Deployment})
-}
-
-// label sets labels of an object; nil removes one.
-func (r *remover) label(ctx context.Context, gvr schema.GroupVersionResource, o unstructured.Unstructured, labels map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
-	if err != nil {
-		return err
-	}
-	return r.Client.Patch(ctx, "label "+o.GetKind()+" "+nameOf(o), gvr, o.GetNamespace(), o.GetName(), patch)
+	return r.Label(ctx, gvr, o, map[string]any{kube.Kept: why, kube.DeploymentLabel: r.Deployment})
 }
 
 // namespaces deletes the namespaces that Slipway made, all at a time. Of one whose claims
@@ -177,61 +167,19 @@ func (r *remover) systemNamespace(ctx context.Context) error {
 	return r.deleteNamespaces(ctx, []string{kube.SystemNamespace})
 }
 
-// live is a namespace as it is now; nil if it is gone, also where another one has its name.
-func (r *remover) live(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	ns, err := r.Client.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: name})
-	if err != nil || ns == nil || ns.GetUID() != r.uids[name] {
-		return nil, err
-	}
-	return ns, nil
-}
-
 func (r *remover) deleteNamespaces(ctx context.Context, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
 	r.out.Namespaces = append(r.out.Namespaces, names...)
 	slices.Sort(r.out.Namespaces)
-	r.env.Progress("deleting namespaces %s", strings.Join(names, ", "))
-	stuck := r.awaitNamespaces(ctx, names, r.Limit())
-	if len(stuck) == 0 || ctx.Err() != nil {
-		return errors.Join(stuck...)
-	}
-	for _, err := range stuck {
-		r.env.Logger.Warn("a namespace does not go by itself", "error", err)
-	}
+	uids := map[string]types.UID{}
 	for _, name := range names {
-		if live, err := r.live(ctx, name); err != nil {
-			return err
-		} else if live == nil {
-			continue
-		}
-		left, err := r.Client.StuckIn(ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := r.Strip(ctx, left); err != nil {
-			return err
-		}
+		uids[name] = r.uids[name]
 	}
-	return errors.Join(r.awaitNamespaces(ctx, names, afterStrip)...)
-}
-
-func (r *remover) awaitNamespaces(ctx context.Context, names []string, limit time.Duration) []error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	errs := make([]error, len(names))
-	var wg sync.WaitGroup
-	for i, name := range names {
-		wg.Go(func() { errs[i] = r.Client.DeleteNamespace(ctx, name, r.uids[name]) })
-	}
-	wg.Wait()
-	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	return r.Namespaces(ctx, uids)
 }
 
 // empty deletes what a namespace with claims that stay has besides them.
 func (r *remover) empty(ctx context.Context, namespace string) error {
-	ns, err := r.live(ctx, namespace)
+	ns, err := r.Namespace(ctx, namespace, r.uids[namespace])
 	if err != nil {
 		return err
 	}
@@ -256,7 +204,7 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 		var going []unstructured.Unstructured
 		for _, o := range objs {
 			switch {
-			case ofEveryNamespace(o):
+			case removal.OfEveryNamespace(&o):
 			case r.stays(o, map[string]bool{namespace: true}):
 				if err := r.keep(ctx, gvr, o, keptClaims); err != nil {
 					return err
@@ -291,31 +239,10 @@ func (r *remover) sameObjects(objs []unstructured.Unstructured) func(context.Con
 	}
 }
 
-// ofEveryNamespace reports whether Kubernetes itself makes an object in every namespace.
-func ofEveryNamespace(o unstructured.Unstructured) bool {
-	switch o.GetKind() {
-	case "ServiceAccount":
-		return o.GetName() == metav1.NamespaceDefault
-	case "ConfigMap":
-		return o.GetName() == "kube-root-ca.crt"
-	}
-	return o.GetKind() == "Event"
-}
-
 // release takes the deployment's labels off the namespaces that it used.
 func (r *remover) release(ctx context.Context) error {
 	for _, name := range r.used {
-		bare := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
-		}}
-		err := r.Client.Retry(ctx, "release namespace "+name, func(ctx context.Context) error {
-			_, err := r.Client.Dynamic.Resource(core("namespaces")).Apply(ctx, name, bare, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := r.label(ctx, core("namespaces"), *bare, map[string]any{kube.DeploymentLabel: nil}); err != nil {
+		if err := r.Release(ctx, name); err != nil {
 			return err
 		}
 	}

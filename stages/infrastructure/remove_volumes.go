@@ -38,7 +38,7 @@ func (r *remover) mark(ctx context.Context) error {
 	}
 	for _, v := range volumes {
 		r.out.Volumes = append(r.out.Volumes, v.GetName())
-		if err := r.label(ctx, core("persistentvolumes"), v, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
+		if err := r.Label(ctx, core("persistentvolumes"), v, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (r *remover) markClaims(ctx context.Context) error {
 			if !madeFor(&set, c.GetName()) {
 				continue
 			}
-			if err := r.label(ctx, core("persistentvolumeclaims"), c, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
+			if err := r.Label(ctx, core("persistentvolumeclaims"), c, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
 				return err
 			}
 		}

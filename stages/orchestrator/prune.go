@@ -12,8 +12,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runPrune removes components that were installed and are not any more, as a destroy
-// does, but for what data goes with. What Argo CD installs is Argo CD's to remove.
+// runPrune removes, as a destroy does, what the release has no more: components that were
+// installed and are not any more, but for what data goes with, and what was made before
+// components are. What Argo CD installs is Argo CD's to remove; it is told to where no app is
+// left.
 func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contract.Pruned, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
@@ -31,13 +33,34 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
 	var out contract.Pruned
-	out.Components, out.Objects, err = remover.Dropped(ctx, record.Components, in.Components)
-	out.Stripped = remover.Stripped
-	if err != nil {
-		return out, err
+	parts := []func() (objects, kept []string, err error){
+		func() (objects, kept []string, err error) {
+			if in.Apps {
+				return nil, nil, nil
+			}
+			return withoutApps(ctx, env, c) // while Argo CD is there
+		},
+		func() (objects, kept []string, err error) {
+			out.Components, objects, err = remover.Dropped(ctx, record.Components, in.Components)
+			return objects, nil, err
+		},
+		func() (objects, kept []string, err error) { return remover.Unprepare(ctx, r, in.LeftOut) },
+	}
+	for _, part := range parts {
+		objects, kept, err := part()
+		out.Objects, out.Kept, out.Stripped = append(out.Objects, objects...), append(out.Kept, kept...), remover.Stripped
+		if err != nil {
+			return out, err
+		}
 	}
 	if len(out.Components) > 0 {
-		env.Progress("removed %s: %d objects", strings.Join(out.Components, ", "), len(out.Objects))
+		env.Progress("removed %s", strings.Join(out.Components, ", "))
+	}
+	if len(out.Objects) > 0 {
+		env.Progress("removed %d objects that the release has no more", len(out.Objects))
+	}
+	for _, kept := range out.Kept {
+		env.Progress("the release has no more, and yet stays: %s", kept)
 	}
 	return out, removal.RecordOf(r).Write(ctx, c, env.Deployment)
 }

@@ -101,13 +101,17 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	return out, nil
 }
 
-// keepRemoval keeps in the cluster how the platform is removed.
+// keepRemoval keeps in the cluster how the platform is removed, and what is made before its
+// components are.
 func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
 	earlier, _, err := removal.Read(ctx, c)
 	if err != nil {
 		return err
 	}
-	return removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment)
+	if err := removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
+		return err
+	}
+	return removal.NotePrepared(ctx, c, deployment, r)
 }
 
 // goesOn has what the cluster says of a run that did not succeed count as not in order, so

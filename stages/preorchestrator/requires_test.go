@@ -24,13 +24,19 @@ func preparing(t *testing.T, sections string) (*kubetest.API, *step.Env) {
 	t.Helper()
 	api := kubetest.Serve(t)
 	env := connected(t, api.URL)
+	release(t, env, sections)
+	return api, env
+}
+
+// release is the one of a step's environment, with these sections.
+func release(t *testing.T, env *step.Env, sections string) {
+	t.Helper()
 	for name, text := range map[string]string{
 		platform.File: "apiVersion: slipway/v2\nname: sample\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents: [{name: web, kind: manifests, path: a.yaml, namespace: shop}]\n" + sections,
 		"a.yaml":      "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(env.PlatformDir, name), []byte(text), 0o600))
 	}
-	return api, env
 }
 
 // atStatus shows those without Slipway how far the install is.

@@ -40,6 +40,22 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 	require.NoError(t, err, "what is installed stays so")
 }
 
+// TestWhatIsPreparedIsNoted for the release that has it no more.
+func TestWhatIsPreparedIsNoted(t *testing.T) {
+	const atList = "/api/v1/namespaces/slipway-system/configmaps/slipway-prepared"
+	api, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
+	_, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, "v1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
+
+	release(t, env, "configMaps: [{name: web, namespace: shop, data: {a: b}}]\n")
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, "v1 ConfigMap shop/web\nv1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
+}
+
 // TestTheCertificatesOfARelease are made where it says, and once.
 func TestTheCertificatesOfARelease(t *testing.T) {
 	const at = "/api/v1/namespaces/shop/secrets/tls"

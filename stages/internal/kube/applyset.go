@@ -41,7 +41,7 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	stays := func(m Member) bool { return slices.ContainsFunc(now, m.Same) }
 	dropped := slices.DeleteFunc(before, stays)
 	// A run that is killed on the way must not forget what is there.
-	if err := c.remember(ctx, s, append(slices.Clone(now), dropped...)); err != nil {
+	if err := c.KeepMembers(ctx, s.Deployment, s.Name, append(slices.Clone(now), dropped...)); err != nil {
 		return nil, nil, err
 	}
 	if applied, err = c.Apply(ctx, objs, opts); err != nil || len(dropped) == 0 {
@@ -69,7 +69,7 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 			deleted = append(deleted, m.String())
 		}
 	}
-	return applied, deleted, c.remember(ctx, s, now)
+	return applied, deleted, c.KeepMembers(ctx, s.Deployment, s.Name, now)
 }
 
 // Member is an object of a set.
@@ -120,13 +120,15 @@ func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
 	return c.scoped(ctx, out)
 }
 
-func (c *Client) remember(ctx context.Context, s Set, members []Member) error {
+// KeepMembers makes members the list of that name, which is a deployment's. In a dry run it
+// fails if that would change anything.
+func (c *Client) KeepMembers(ctx context.Context, deployment, name string, members []Member) error {
 	lines := make([]string, len(members))
 	for i, m := range members {
 		lines[i] = m.Kind.GroupVersion().String() + " " + m.Kind.Kind + " " + join(m.Namespace, m.Name) + "\n"
 	}
 	slices.Sort(lines)
-	return c.KeepNotes(ctx, s.Deployment, s.Name, map[string]string{membersKey: strings.Join(lines, "")})
+	return c.KeepNotes(ctx, deployment, name, map[string]string{membersKey: strings.Join(lines, "")})
 }
 
 // DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -216,6 +218,25 @@ func (c *Client) Listable(ctx context.Context, namespaced bool) ([]schema.GroupV
 		}
 	}
 	return out, nil
+}
+
+// Away names the groups of the API whose own servers do not answer: what there is of their
+// kinds, nobody knows.
+func (c *Client) Away(ctx context.Context) ([]string, error) {
+	var away []string
+	err := c.Retry(ctx, "list the API's resources", func(context.Context) error {
+		_, err := c.Kubernetes.Discovery().ServerPreferredResources()
+		if failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
+			away = nil
+			for gv := range failed.Groups {
+				away = append(away, gv.String())
+			}
+			return nil
+		}
+		return err
+	})
+	slices.Sort(away)
+	return away, err
 }
 
 // Left names objects for people, with the finalizers of those that are being
