@@ -49,7 +49,7 @@ func wireInstall(g *conductor.Graph) error {
 type infrastructure struct {
 	terraform *pipeline.Step[contract.Infrastructure]
 	found     func() contract.Infrastructure // once terraform has succeeded
-	free      pipeline.Dep                   // a cluster in which nothing of others is in the way
+	free      []pipeline.Dep                 // a cluster in which the platform can be made
 	ready     []pipeline.Dep                 // a cluster in which pods run
 	checked   []pipeline.Dep                 // storage and load balancer work
 }
@@ -79,8 +79,8 @@ func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() co
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint, Existing: existing}
 	}, terraform)
-	free := conductor.Add(g, contract.OwnershipStep(), objects, cluster)
-	out := infrastructure{terraform: terraform, found: terraform.Value, free: free, ready: []pipeline.Dep{free}}
+	unowned := conductor.Add(g, contract.OwnershipStep(), objects, cluster)
+	out := infrastructure{terraform: terraform, found: terraform.Value, free: []pipeline.Dep{unowned}, ready: []pipeline.Dep{unowned}}
 	if g.Site.Addons != nil {
 		out.ready = append(out.ready, conductor.Add(g, contract.AddonsStep(), func() contract.AddonsInput {
 			return contract.AddonsInput{Addons: *g.Site.Addons, Images: images}
@@ -90,10 +90,23 @@ func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() co
 		return contract.StorageInput{StorageClass: terraform.Value().StorageClass, Image: images[checkImage], Existing: existing}
 	}, out.ready...)
 	balancer := conductor.Add(g, contract.LoadBalancerStep(), func() contract.LoadBalancerInput {
-		return contract.LoadBalancerInput{Image: images[checkImage]}
+		return contract.LoadBalancerInput{Image: images[checkImage], Unused: existing && !balanced(g.Release, disabled)}
 	}, out.ready...)
 	out.checked = []pipeline.Dep{storage, balancer}
+	if existing { // what it lacks, nobody here can add: it is told before anything is made
+		out.free = out.checked
+	}
 	return out
+}
+
+// balanced reports whether a run reaches something of the platform through a load balancer:
+// a link, a check, or its git server.
+func balanced(r *platform.Release, disabled []string) bool {
+	on := func(component string) bool { return !slices.Contains(disabled, component) }
+	server := r.GitServer()
+	return server != nil && on(server.Component) ||
+		slices.ContainsFunc(r.Links, func(l platform.Link) bool { return l.Service != "" && on(l.Component) }) ||
+		slices.ContainsFunc(r.Checks, func(c platform.Check) bool { return on(c.Component) })
 }
 
 // wireTerraform: of a cluster that is there already, what is found in it goes through

@@ -103,10 +103,40 @@ func TestTheGraphOfAnInstallOnAClusterThatIsThere(t *testing.T) {
 	own["infrastructure/verify"] = []string{"infrastructure/preflight"}
 	own["infrastructure/cluster-preflight"] = []string{"infrastructure/verify"}
 	own["infrastructure/terraform"] = []string{"infrastructure/cluster-preflight"}
+	// What it lacks is told before anything of the platform is made.
+	own["preorchestrator/namespaces"] = []string{"infrastructure/storage", "infrastructure/loadbalancer"}
 	for name, before := range own {
 		own[name] = slices.DeleteFunc(before, func(b string) bool { return b == "infrastructure/local-addons" })
 	}
 	require.Equal(t, own, there)
+}
+
+// TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt, on a cluster that is there
+// already.
+func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
+	const one = "components: [{name: web, kind: manifests, path: a.yaml, namespace: shop}]\n"
+	theirs, err := conductor.SiteOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K"}`)})
+	require.NoError(t, err)
+	asked := func(site contract.Site, r *platform.Release, off bool) string {
+		cfg := config.Default()
+		if off {
+			not := false
+			cfg.Platform.Components = map[string]config.Component{"web": {Enabled: &not}}
+		}
+		e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": "{}"}}
+		_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2", Site: site}, cfg, r, e.run, nil)
+		require.NoError(t, err)
+		return string(e.asked["infrastructure/loadbalancer"].Input)
+	}
+	const unused, used = `{"image": "", "unused": true}`, `{"image": ""}`
+	const link = "links: [{name: Web, urlTemplate: \"https://web.{domain}\", service: \"shop/web:443\", component: web}]\n"
+	require.JSONEq(t, unused, asked(theirs, load(t, one), false))
+	require.JSONEq(t, unused, asked(theirs, load(t, one+"links: [{name: Web, urlTemplate: \"https://web.{domain}\"}]\n"), false), "nobody asks there")
+	require.JSONEq(t, used, asked(theirs, load(t, one+link), false))
+	require.JSONEq(t, unused, asked(theirs, load(t, one+link), true))
+	require.JSONEq(t, used, asked(theirs, load(t, one+"checks: [{name: it answers, service: \"shop/web:443\"}]\n"), false))
+	require.JSONEq(t, used, asked(theirs, load(t, withApps), false), "the tree is pushed to its git server")
+	require.JSONEq(t, used, asked(localSite(t, config.Default()), load(t, one), false), "Slipway's own cluster has one")
 }
 
 // What the check of a cluster that is there already finds goes through Terraform as the

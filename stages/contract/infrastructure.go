@@ -106,6 +106,9 @@ type StorageInput struct {
 // LoadBalancerInput is what infrastructure/loadbalancer verifies with.
 type LoadBalancerInput struct {
 	Image string `json:"image"` // of the web server behind the Service
+	// Unused says that nothing of the platform is reached through a load balancer: the
+	// cluster need not have one.
+	Unused bool `json:"unused,omitempty"`
 }
 
 // Addons is what infrastructure/local-addons applied.
@@ -123,7 +126,7 @@ type StorageCheck struct {
 
 // LoadBalancerCheck is what infrastructure/loadbalancer verified by use.
 type LoadBalancerCheck struct {
-	Address string `json:"address"` // host:port that responded
+	Address string `json:"address"` // host:port that responded; empty if none is used
 }
 
 // Removed is what infrastructure/platform-remove took away.

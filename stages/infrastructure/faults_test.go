@@ -195,6 +195,15 @@ func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
 	}
 }
 
+// TestALoadBalancerThatNothingUses need not be there.
+func TestALoadBalancerThatNothingUses(t *testing.T) {
+	in, env := contract.LoadBalancerInput{Unused: true}, clusterOf(t, nil)
+	out, err := loadBalancer(t.Context(), env, in)
+	require.NoError(t, err)
+	require.Empty(t, out)
+	require.NoError(t, verifyLoadBalancer(t.Context(), env, in, out))
+}
+
 func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.Nothing{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
