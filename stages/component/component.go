@@ -147,13 +147,15 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted)}, nil
 }
 
-// others lists what the other components and Argo CD's Applications have.
+// others lists what is made besides components, and what the other components and Argo CD's
+// Applications have.
 func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
 	r := &removal.Remover{
 		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Log: i.env.Logger, Progress: i.env.Progress,
 	}
 	all := removal.RecordOf(i.release).Components
-	return r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
+	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
+	return append(has, removal.Prepared(i.release)...), err
 }
 
 // read renders the component's files.

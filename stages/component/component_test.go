@@ -207,6 +207,21 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 	s.held(t, webInput())
 }
 
+// TestWhatIsMadeBesidesComponentsStays: an object that a component had, and that the release
+// makes before components now.
+func TestWhatIsMadeBesidesComponentsStays(t *testing.T) {
+	const atSettings = "/api/v1/namespaces/shop/configmaps/settings"
+	settings := strings.Replace(pageYAML, "name: page", "name: settings", 1)
+	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/settings.yaml": settings})
+	_, err := s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.NotNil(t, s.api.Get(atSettings))
+	s.release(t, webRelease, map[string]string{"web/web.yaml": webYAML})
+	_, err = s.install(t.Context(), webInput())
+	require.NoError(t, err)
+	require.NotNil(t, s.api.Get(atSettings), "it is among configMaps")
+}
+
 // TestWhatAnotherOwnerHasStays: another component of the release, or an app.
 func TestWhatAnotherOwnerHasStays(t *testing.T) {
 	const (

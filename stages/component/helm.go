@@ -28,15 +28,17 @@ const maxHistory = 5
 
 // chartRelease is one Helm release that a step brings about.
 type chartRelease struct {
-	client    *kube.Client
-	log       *slog.Logger
-	config    *action.Configuration
-	name      string
-	namespace string
-	chart     *chart.Chart
-	values    map[string]any
-	labels    map[string]string                                           // of the records
-	complete  func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) // see installer.complete
+	client     *kube.Client
+	log        *slog.Logger
+	config     *action.Configuration
+	deployment string
+	name       string
+	namespace  string
+	chart      *chart.Chart
+	values     map[string]any
+	labels     map[string]string                                           // of the records
+	complete   func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) // see installer.complete
+	others     func(context.Context) ([]kube.Member, error)                // see kube.Set
 }
 
 // open connects Helm to the cluster for the component's chart.
@@ -47,7 +49,7 @@ func (i *installer) open(ch *chart.Chart, values map[string]any) (*chartRelease,
 		return nil, badRelease("connect Helm to the cluster", err)
 	}
 	return &chartRelease{
-		client: i.client, log: i.env.Logger, config: config, complete: i.complete,
+		client: i.client, log: i.env.Logger, config: config, complete: i.complete, others: i.others, deployment: i.env.Deployment,
 		name: i.component.Name, namespace: namespace, chart: ch, values: values,
 		labels: map[string]string{kube.DeploymentLabel: i.env.Deployment},
 	}, nil
@@ -146,6 +148,9 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		r.log.Info("objects are not as the release has them", "release", r.name, "objects", differ)
 	}
 	if err := dryrun.Check(ctx, "upgrade the chart %s", r.name); err != nil {
+		return "", err
+	}
+	if err := r.spare(ctx, deployed, objs); err != nil {
 		return "", err
 	}
 	if _, err := r.upgrade(ctx, false); err != nil {
