@@ -41,7 +41,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return withoutApps(ctx, env, c) // while Argo CD is there
 		},
 		func() (objects, kept []string, err error) {
-			out.Components, objects, err = remover.Dropped(ctx, record.Components, in.Components)
+			out.Components, objects, err = remover.Dropped(ctx, record.Components, in.Components, removal.Prepared(r))
 			return objects, nil, err
 		},
 		func() (objects, kept []string, err error) { return remover.Unprepare(ctx, r, in.LeftOut) },

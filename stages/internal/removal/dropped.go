@@ -11,8 +11,9 @@ import (
 )
 
 // Dropped removes those of all that are not installed any more, but for objects that one
-// that is installed, or an Application, has now. It returns the components and what it deleted of them.
-func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string) (components, objects []string, err error) {
+// that is installed, or an Application, has now, and for those of prepared, which are made
+// besides components. It returns the components and what it deleted of them.
+func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string, prepared []kube.Member) (components, objects []string, err error) {
 	var stays, dropped []Component
 	for _, c := range all {
 		if c.Apps || slices.Contains(installed, c.Name) {
@@ -34,6 +35,7 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 	if err != nil {
 		return nil, nil, err
 	}
+	stay = append(stay, prepared...)
 	for _, c := range dropped {
 		deleted, err := r.Component(ctx, c, func(m kube.Member) bool { return slices.ContainsFunc(stay, m.Same) })
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -51,7 +52,8 @@ func apply(t *testing.T, r *removal.Remover, component string, names ...string) 
 func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api, r := on(t)
 	apply(t, r, "web", "web", "shared")
-	apply(t, r, "search", "search", "shared", "theirs", "tracked")
+	apply(t, r, "search", "search", "shared", "theirs", "tracked", "prepared")
+	prepared := []kube.Member{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "prepared"}}
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
@@ -67,9 +69,9 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
 	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
 
-	_, _, err := r.Dropped(dryrun.Context(t.Context()), all, []string{"web"})
+	_, _, err := r.Dropped(dryrun.Context(t.Context()), all, []string{"web"}, prepared)
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	components, objects, err := r.Dropped(t.Context(), all, []string{"web"})
+	components, objects, err := r.Dropped(t.Context(), all, []string{"web"}, prepared)
 	require.NoError(t, err)
 	require.Equal(t, []string{"search"}, components)
 	require.ElementsMatch(t, []string{"ConfigMap shop/search", "Job shop/index", "ClusterRole writer"}, objects)
@@ -78,6 +80,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 		"/api/v1/namespaces/shop/configmaps/shared":                   true, // another component has it now
 		"/api/v1/namespaces/shop/configmaps/theirs":                   true,
 		"/api/v1/namespaces/shop/configmaps/tracked":                  true, // an app has it now
+		"/api/v1/namespaces/shop/configmaps/prepared":                 true, // the release makes it besides components
 		"/api/v1/namespaces/shop/configmaps/web":                      true,
 		"/api/v1/namespaces/shop/persistentvolumeclaims/search":       true, // data goes with it
 		"/apis/batch/v1/namespaces/shop/jobs/index":                   false,
@@ -87,7 +90,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	} {
 		require.Equal(t, stays, api.Get(path) != nil, path)
 	}
-	components, _, err = r.Dropped(dryrun.Context(t.Context()), all, []string{"web"})
+	components, _, err = r.Dropped(dryrun.Context(t.Context()), all, []string{"web"}, prepared)
 	require.NoError(t, err, "there is nothing to do")
 	require.Empty(t, components)
 }
