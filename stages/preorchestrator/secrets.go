@@ -62,7 +62,7 @@ func userSecret(env *step.Env, name string) ([]byte, error) {
 	return value, nil
 }
 
-// secrets makes the Secrets of a release. What is there is never overwritten, but
+// secrets makes the Secrets of a release. No value that is there is ever overwritten, but
 // for what the configuration gives: that is the user's to change.
 type secrets struct {
 	client     *kube.Client
@@ -229,7 +229,7 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 	what := "write secret " + w.Namespace + "/" + w.Name
 	if s.have[w.Namespace+"/"+w.Name] == nil {
 		o := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: labels.Merge(w.Labels, kube.Labels(s.deployment))},
+			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: s.labels(w)},
 			Type:       cmp.Or(corev1.SecretType(w.Type), corev1.SecretTypeOpaque), Data: values,
 		}
 		err := s.client.Retry(ctx, what, func(ctx context.Context) error {
@@ -247,7 +247,12 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 	})
 }
 
-// addKeys adds the keys that a Secret does not have, and replaces given ones.
+// labels are those of a Secret.
+func (s *secrets) labels(w platform.Secret) map[string]string {
+	return labels.Merge(w.Labels, kube.Labels(s.deployment))
+}
+
+// addKeys adds the keys and labels that a Secret does not have, and replaces given keys.
 func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[string][]byte) error {
 	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
 	given := func(key string) bool {
@@ -269,6 +274,9 @@ func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[str
 				}
 				o.Data[k], missing = v, true
 			}
+		}
+		if all := s.labels(w); !holds(o.Labels, all) {
+			o.Labels, missing = labels.Merge(o.Labels, all), true
 		}
 		if !missing {
 			return nil

@@ -1,6 +1,7 @@
 package preorchestrator
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +78,31 @@ func TestTheCertificatesOfARelease(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, out, again)
 	require.Len(t, api.Writes(), before)
+}
+
+// TestLabelsOfASecretComeBack: by the deployment's a destroy finds it in a namespace of
+// others. Those of a newer release arrive.
+func TestLabelsOfASecretComeBack(t *testing.T) {
+	const at, secret = "/api/v1/namespaces/shop/secrets/web", "secrets: [{name: web, namespace: shop, labels: {team: %s}, keys: [{key: password, generate: password}]}]\n"
+	api, env := preparing(t, fmt.Sprintf(secret, "a"))
+	in := contract.SecretsInput{}
+	_, err := runSecrets(t.Context(), env, in)
+	require.NoError(t, err)
+	password := text(t, api, at)["password"]
+	for _, change := range []func(){
+		func() { api.Set(t, at, "metadata: {labels: {"+kube.DeploymentLabel+": null, theirs: kept}}") },
+		func() { release(t, env, fmt.Sprintf(secret, "b")) },
+	} {
+		change()
+		_, err = runSecrets(dryrun.Context(t.Context()), env, in)
+		require.ErrorIs(t, err, dryrun.ErrWouldChange)
+		_, err = runSecrets(t.Context(), env, in)
+		require.NoError(t, err)
+		_, err = runSecrets(dryrun.Context(t.Context()), env, in)
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[string]any{kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo", "team": "b", "theirs": "kept"}, api.Get(at)["metadata"].(map[string]any)["labels"])
+	require.Equal(t, password, text(t, api, at)["password"])
 }
 
 // TestWhatIsCounted is the release's: a Secret and a namespace of Slipway's own are not.
