@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -73,7 +75,70 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 			out.Changed++
 		}
 	}
-	return nil, out, nil
+	deleted, err := i.dropJobs(ctx, objs, done)
+	out.Changed += len(deleted)
+	if len(deleted) > 0 {
+		i.env.Progress("deleted what the release has no more: %s", strings.Join(deleted, ", "))
+	}
+	return nil, out, err
+}
+
+// dropJobs deletes the Jobs that the component made earlier and has no more, but for those
+// that another component has now: these are not to be carried out again.
+func (i *installer) dropJobs(ctx context.Context, objs []*unstructured.Unstructured, done map[string]string) (deleted []string, err error) {
+	var others []kube.Member
+	asked := false
+	for _, key := range slices.Sorted(maps.Keys(done)) {
+		m := kube.JobOf(key)
+		if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool { return m.Same(kube.MemberOf(o)) }) {
+			continue
+		}
+		if !asked {
+			if others, err = i.othersJobs(ctx); err != nil {
+				return deleted, err
+			}
+			asked = true
+		}
+		if !slices.ContainsFunc(others, m.Same) {
+			gone, err := i.client.DeleteOurs(ctx, m, i.env.Deployment, metav1.DeletePropagationBackground)
+			if err != nil {
+				return deleted, err
+			}
+			if gone {
+				deleted = append(deleted, m.String())
+			}
+		}
+		delete(done, key)
+	}
+	if !asked {
+		return nil, nil
+	}
+	return deleted, i.remember(ctx, done)
+}
+
+// othersJobs is others with the Jobs that the other components of the release are to have:
+// they may not have been installed yet.
+func (i *installer) othersJobs(ctx context.Context) ([]kube.Member, error) {
+	out, err := i.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range i.release.Components {
+		if c.Kind != platform.Job || c.Name == i.component.Name {
+			continue
+		}
+		objs, err := render.Manifests(i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), c)
+		if err == nil {
+			err = i.client.Place(ctx, objs, c.Namespace)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objs {
+			out = append(out, kube.MemberOf(o))
+		}
+	}
+	return out, nil
 }
 
 // fleeting reports whether an object is a Job that is removed at the moment it ends: nobody
@@ -127,6 +192,12 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 		}
 	}
 	if !there {
+		if _, noted := done[kube.JobKey(o)]; !noted { // for who removes it, whether it completes or not
+			done[kube.JobKey(o)] = ""
+			if err := i.remember(ctx, done); err != nil {
+				return false, err
+			}
+		}
 		if _, err := i.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
 			return false, err
 		}
@@ -248,7 +319,7 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 // lastLook is how long the last look at the pods of a Job may take.
 const lastLook = 10 * time.Second
 
-// done are the Jobs that have completed, with the digests of what they did.
+// done are the Jobs that were made, with the digests of what they did when they completed.
 func (i *installer) done(ctx context.Context) (map[string]string, error) {
 	out, err := i.client.Notes(ctx, kube.JobsOf(i.component.Name), "which jobs have completed")
 	if out == nil {
@@ -257,7 +328,7 @@ func (i *installer) done(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// remember writes which Jobs have completed.
+// remember writes which Jobs were made, and which have completed.
 func (i *installer) remember(ctx context.Context, done map[string]string) error {
 	return i.client.KeepNotes(ctx, i.env.Deployment, kube.JobsOf(i.component.Name), done)
 }

@@ -72,6 +72,45 @@ func TestAJobIsMadeOnce(t *testing.T) {
 	require.Equal(t, 2, s.made())
 }
 
+// TestAJobThatTheReleaseHasNoMoreIsDeleted, also one that failed; one that another component
+// has now is not.
+func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
+	const atOld, atMoved = "/apis/batch/v1/namespaces/shop/jobs/old", "/apis/batch/v1/namespaces/shop/jobs/moved"
+	named := func(name string) string {
+		return strings.NewReplacer("name: seed}, spec", "name: "+name+"}, spec", ", volumes: [{name: rows, configMap: {name: rows}}]", "").Replace(seedYAML)
+	}
+	files := seeds("once", "a")
+	files["jobs/old.yaml"], files["jobs/moved.yaml"] = named("old"), named("moved")
+	s := newSite(t, seedRelease, files)
+	completes := s.api.Controller
+	s.api.Controller = func(path string, o map[string]any) {
+		if completes(path, o); path == atOld {
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
+		}
+	}
+	_, err := s.install(t.Context(), seedInput())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
+	require.NotNil(t, s.api.Get(atOld))
+	require.NotNil(t, s.api.Get(atMoved))
+
+	files = seeds("once", "a")
+	files["later/moved.yaml"] = named("moved")
+	s.release(t, seedRelease+"  - {name: later, kind: job, path: later, namespace: shop}\n", files)
+	_, err = s.install(dryrun.Context(t.Context()), seedInput())
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	out, err := s.install(t.Context(), seedInput())
+	require.NoError(t, err)
+	require.Equal(t, 2, out.Changed, "one was made, one deleted")
+	require.Nil(t, s.api.Get(atOld))
+	require.NotNil(t, s.api.Get(atMoved))
+	require.Contains(t, s.shown.String(), "deleted what the release has no more: Job shop/old")
+	s.held(t, seedInput())
+	_, err = s.install(t.Context(), contract.ComponentInput{Component: "later"})
+	require.NoError(t, err)
+	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/configmaps/later-jobs", "data"), "shop.moved", "and is not carried out again")
+	require.NotContains(t, s.shown.String(), "job shop/moved is made again")
+}
+
 // TestAJobThatCompletedUnnoticed: its run was killed before that was noted.
 func TestAJobThatCompletedUnnoticed(t *testing.T) {
 	s := newSite(t, seedRelease, seeds("once", "a"))
@@ -151,7 +190,7 @@ status:
 	f := new(fault.Fault)
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "correct the cause, then run again: slipway install; its log: kubectl logs -n shop job/seed", f.Fix)
-	require.Nil(t, s.api.Get(atDone))
+	require.Equal(t, map[string]any{"shop.seed": ""}, s.at(atDone, "data"), "it is known to who removes the component, and not as completed")
 	_, err = s.install(dryrun.Context(t.Context()), seedInput())
 	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it would be made again")
 

@@ -10,8 +10,8 @@ import (
 // ObjectsOf is the name of the Set of the objects that are applied for a component.
 func ObjectsOf(component string) string { return component + "-objects" }
 
-// JobsOf is the name of the ConfigMap in SystemNamespace of a component's Jobs that have
-// completed: by JobKey, the digest of what each did.
+// JobsOf is the name of the ConfigMap in SystemNamespace of the Jobs that were made for a
+// component: by JobKey, the digest of what each did; empty for one that has not completed.
 func JobsOf(component string) string { return component + "-jobs" }
 
 // JobKey is a Job's key in that list.
