@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -32,6 +33,15 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	remover := &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
+	// What has moved is not removed from where it was before it is where it is to be.
+	var now, late []removal.Component
+	for _, c := range record.Components {
+		if c.Moved && slices.Contains(in.LeftOut, c.Name) {
+			late = append(late, c)
+		} else {
+			now = append(now, c)
+		}
+	}
 	var out contract.Pruned
 	parts := []func() (objects, kept []string, err error){
 		func() (objects, kept []string, err error) {
@@ -41,7 +51,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return withoutApps(ctx, env, c) // while Argo CD is there
 		},
 		func() (objects, kept []string, err error) {
-			out.Components, objects, err = remover.Dropped(ctx, record.Components, in.Components, removal.Prepared(r))
+			out.Components, objects, err = remover.Dropped(ctx, now, in.Components, removal.Prepared(r))
 			return objects, nil, err
 		},
 		func() (objects, kept []string, err error) { return remover.Unprepare(ctx, r, in.LeftOut) },
@@ -62,5 +72,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	for _, kept := range out.Kept {
 		env.Progress("the release has no more, and yet stays: %s", kept)
 	}
-	return out, removal.RecordOf(r).Write(ctx, c, env.Deployment)
+	record = removal.RecordOf(r)
+	record.Components = append(late, record.Components...)
+	return out, record.Write(ctx, c, env.Deployment)
 }

@@ -92,6 +92,9 @@ func rank(m kube.Member) int {
 
 // members are the objects that were applied for a component, and its Jobs.
 func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, error) {
+	if c.Moved { // they are those of where it is now
+		return nil, nil
+	}
 	out, err := r.Client.Members(ctx, kube.ObjectsOf(c.Name))
 	if err != nil {
 		return nil, err
@@ -105,6 +108,9 @@ func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, erro
 
 // forget deletes the lists of a component that is gone.
 func (r *Remover) forget(ctx context.Context, c Component) error {
+	if c.Moved {
+		return nil
+	}
 	maps := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	for _, name := range []string{kube.ObjectsOf(c.Name), kube.JobsOf(c.Name)} {
 		m := kube.Member{Kind: maps, Namespace: kube.SystemNamespace, Name: name}

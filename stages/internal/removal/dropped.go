@@ -10,13 +10,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// Dropped removes those of all that are not installed any more, but for objects that one
+// Dropped removes those of all that are not installed any more, or not there, but for objects that one
 // that is installed, or an Application, has now, and for those of prepared, which are made
 // besides components. It returns the components and what it deleted of them.
 func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string, prepared []kube.Member) (components, objects []string, err error) {
 	var stays, dropped []Component
 	for _, c := range all {
-		if c.Apps || slices.Contains(installed, c.Name) {
+		if c.Apps || !c.Moved && slices.Contains(installed, c.Name) {
 			stays = append(stays, c)
 			continue
 		}

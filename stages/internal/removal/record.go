@@ -28,6 +28,9 @@ type Component struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
 	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
+	// Moved says that the component is in another namespace now: what is meant is the Helm
+	// release that it had in this one.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // RecordOf is the record of a release. Applications go before what Argo CD has adopted: it
@@ -47,11 +50,16 @@ func RecordOf(r *platform.Release) Record {
 }
 
 // Following is rec after an earlier one: a component that only that one has goes first,
-// since nothing comes after it any more.
+// since nothing comes after it any more, and so does what one has left in another namespace.
 func (rec Record) Following(earlier Record) Record {
 	var dropped []Component
 	for _, c := range earlier.Components {
-		if !slices.ContainsFunc(rec.Components, c.same) {
+		at := slices.IndexFunc(rec.Components, c.same)
+		switch {
+		case at < 0:
+			dropped = append(dropped, c)
+		case !c.Apps && c.Namespace != rec.Components[at].Namespace:
+			c.Moved = true
 			dropped = append(dropped, c)
 		}
 	}
@@ -59,7 +67,7 @@ func (rec Record) Following(earlier Record) Record {
 	return rec
 }
 
-// same tells whether two components are one.
+// same tells whether two components are one, wherever it is.
 func (c Component) same(o Component) bool {
 	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
 }
