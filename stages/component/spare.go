@@ -49,6 +49,11 @@ func (r *chartRelease) spare(ctx context.Context, deployed *release.Release, pla
 					return err
 				}
 				stays = live != nil && !kube.Ours(live, r.deployment)
+				if live != nil && !stays && m.MakesClaims() {
+					if err := r.client.MarkClaims(ctx, live, r.deployment); err != nil {
+						return err
+					}
+				}
 			}
 			if stays {
 				spared = append(spared, m.String())

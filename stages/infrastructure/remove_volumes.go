@@ -3,15 +3,12 @@ package infrastructure
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -56,21 +53,8 @@ func (r *remover) markClaims(ctx context.Context) error {
 		if slices.Contains(r.made, o.GetNamespace()) || !r.genuine(o) {
 			continue
 		}
-		var set appsv1.StatefulSet
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &set); err != nil {
-			return fmt.Errorf("read StatefulSet %s: %w", nameOf(o), err)
-		}
-		claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), o.GetNamespace(), "")
-		if err != nil {
+		if err := r.Client.MarkClaims(ctx, &o, r.Deployment); err != nil {
 			return err
-		}
-		for _, c := range claims {
-			if !madeFor(&set, c.GetName()) {
-				continue
-			}
-			if err := r.Label(ctx, core("persistentvolumeclaims"), c, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -115,14 +99,6 @@ func (r *remover) shield(ctx context.Context) (err error) {
 // isShielded reports whether a component's removal leaves an object.
 func (r *remover) isShielded(m kube.Member) bool {
 	return m.Kind.Group == "" && m.Kind.Kind == "Secret" && r.shielded[m.Namespace]
-}
-
-// madeFor reports whether a claim's name is one that a StatefulSet gives: template-set-0.
-func madeFor(set *appsv1.StatefulSet, claim string) bool {
-	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool {
-		number, ok := strings.CutPrefix(claim, t.Name+"-"+set.Name+"-")
-		return ok && number != "" && strings.Trim(number, "0123456789") == ""
-	})
 }
 
 // ownVolumes are the volumes of the deployment that do not stay.

@@ -132,7 +132,8 @@ func (c *Client) KeepMembers(ctx context.Context, deployment, name string, membe
 }
 
 // DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is
-// not there, or whose kind is not, is no error; one with which data goes stays.
+// not there, or whose kind is not, is no error; one with which data goes stays. Claims that a
+// StatefulSet leaves get the deployment's label.
 func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
 		return false, nil
@@ -142,6 +143,15 @@ func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, po
 		return false, nil
 	} else if err != nil {
 		return false, err
+	}
+	if m.MakesClaims() {
+		live, err := c.Live(ctx, m)
+		if err == nil && live != nil && DeploymentOf(live.GetLabels()) == deployment {
+			err = c.MarkClaims(ctx, live, deployment)
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	err = c.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
 		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})

@@ -43,6 +43,11 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 		}
 	}
 	if chart != nil {
+		for _, m := range chart.members {
+			if err := r.markClaims(ctx, m); err != nil {
+				return nil, err
+			}
+		}
 		if err := r.uninstall(ctx, chart); err != nil {
 			return nil, err
 		}
@@ -58,6 +63,18 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 		}
 	}
 	return names, r.forget(ctx, c)
+}
+
+// markClaims has the claims that a StatefulSet leaves found when it is gone.
+func (r *Remover) markClaims(ctx context.Context, m kube.Member) error {
+	if !m.MakesClaims() {
+		return nil
+	}
+	live, err := r.Client.Live(ctx, m)
+	if err != nil || live == nil {
+		return err
+	}
+	return r.Client.MarkClaims(ctx, live, r.Deployment)
 }
 
 // Left looks for those of members that are there and the deployment's.

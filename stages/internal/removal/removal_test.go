@@ -95,6 +95,31 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	require.Empty(t, components)
 }
 
+// TestClaimsThatOutlastTheirStatefulSetAreFound by a destroy, wherever they are.
+func TestClaimsThatOutlastTheirStatefulSetAreFound(t *testing.T) {
+	const claims = "/api/v1/namespaces/kube-system/persistentvolumeclaims/"
+	set := func(name string) string {
+		return "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: " + name + ", namespace: kube-system, " + label + "}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}\n"
+	}
+	api, r := on(t)
+	objs, err := kube.Decode([]byte(set("cache")))
+	require.NoError(t, err)
+	_, _, err = r.Client.ApplySet(t.Context(), kube.Set{Name: "cache-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	installed(t, r, "kube-system", "queue", map[string]string{kube.DeploymentLabel: "demo"}, set("queue"))
+	api.Set(t, "/apis/apps/v1/namespaces/kube-system/statefulsets/queue", set("queue"))
+	for _, name := range []string{"data-cache-0", "data-queue-0", "data-cached-0"} {
+		api.Set(t, claims+name, "metadata: {name: "+name+", namespace: kube-system}")
+	}
+	for _, name := range []string{"cache", "queue"} {
+		_, err = r.Component(t.Context(), removal.Component{Name: name, Namespace: "kube-system"}, nil)
+		require.NoError(t, err)
+		require.Nil(t, api.Get("/apis/apps/v1/namespaces/kube-system/statefulsets/"+name))
+		require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(claims + "data-" + name + "-0")["metadata"].(map[string]any)["labels"])
+	}
+	require.NotContains(t, api.Get(claims + "data-cached-0")["metadata"], "labels")
+}
+
 // installed is a Helm release.
 func installed(t *testing.T, r *removal.Remover, namespace, name string, labels map[string]string, manifest string, hooks ...*release.Hook) {
 	t.Helper()
