@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // The codes of the conductor's own faults.
@@ -121,7 +122,9 @@ func New(opts Options) (*Conductor, error) {
 		return nil, err
 	}
 	refs, rewrite := opts.Images.In(site.Node != nil)
-	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, opts.State.access(site, opts.Origin))
+	reach := opts.State.access(site, opts.Origin)
+	reach.Env[contract.ProviderVariable] = cfg.Provider
+	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
 	if site.Access != nil {
 		access = &clusterAccess{to: *site.Access, find: opts.Access}

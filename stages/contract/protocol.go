@@ -25,13 +25,16 @@ const (
 	AccessFile     = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
 )
 
-// Variables of a container's environment that say where the deployment's state is.
+// Variables of a container's environment that say where the deployment's state is, and what
+// the configuration says of the deployment.
 const (
 	// StateURLVariable is the URL of its bucket; empty where it is in StateDir.
 	StateURLVariable = "SLIPWAY_STATE_URL"
 	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
 	// is generated and stored in StateDir.
 	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
+	// ProviderVariable is the provider of the configuration that a run works with.
+	ProviderVariable = "SLIPWAY_PROVIDER"
 )
 
 // Request is what the conductor hands to `slipway step`.

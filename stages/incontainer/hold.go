@@ -41,6 +41,9 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
+	if err := state.CheckProvider(ctx, s.place, s.store, os.Getenv(contract.ProviderVariable)); err != nil {
+		return store.Preflight(err)
+	}
 	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, timeout)
 	if err != nil {
 		return store.Preflight(err)

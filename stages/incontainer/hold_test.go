@@ -3,7 +3,10 @@ package incontainer
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
@@ -65,6 +69,35 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 	current, err := l.Current(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, current, "it gave the lock up")
+}
+
+// TestARunOnAnotherProviderIsRefused before it changes anything, as long as the deployment
+// has a cluster.
+func TestARunOnAnotherProviderIsRefused(t *testing.T) {
+	root := t.TempDir()
+	s := volume(t, root)
+	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{Deployment: "demo", Provider: "existing"}))
+	begin := func(provider string) error {
+		t.Setenv(contract.ProviderVariable, provider)
+		stop := make(chan struct{})
+		close(stop)
+		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0)
+	}
+	require.NoError(t, begin("local"), "nothing was installed there")
+	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u"}))
+	err := begin("local")
+	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-009"})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	require.ErrorContains(t, err, "deployment demo is on provider existing, and the configuration says local; nothing was changed")
+	require.NoError(t, begin("existing"))
+	require.NoError(t, begin(""), "of who does not say")
+
+	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{Deployment: "demo", Provider: "local"}))
+	require.NoError(t, s.Delete(t.Context(), "cluster.json"))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), nil, 0o600))
+	require.ErrorIs(t, begin("existing"), &fault.Fault{Code: "DEP-009"})
+	require.NoError(t, begin("local"))
 }
 
 func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {

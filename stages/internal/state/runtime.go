@@ -14,8 +14,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeNewer: the runtime state was written by a newer version of Slipway.
-const codeNewer fault.Code = "RUN-009"
+const (
+	// codeNewer: the runtime state was written by a newer version of Slipway.
+	codeNewer fault.Code = "RUN-009"
+	// codeOtherProvider: the deployment is on another provider than the configuration says.
+	codeOtherProvider fault.Code = "DEP-009"
+)
 
 // ErrDamaged says that the runtime state is no YAML of ours. Nothing is decided by it,
 // so that the next run just writes it anew.
@@ -73,6 +77,33 @@ func CheckRuntime(ctx context.Context, s *store.Store) error {
 		return nil
 	}
 	return err
+}
+
+// CheckProvider refuses a provider that is not the one on which the deployment has a
+// cluster: a destroy would remove nothing there, and then the state, by which alone that
+// cluster is found. An empty one is not checked.
+func CheckProvider(ctx context.Context, p Place, s *store.Store, provider string) error {
+	r, err := Runtime(ctx, s)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
+		return nil
+	}
+	if err != nil || provider == "" || r.Provider == "" || r.Provider == provider {
+		return err
+	}
+	_, known, err := p.HasKubeconfig(ctx, s)
+	if err == nil && !known {
+		var theirs *Cluster
+		theirs, err = ClusterOf(ctx, s)
+		known = theirs != nil
+	}
+	if err != nil || !known {
+		return err
+	}
+	return &fault.Fault{
+		Code: codeOtherProvider, Class: fault.Usage, Op: "recognise the deployment",
+		Err: fmt.Errorf("deployment %s is on provider %s, and the configuration says %s; nothing was changed", r.Deployment, r.Provider, provider),
+		Fix: "give the configuration with which it was installed: --config; or name another deployment: --name",
+	}
 }
 
 // PutRuntime writes what a run's steps found out, without secrets. What now leaves
