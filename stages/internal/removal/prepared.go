@@ -190,22 +190,36 @@ func (r *Remover) used(ctx context.Context, namespace string) (use, error) {
 			for _, name := range render.Uses(o) {
 				out.readers[name] = o.GetKind() + " " + o.GetName()
 			}
-			volumes, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumes") // of a pod
-			for _, v := range volumes {
-				if m, ok := v.(map[string]any); ok {
-					claim, _, _ := unstructured.NestedString(m, "persistentVolumeClaim", "claimName")
-					mounted[claim] = true
-				}
+			for _, v := range listed(o, "spec", "imagePullSecrets") { // of a pod, as the next one
+				name, _ := v["name"].(string)
+				out.readers["Secret/"+name] = o.GetKind() + " " + o.GetName()
+			}
+			for _, v := range listed(o, "spec", "volumes") {
+				claim, _, _ := unstructured.NestedString(v, "persistentVolumeClaim", "claimName")
+				mounted[claim] = true
 			}
 		}
 	}
 	claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), namespace, "")
 	for _, c := range claims {
-		if !mounted[c.GetName()] {
+		ofPod := slices.ContainsFunc(c.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Pod" }) // and goes with it
+		if !mounted[c.GetName()] && !ofPod {
 			out.idle = append(out.idle, namespace+"/"+c.GetName())
 		}
 	}
 	return out, err
+}
+
+// listed are the objects of a list in an object.
+func listed(o *unstructured.Unstructured, fields ...string) []map[string]any {
+	all, _, _ := unstructured.NestedSlice(o.Object, fields...)
+	var out []map[string]any
+	for _, v := range all {
+		if m, ok := v.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // occupied is why a namespace stays: what is in it besides what Kubernetes makes everywhere

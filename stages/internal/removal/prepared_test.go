@@ -148,6 +148,17 @@ func TestWhatIsNotToBeLostStays(t *testing.T) {
 			},
 			stays: map[string]string{"Secret shop/database": "Pod web-0 reads it", "ConfigMap shop/settings": "Deployment old reads it"},
 		},
+		"what images are pulled with": {
+			change: func(t *testing.T, api *kubetest.API, _ *removal.Remover) {
+				api.Set(t, pod, "{metadata: {name: web-0, namespace: shop}, spec: {imagePullSecrets: [{name: database}]}}")
+			},
+			stays: map[string]string{"Secret shop/database": "Pod web-0 reads it"},
+		},
+		"not Secrets beside a claim of a pod's own": {
+			change: func(t *testing.T, api *kubetest.API, _ *removal.Remover) {
+				put(t, api, "PersistentVolumeClaim shop/rows", "ownerReferences: [{kind: Pod, name: web-0}]")
+			},
+		},
 		"not what only a pod reads that has ended": {
 			change: func(t *testing.T, api *kubetest.API, _ *removal.Remover) {
 				api.Set(t, pod, "{metadata: {name: web-0, namespace: shop}, spec: {volumes: [{name: a, secret: {secretName: database}}]}, status: {phase: Succeeded}}")
