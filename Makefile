@@ -128,6 +128,6 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md
-	$(GO) test ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
+	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
 	$(GO) run ./docs/configuration
 	$(GO) run ./docs/platform
