@@ -84,13 +84,13 @@ func Parse(data []byte) (*Document, []Problem) {
 	if err := dec.Decode(&first); errors.Is(err, io.EOF) {
 		return &Document{}, nil
 	} else if err != nil {
-		return nil, []Problem{syntax(data, err)}
+		return nil, []Problem{Syntax(data, err)}
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
 		return nil, []Problem{{Line: second.Line, Got: "another document", Want: "one document in the file"}}
 	case !errors.Is(err, io.EOF):
-		return nil, []Problem{syntax(data, err)}
+		return nil, []Problem{Syntax(data, err)}
 	}
 	d := &Document{lines: map[string]int{}, nodes: map[string]*yaml.Node{}}
 	root := first.Content[0]

@@ -54,10 +54,10 @@ func remedies() [][2]string {
 	}
 }
 
-// syntax converts an error of the YAML parser. The parser's message may quote the
-// document, so the name of an unknown anchor, which may be a secret that starts with *,
-// is not shown.
-func syntax(data []byte, err error) Problem {
+// Syntax converts the error of a YAML parser that was given data. The parser's message may
+// quote the document, so the name of an unknown anchor, which may be a secret that starts
+// with *, is not shown.
+func Syntax(data []byte, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	p := Problem{Got: text, Want: "valid YAML"}
 	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(text); m != nil {

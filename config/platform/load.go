@@ -70,7 +70,7 @@ func Load(fsys fs.FS) (*Release, error) {
 	if doc == nil {
 		return nil, invalid(problems)
 	}
-	r := &Release{files: fsys}
+	r := &Release{files: fsys, document: doc}
 	old := doc.Text("apiVersion") == V1
 	if old {
 		problems = doc.Edit(func(root *yaml.Node) { fromV1(root, fsys) })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -50,6 +51,16 @@ type Release struct {
 	schema       *jsonschema.Schema // of Settings; nil if there is none
 	settingsText []byte             // the content of that file
 	guidance     *template.Template // nil if there is none
+	document     *document.Document // platform.yaml; nil for a release that was not read from one
+}
+
+// Line is the line of a field of platform.yaml, "components[2].path", or of the nearest one
+// around it; 0 if it is not known.
+func (r *Release) Line(field string) int {
+	if r.document == nil {
+		return 0
+	}
+	return r.document.Line(field)
 }
 
 // Files are the files of the release.
