@@ -29,9 +29,16 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Surve
 		Graph: &conductor.Graph{Inputs: in}, disabled: off,
 		site: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
-	out := contract.Survey{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != ""}
+	out := contract.Survey{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: in.Site.Node == nil}
+	var holes []string
+	for _, m := range in.Release.ConfigMaps {
+		holes = append(holes, m.Holes()...)
+	}
+	out.Fill = w.fill(holes)
 	for _, c := range in.Release.Components {
 		switch {
+		case slices.Contains(off, c.Name) && c.Kind != platform.App:
+			out.Off = append(out.Off, w.input(c))
 		case slices.Contains(off, c.Name):
 		case c.Kind == platform.App:
 			if out.Apps == nil {
@@ -41,6 +48,12 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Surve
 		default:
 			out.Components = append(out.Components, w.input(c))
 		}
+	}
+	others := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
+		return (c.Kind == platform.AppSet || c.Kind == platform.Adopted) && !slices.Contains(off, c.Name)
+	})
+	if out.Apps != nil || others {
+		out.Projects = w.projectsInput()
 	}
 	return out, w, nil
 }
@@ -61,17 +74,7 @@ func Rendering(in conductor.Inputs) (contract.Survey, error) {
 	if out.Order, err = w.order(); err != nil {
 		return out, err
 	}
-	var holes []string
-	for _, m := range in.Release.ConfigMaps {
-		holes = append(holes, m.Holes()...)
-	}
-	out.Fill, out.UserSecrets, out.UserTLS = w.fill(holes), in.UserSecrets, in.Config.TLS.Mode == config.UserCertificate
-	others := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
-		return (c.Kind == platform.AppSet || c.Kind == platform.Adopted) && !slices.Contains(w.disabled, c.Name)
-	})
-	if out.Apps != nil || others {
-		out.Projects = w.projectsInput()
-	}
+	out.UserSecrets, out.UserTLS = in.UserSecrets, in.Config.TLS.Mode == config.UserCertificate
 	return out, nil
 }
 

@@ -11,14 +11,16 @@ import (
 
 // Images are the images that a platform release runs: see survey.Images.
 func Images(r *platform.Release, s contract.Survey) ([]contract.ImageUse, []contract.Unread, error) {
-	return survey.Images(r, s, tree)
+	return survey.Images(r, s, tree, objects)
 }
 
 // Render is what an install of a platform release applies: see survey.Render.
 func Render(r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
-	return survey.Render(r, s, tree, func(r *platform.Release, s contract.Survey) ([]*unstructured.Unstructured, error) {
-		return orchestrator.Objects(r, s.Deployment, *s.Projects, s.Apps, s.Elsewhere)
-	})
+	return survey.Render(r, s, tree, objects)
+}
+
+func objects(r *platform.Release, s contract.Survey) ([]*unstructured.Unstructured, error) {
+	return orchestrator.Objects(r, s.Deployment, *s.Projects, s.Apps, s.Elsewhere)
 }
 
 func tree(r *platform.Release, deployment string, in contract.TreeValues) (survey.Tree, error) {

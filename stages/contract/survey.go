@@ -1,6 +1,9 @@
 package contract
 
-import "io/fs"
+import (
+	"fmt"
+	"io/fs"
+)
 
 // NotKnown stands for what only a run finds out in what is shown before one.
 const NotKnown = "known-when-installed"
@@ -11,18 +14,21 @@ const NotKnown = "known-when-installed"
 type Survey struct {
 	Deployment string
 	Kubernetes string           // version of the cluster: "1.35.4"
+	Guessed    bool             // that version is a guess: the cluster is not Slipway's own
 	Manifests  fs.FS            // the bundle's, by project; nil where they are not at hand
 	Components []ComponentInput // of those that are installed, but for apps
+	Off        []ComponentInput // of those that are switched off, but for apps
 	Apps       *TreeValues      // nil where the release has none
 	// Elsewhere says that the tree of the apps is not that of the release.
 	Elsewhere bool
 
+	Fill     map[string]any // what the texts of ConfigMaps name
+	Projects *ProjectsInput // nil where GitOps brings nothing about
+
 	// What a rendering needs besides.
-	Order       []string       // components by name, as they are installed; all apps are at the end of their steps
-	Fill        map[string]any // what the texts of ConfigMaps name
-	UserSecrets []string       // secrets that the configuration gives, by the names that platform.GivenNames lists
-	UserTLS     bool           // the certificate is the user's
-	Projects    *ProjectsInput // nil where GitOps brings nothing about
+	Order       []string // components by name, as they are installed; all apps are at the end of their steps
+	UserSecrets []string // secrets that the configuration gives, by the names that platform.GivenNames lists
+	UserTLS     bool     // the certificate is the user's
 }
 
 // ImageUse is an image that a component runs.
@@ -35,10 +41,27 @@ type ImageUse struct {
 	Kept bool
 }
 
-// Unread is a component whose images cannot be found without a cluster.
+// Unread is a component whose images cannot be found: because only a cluster says what they
+// are or, where it has a file, because the release is wrong.
 type Unread struct {
-	Component string
-	Err       error // why
+	Component string // empty: what Slipway makes before the components
+	Err       error  // why
+	File      string // of the release; empty if nothing is wrong with it
+	Line      int    // in File; 0 if it is not known
+}
+
+// Wrong reports whether the release is wrong: no cluster would mend it.
+func (u Unread) Wrong() bool { return u.File != "" }
+
+// Place is where the release is wrong: "web/web.yaml, line 3".
+func (u Unread) Place() string { return Place(u.File, u.Line) }
+
+// Place names a line of a file of a release; 0 if the line is not known.
+func Place(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s, line %d", file, line)
 }
 
 // Rendered is what a file of a release brings into the cluster.
@@ -47,5 +70,6 @@ type Rendered struct {
 	Kind      string           // of the component; else what it is: "namespaces"
 	File      string           // of the release
 	Objects   []map[string]any // in the order in which they are applied; Secrets without values
-	Err       error            // why there are no objects: they are not known without a cluster
+	Err       error            // why there are no objects
+	Wrong     bool             // Err is about the release; else only a cluster knows the objects
 }

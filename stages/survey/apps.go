@@ -3,6 +3,7 @@ package survey
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -33,10 +34,12 @@ type application struct {
 }
 
 type source struct {
-	RepoURL string `json:"repoURL"`
-	Path    string `json:"path"`
-	Chart   string `json:"chart"`
-	Helm    struct {
+	RepoURL   string         `json:"repoURL"`
+	Path      string         `json:"path"`
+	Chart     string         `json:"chart"`
+	Plugin    map[string]any `json:"plugin"`
+	Directory map[string]any `json:"directory"`
+	Helm      struct {
 		ReleaseName  string         `json:"releaseName"`
 		ValueFiles   []string       `json:"valueFiles"`
 		Values       string         `json:"values"`
@@ -63,7 +66,7 @@ func (v *surveyor) apps(build BuildTree) error {
 	}
 	tree, err := build(v.release, v.Deployment, *v.Apps)
 	if err != nil {
-		v.skip(theApps, err)
+		v.wrong(theApps, v.release.GitOps.Tree, 0, err)
 		return nil
 	}
 	return v.withDirectory(func(dir string) error {
@@ -92,7 +95,7 @@ func (v *surveyor) completeApps() {
 	for _, c := range v.release.Components {
 		for _, name := range c.ImageNames() {
 			if c.Kind == platform.App && in.Images[name] == "" {
-				in.Images[name] = fmt.Sprintf(absent, name)
+				in.Images[name] = v.standIn(name)
 			}
 		}
 	}
@@ -107,7 +110,7 @@ func (v *surveyor) tree(dir string, tree Tree) {
 		return
 	}
 	engine := v.release.Engine().Namespace
-	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true}
+	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true}
 	var waiting []*unstructured.Unstructured
 	for _, p := range v.chart(root) {
 		waiting = append(waiting, p.objs...)
@@ -159,9 +162,16 @@ func (v *surveyor) application(dir string, o *unstructured.Unstructured) ([]*uns
 // source renders a source of an Application that is in the tree.
 func (v *surveyor) source(dir string, app application, s source) ([]*unstructured.Unstructured, error) {
 	name, at := app.Metadata.Name, filepath.Join(dir, filepath.FromSlash(s.Path))
+	if s.Plugin != nil {
+		return nil, errors.New("a plugin of Argo CD's renders it")
+	}
 	if _, err := os.Stat(filepath.Join(at, "Chart.yaml")); err != nil {
 		files := os.DirFS(dir)
 		sources, err := render.Sources(files, nil, platform.Component{Path: path.Clean(s.Path)})
+		// Directory says which files Argo CD reads; here it is all of them.
+		if err != nil && s.Directory == nil && v.problems(name, render.Problems(files, path.Clean(s.Path)), v.inRelease) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -175,6 +185,15 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		}
 		return out, nil
 	}
+	var bad []render.Problem
+	for _, file := range s.valueFiles() {
+		if _, err := fs.Stat(os.DirFS(dir), file); err == nil {
+			bad = append(bad, render.NoYAML(os.DirFS(dir), file)...)
+		}
+	}
+	if v.problems(name, bad, v.inRelease) {
+		return nil, nil
+	}
 	values, err := s.values(dir)
 	if err != nil {
 		return nil, err
@@ -184,10 +203,23 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		release = name
 	}
 	var out []*unstructured.Unstructured
-	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true}) {
+	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true}) {
 		out = append(out, p.objs...)
 	}
 	return out, nil
+}
+
+// valueFiles are the files of the tree with values of a source's chart.
+func (s source) valueFiles() []string {
+	var out []string
+	for _, name := range s.Helm.ValueFiles {
+		file := path.Join(s.Path, name)
+		if path.IsAbs(name) { // from the top of the repository
+			file = path.Clean(name)[1:]
+		}
+		out = append(out, file)
+	}
+	return out
 }
 
 // values are what Argo CD gives the chart of a source: the later of these wins.
@@ -201,17 +233,13 @@ func (s source) values(dir string) (map[string]any, error) {
 		out = chartutil.CoalesceTables(more, out)
 		return nil
 	}
-	for _, name := range s.Helm.ValueFiles {
-		file := path.Join(s.Path, name)
-		if path.IsAbs(name) { // from the top of the repository
-			file = path.Clean(name)[1:]
-		}
+	for n, file := range s.valueFiles() {
 		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
 		if err == nil {
 			err = add(text)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the values %s: %w", name, err)
+			return nil, fmt.Errorf("read the values %s: %w", s.Helm.ValueFiles[n], err)
 		}
 	}
 	if err := add([]byte(s.Helm.Values)); err != nil {

@@ -1,12 +1,14 @@
 package survey
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
@@ -28,6 +30,8 @@ type chart struct {
 	in        contract.ComponentInput // Images take the place of references; zero for an app
 	crds      bool                    // its CustomResourceDefinitions, too
 	kept      bool                    // Argo CD applies it
+	open      bool                    // only a run knows all of its values
+	name      string                  // its own, by which Helm names its files
 }
 
 // rendered is a part of what a chart renders to.
@@ -40,9 +44,24 @@ type rendered struct {
 // chart notes the images of a chart, those of its hooks among them.
 func (v *surveyor) chart(c chart) []rendered {
 	c.crds = v.shown != nil
-	parts, err := c.render(v.Kubernetes)
+	ch, err := loader.LoadDir(c.dir)
 	if err != nil {
-		v.skip(c.component, err)
+		v.badChart(c, err)
+		return nil
+	}
+	if c.name = ch.Name(); !hasTemplates(ch) {
+		v.wrong(c.component, c.path, 0, errors.New("no template is in the chart, nor in charts of its own that it depends on"))
+		return nil
+	}
+	version, err := chartutil.ParseKubeVersion(v.Kubernetes)
+	if err != nil {
+		v.skip(c.component, fmt.Errorf("the version %q of Kubernetes: %w", v.Kubernetes, err))
+		return nil
+	}
+	opts := render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version}
+	parts, err := c.render(ch, opts)
+	if err != nil {
+		v.unrendered(c, opts, err)
 		return nil
 	}
 	for _, p := range parts {
@@ -57,18 +76,15 @@ func (v *surveyor) chart(c chart) []rendered {
 	return parts
 }
 
+// hasTemplates reports whether a chart, or one that it depends on, can bring objects about.
+func hasTemplates(ch *helmchart.Chart) bool {
+	return len(ch.Templates) > 0 || len(ch.CRDObjects()) > 0 || slices.ContainsFunc(ch.Dependencies(), hasTemplates)
+}
+
 // render renders a chart as helm template does, for a version of Kubernetes. What a chart
 // looks up in the cluster is not there.
-func (c chart) render(kubernetes string) ([]rendered, error) {
-	ch, err := loader.LoadDir(c.dir)
-	if err != nil {
-		return nil, err
-	}
-	version, err := chartutil.ParseKubeVersion(kubernetes)
-	if err != nil {
-		return nil, fmt.Errorf("the version %q of Kubernetes: %w", kubernetes, err)
-	}
-	rel, err := render.Chart(ch, render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version})
+func (c chart) render(ch *helmchart.Chart, opts render.ChartOptions) ([]rendered, error) {
+	rel, err := render.Chart(ch, opts)
 	if err != nil {
 		return nil, err
 	}

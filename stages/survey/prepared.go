@@ -18,20 +18,15 @@ const (
 )
 
 // prepared shows what is there before any component is.
-func (v *surveyor) prepared() error {
-	maps, err := v.configMaps()
-	if err != nil {
-		return err
-	}
+func (v *surveyor) prepared() {
 	for _, p := range []struct {
 		kind string
 		objs []map[string]any
-	}{{"namespaces", v.namespaces()}, {"secrets", v.secrets()}, {"certificates", v.certificates()}, {"configMaps", maps}} {
+	}{{"namespaces", v.namespaces()}, {"secrets", v.secrets()}, {"certificates", v.certificates()}, {"configMaps", v.configMaps()}} {
 		if len(p.objs) > 0 {
 			v.show(contract.Rendered{Kind: p.kind, File: platform.File, Objects: p.objs})
 		}
 	}
-	return nil
 }
 
 // object is one of Slipway's own making.
@@ -120,12 +115,14 @@ func (v *surveyor) certificates() []map[string]any {
 	return out
 }
 
-func (v *surveyor) configMaps() ([]map[string]any, error) {
+// configMaps are those that are filled in from the configuration.
+func (v *surveyor) configMaps() []map[string]any {
 	var out []map[string]any
-	for _, m := range v.release.ConfigMaps {
+	for i, m := range v.release.ConfigMaps {
 		filled, err := m.Filled(v.Fill)
 		if err != nil {
-			return nil, fmt.Errorf("make configmap %s/%s: %w", m.Namespace, m.Name, err)
+			v.wrong("", platform.File, v.release.Line(fmt.Sprintf("configMaps[%d].data", i)), fmt.Errorf("the ConfigMap %s/%s: %w", m.Namespace, m.Name, err))
+			continue
 		}
 		data := map[string]any{}
 		for k, value := range filled {
@@ -133,5 +130,5 @@ func (v *surveyor) configMaps() ([]map[string]any, error) {
 		}
 		out = append(out, v.object("ConfigMap", m.Namespace, m.Name, nil, "data", data))
 	}
-	return out, nil
+	return out
 }

@@ -23,26 +23,31 @@ const hidden = "<not shown>"
 type MakeObjects func(*platform.Release, contract.Survey) ([]*unstructured.Unstructured, error)
 
 // Render returns what an install applies, in its order, as far as it is known without a
-// cluster. An error is one of this machine, or of the release.
+// cluster and the release is right. An error is one of this machine.
 func Render(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
 	var out []contract.Rendered
 	v := &surveyor{Survey: s, release: r, shown: &out}
-	if err := v.prepared(); err != nil {
-		return nil, err
-	}
+	v.prepared()
 	v.completeApps()
-	if s.Projects != nil {
-		objs, err := objects(r, v.Survey)
-		if err != nil {
-			return nil, err
-		}
-		v.file(theApps, platform.File, s.Projects.Namespace, nil, objs)
-	}
+	v.forApps(objects)
 	if err := v.all(build); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(out, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
 	return out, nil
+}
+
+// forApps finds what Slipway itself applies for the apps.
+func (v *surveyor) forApps(objects MakeObjects) {
+	if v.Projects == nil {
+		return
+	}
+	objs, err := objects(v.release, v.Survey)
+	if err != nil {
+		v.wrong(theApps, platform.File, v.release.Line("gitops"), err)
+		return
+	}
+	v.file(theApps, platform.File, v.Projects.Namespace, nil, objs)
 }
 
 // place says where in the order of a run something is: what is made for all comes first,
@@ -69,7 +74,8 @@ func (v *surveyor) show(r contract.Rendered) {
 	}
 }
 
-// kind is a component's; what brings the apps about is gitops, what they bring an app.
+// kind is a component's; what brings the apps about is gitops, what they bring an app. Of
+// what is made before the components, only ConfigMaps can be wrong.
 func (v *surveyor) kind(component string) string {
 	c, ok := v.release.Component(component)
 	switch {
@@ -77,6 +83,8 @@ func (v *surveyor) kind(component string) string {
 		return string(c.Kind)
 	case component == theApps:
 		return "gitops"
+	case component == "":
+		return "configMaps"
 	}
 	return string(platform.App)
 }

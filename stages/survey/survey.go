@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,8 @@ import (
 )
 
 // absent stands for an image that is not known by a short name, so that the rest can be
-// rendered; charts may insist on a digest.
-const absent = "slipway.local/%s:not-known@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+// rendered: it has the form of the references that are known.
+const absent = "slipway.local/%s@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 // Tree is the GitOps tree as it would be pushed.
 type Tree struct {
@@ -40,15 +41,25 @@ type surveyor struct {
 	uses    []contract.ImageUse
 	unread  []contract.Unread
 	shown   *[]contract.Rendered // nil: only images are asked for
+	off     bool                 // of a component that is switched off
+	absent  map[string]bool      // what stands for images that are not known
 }
 
 // Images are the images that the components of a release run, sorted, each once for a
-// file, and the components whose images cannot be found. An error is one of this machine.
-func Images(r *platform.Release, s contract.Survey, build BuildTree) ([]contract.ImageUse, []contract.Unread, error) {
+// file, and the components whose images cannot be found, with all that is wrong with the
+// release's files. An error is one of this machine.
+func Images(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.ImageUse, []contract.Unread, error) {
 	v := &surveyor{Survey: s, release: r}
+	v.configMaps()
 	v.completeApps()
+	v.forApps(objects)
 	if err := v.all(build); err != nil {
 		return nil, nil, err
+	}
+	for _, in := range s.Off {
+		if err := v.unused(in); err != nil {
+			return nil, nil, err
+		}
 	}
 	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
 		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
@@ -99,16 +110,21 @@ func (v *surveyor) keep(component, file string, images ...string) {
 
 func (v *surveyor) note(use contract.ImageUse, images []string) {
 	for _, image := range images {
-		if !isAbsent(image) {
+		if !v.absent[image] {
 			use.Image = image
 			v.uses = append(v.uses, use)
 		}
 	}
 }
 
-func isAbsent(image string) bool {
-	before, after, _ := strings.Cut(absent, "%s")
-	return strings.HasPrefix(image, before) && strings.HasSuffix(image, after)
+// standIn is what stands for an image that no short name is known for.
+func (v *surveyor) standIn(name string) string {
+	if v.absent == nil {
+		v.absent = map[string]bool{}
+	}
+	ref := fmt.Sprintf(absent, name)
+	v.absent[ref] = true
+	return ref
 }
 
 // skip notes that a component's images and objects cannot be found.
@@ -117,14 +133,30 @@ func (v *surveyor) skip(component string, err error) {
 	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: err})
 }
 
+// unused looks for what is wrong with the files of a component that is switched off. The
+// values of its chart may be for users who switch it on to give.
+func (v *surveyor) unused(in contract.ComponentInput) error {
+	c, ok := v.release.Component(in.Component)
+	if !ok {
+		return fmt.Errorf("platform %s has no component %s", v.release.Name, in.Component)
+	}
+	alone := &surveyor{Survey: v.Survey, release: v.release, off: true}
+	err := alone.component(c, in)
+	for _, u := range alone.unread {
+		if u.Wrong() {
+			v.wrong(u.Component, u.File, u.Line, u.Err)
+		}
+	}
+	return err
+}
+
 // component finds the images of a component that Slipway installs.
 func (v *surveyor) component(c platform.Component, in contract.ComponentInput) error {
-	in = complete(c, in)
+	in = v.complete(c, in)
 	switch c.Kind {
 	case platform.Chart, platform.Adopted:
 		values, err := render.Values(v.release.Files(), c, in)
-		if err != nil {
-			v.skip(c.Name, err)
+		if err != nil && v.badValues(c, in, err) {
 			return nil
 		}
 		return v.withDirectory(func(dir string) error {
@@ -135,7 +167,7 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 			if err != nil {
 				return fmt.Errorf("copy the chart of component %s: %w", c.Name, err)
 			}
-			of := chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in}
+			of := chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in, open: v.off}
 			if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
 				of.in, of.kept = contract.ComponentInput{}, true
 			}
@@ -145,35 +177,30 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 	case platform.Manifests, platform.Job:
 		v.manifests(c, in)
 	case platform.AppSet:
-		if v.shown != nil {
-			v.manifests(c, in)
-			return nil
+		v.manifests(c, in)
+		if v.shown == nil {
+			v.skip(c.Name, errors.New("the cluster decides which Applications it brings"))
 		}
-		v.skip(c.Name, errors.New("the cluster decides which Applications it brings"))
 	}
 	return nil
 }
 
 // complete puts something in the place of images that no short name is known for.
-func complete(c platform.Component, in contract.ComponentInput) contract.ComponentInput {
+func (v *surveyor) complete(c platform.Component, in contract.ComponentInput) contract.ComponentInput {
 	fill, images := map[string]any{}, map[string]string{}
-	for k, v := range in.Fill {
-		fill[k] = v
-	}
+	maps.Copy(fill, in.Fill)
 	for _, hole := range c.Holes() {
 		if name, ok := platform.ImageHole(hole); ok && fill[hole] == nil {
-			fill[hole] = fmt.Sprintf(absent, name)
+			fill[hole] = v.standIn(name)
 		}
 	}
 	for _, name := range c.ImageNames() {
 		images[name] = in.Images[name]
 		if images[name] == "" {
-			images[name] = fmt.Sprintf(absent, name)
+			images[name] = v.standIn(name)
 		}
 	}
-	for ref, own := range in.Rewrite {
-		images[ref] = own
-	}
+	maps.Copy(images, in.Rewrite)
 	in.Fill, in.Images = fill, images
 	return in
 }
@@ -181,7 +208,8 @@ func complete(c platform.Component, in contract.ComponentInput) contract.Compone
 // manifests finds the images of a component's files. What the bundle's manifests run, the
 // bundle and the lock have.
 func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
-	if c.Bundle != "" && v.Manifests == nil {
+	whole := c.Bundle == "" // else the component has more than the release's files
+	if !whole && v.Manifests == nil {
 		if v.shown != nil {
 			v.skip(c.Name, errors.New("they are those of a bundle, and none is given: --bundle DIR"))
 			return
@@ -192,13 +220,18 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 	}
 	sources, err := render.Sources(v.release.Files(), v.Manifests, c)
 	if err != nil {
-		v.skip(c.Name, err)
+		v.unreadable(c, err)
 		return
 	}
+	var all []*unstructured.Unstructured
 	for _, s := range sources {
+		all = append(all, s.Objects...)
 		render.SetImages(s.Objects, in.Images)
 		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
 		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
+	}
+	if whole {
+		v.lacking(c, all)
 	}
 }
 

@@ -35,11 +35,11 @@ func load(t *testing.T, components string, files map[string]string) *platform.Re
 }
 
 // found renders what is found as "component file: image", with what nobody rewrites in
-// parentheses, and what is not.
+// parentheses, and what is not, with where the release is wrong in parentheses.
 func found(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (uses, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
-	images, not, err := survey.Images(r, s, tree)
+	images, not, err := survey.Images(r, s, tree, nil)
 	require.NoError(t, err)
 	for _, u := range images {
 		if u.Kept {
@@ -48,7 +48,11 @@ func found(t *testing.T, r *platform.Release, s contract.Survey, tree survey.Bui
 		uses = append(uses, u.Component+" "+u.File+": "+u.Image)
 	}
 	for _, u := range not {
-		unread = append(unread, u.Component+": "+u.Err.Error())
+		at := ""
+		if u.Wrong() {
+			at = " (" + u.Place() + ")"
+		}
+		unread = append(unread, u.Component+at+": "+u.Err.Error())
 	}
 	return uses, unread
 }
@@ -165,6 +169,18 @@ func TestManifestsImages(t *testing.T) {
 	require.Contains(t, uses, "argocd argo: quay.io/argoproj/argocd:v3", "where the bundle's are at hand")
 }
 
+// TestWhatTheBundleDoesNotHave is wrong where the component names it.
+func TestWhatTheBundleDoesNotHave(t *testing.T) {
+	r := load(t, "components:\n  - name: web\n    kind: manifests\n    bundle: web\n    namespace: shop\n", nil)
+	s := contract.Survey{Components: []contract.ComponentInput{{Component: "web"}}}
+	_, unread := found(t, r, s, nil)
+	require.Empty(t, unread, "which bundle is not known")
+	s.Manifests = fstest.MapFS{"argocd/install.yaml": {Data: []byte(deployment("a", "nginx"))}}
+	_, unread = found(t, r, s, nil)
+	require.Len(t, unread, 1)
+	require.Contains(t, unread[0], "web (platform.yaml, line 8): the bundle: ")
+}
+
 func TestWhatCannotBeRendered(t *testing.T) {
 	r := load(t, `components:
   - {name: picky, kind: chart, path: charts/picky, namespace: shop}
@@ -187,11 +203,62 @@ func TestWhatCannotBeRendered(t *testing.T) {
 	uses, unread := found(t, r, s, nil)
 	require.Equal(t, []string{"fine fine.yaml: nginx"}, uses)
 	require.Len(t, unread, 4)
-	for n, says := range []string{"picky: ", "old: ", "unset: nothing is known for {settings.a}", "broken: "} {
+	for n, says := range []string{
+		"picky (charts/picky/templates/a.yaml, line 1): ", "old (charts/old): ", "unset (platform.yaml, line 8): nothing is known for {settings.a}", "broken (broken/a.yaml, line 1): ",
+	} {
 		require.Contains(t, unread[n], says)
 	}
 	require.Contains(t, unread[0], "host is needed")
 	require.Contains(t, unread[1], "1.35.4")
+
+	s.Guessed = true
+	_, unread = found(t, r, s, nil)
+	require.Contains(t, unread[0], "picky (", "it does not ask for the version")
+	require.Contains(t, unread[1], "old: ", "the cluster may have another version")
+
+	s.Off, s.Components = s.Components, nil
+	_, unread = found(t, r, s, nil)
+	require.Len(t, unread, 1, "who switches the charts on may give them other values")
+	require.Contains(t, unread[0], "broken (broken/a.yaml, line 1): ")
+}
+
+// TestWhatOnlyAClusterKnows is no error of the release.
+func TestWhatOnlyAClusterKnows(t *testing.T) {
+	const hosts, failing = `{{ required "a host is needed" .Values.host }}`, `{{ fail "not here" }}`
+	for what, c := range map[string]struct {
+		template         string
+		wrong, ifGuessed bool // with the cluster that Slipway runs itself, and with another one
+	}{
+		"nothing asked":                {hosts, true, true},
+		"an object looked up":          {`{{ (lookup "v1" "Secret" "shop" "a").data.b }}`, false, false},
+		"looked up afterwards":         {hosts + `{{ lookup "v1" "Secret" "shop" "a" }}`, true, true},
+		"an API of somebody's":         {`{{ if not (.Capabilities.APIVersions.Has "example.com/v1") }}` + failing + `{{ end }}`, false, false},
+		"an API of Kubernetes' own":    {`{{ if .Capabilities.APIVersions.Has "apps/v1" }}` + failing + `{{ end }}`, true, false},
+		"an API that may be gone":      {`{{ if .Capabilities.APIVersions.Has "policy/v1beta1" }}` + failing + `{{ end }}`, false, false},
+		"all APIs":                     {`{{ range .Capabilities.APIVersions }}` + failing + `{{ end }}`, false, false},
+		"the version":                  {`{{ if semverCompare ">=1.30" .Capabilities.KubeVersion.Version }}` + failing + `{{ end }}`, true, false},
+		"the version, as older do":     {`{{ if semverCompare ">=1.30" .Capabilities.KubeVersion.GitVersion }}` + failing + `{{ end }}`, true, false},
+		"the version of Helm":          {`{{ if .Capabilities.HelmVersion.Version }}` + failing + `{{ end }}`, true, true},
+		"a template that is no such":   {`{{ lookup "v1" "Secret" "shop" "a"`, true, true},
+		"no YAML, whatever is there":   {`a: b: {{ .Values.host }}`, true, true},
+		"no YAML, of what is there":    {`a: {{ lookup "v1" "Secret" "shop" "a" }}: b`, false, false},
+		"no object, whatever is there": {`{a: b}`, true, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := load(t, "components: [{name: web, kind: chart, path: web, namespace: shop}]\n", map[string]string{
+				"web/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}", "web/templates/a.yaml": c.template,
+			})
+			for _, guessed := range []bool{false, true} {
+				_, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "web"}}, Guessed: guessed}, nil)
+				require.Len(t, unread, 1)
+				wrong := c.wrong
+				if guessed {
+					wrong = c.ifGuessed
+				}
+				require.Equal(t, wrong, strings.HasPrefix(unread[0], "web (web/templates/a.yaml"), unread[0])
+			}
+		})
+	}
 }
 
 func TestTheImagesOfApps(t *testing.T) {
@@ -246,7 +313,7 @@ gitops: {engine: argocd}
 	_, unread = found(t, r, s, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) {
 		return survey.Tree{}, errors.New("no such tree")
 	})
-	require.Equal(t, []string{"the apps: no such tree"}, unread)
+	require.Equal(t, []string{"the apps (gitops): no such tree"}, unread)
 	s.Elsewhere = true
 	_, unread = found(t, r, s, nil)
 	require.Equal(t, []string{"the apps: their tree is in a repository of the user's"}, unread)

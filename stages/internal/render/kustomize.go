@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// kustomization returns the file that makes dir a kustomization; empty if it is none.
-func kustomization(release fs.FS, dir string) string {
+// Kustomization returns the file that makes dir a kustomization; empty if it is none.
+func Kustomization(release fs.FS, dir string) string {
 	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		if file := path.Join(dir, name); isFile(release, file) {
 			return file
@@ -69,7 +69,7 @@ func kustomize(release fs.FS, dir string) ([]*unstructured.Unstructured, error) 
 // files and directories of the release: kustomize would fetch the others from where their
 // addresses say. seen are the directories that have been looked at.
 func sealed(release fs.FS, dir string, seen map[string]bool) error {
-	file := kustomization(release, dir)
+	file := Kustomization(release, dir)
 	if file == "" || seen[dir] {
 		return nil
 	}

@@ -75,7 +75,7 @@ func files(release fs.FS, name string) ([]Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() && kustomization(release, name) == "" {
+	if info.IsDir() && Kustomization(release, name) == "" {
 		return read(release, name)
 	}
 	from := readFile
