@@ -77,6 +77,24 @@ func TestImagesAreInEveryBundle(t *testing.T) {
 	}
 }
 
+// TestNoSecretIsAnArgument of a program, which everybody on the node can read: only what the
+// shell does itself gets one.
+func TestNoSecretIsAnArgument(t *testing.T) {
+	_, files := load(t, "shop")
+	seen := 0
+	for path, text := range files {
+		for line := range strings.Lines(string(text)) {
+			for part := range strings.SplitSeq(line, "|") {
+				if strings.Contains(part, "$PASSWORD") || strings.Contains(part, "$key") || strings.Contains(part, "$hash") {
+					seen++
+					require.Regexp(t, `^\s*(\w+=\$\()?(printf|echo) `, part, path)
+				}
+			}
+		}
+	}
+	require.Equal(t, 4, seen)
+}
+
 func TestWrite(t *testing.T) {
 	_, files := load(t, "shop")
 	empty := t.TempDir()
