@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,27 +116,32 @@ func (o *bundleAddOptions) lacking(streams console.Streams, dir string, adding [
 	if err != nil { // nothing can be installed to it yet
 		provider = nil
 	}
-	check := imageCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests"))}
-	uses, unread, err := check.lacking()
+	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests"))}
+	uses, err := check.lacking(streams.Err)
 	if err != nil {
 		return nil, err
 	}
-	printUnread(streams.Err, unread)
 	var out []acquire.Request
+	var short, refused []error
 	for _, u := range uses {
 		if imageref.IsShort(u.Image) {
-			return nil, usage.Errorf("component %s (%s) runs the image %s of the bundle, which only another bundle can have: make bundle PLATFORM=DIR", u.Component, u.File, u.Image)
+			short = append(short, fmt.Errorf("component %s (%s) runs the image %s of the bundle", u.Component, u.File, u.Image))
+			continue
 		}
 		request, err := acquire.ParseRequest(u.Image)
 		if err != nil {
-			return nil, fmt.Errorf("component %s (%s): %w", u.Component, u.File, err)
+			refused = append(refused, fmt.Errorf("component %s (%s): %w", u.Component, u.File, err))
+			continue
 		}
 		same := func(r acquire.Request) bool { return r.Image.String() == request.Image.String() }
 		if !slices.ContainsFunc(adding, same) && !slices.ContainsFunc(out, same) {
 			out = append(out, request)
 		}
 	}
-	return out, nil
+	if len(short) > 0 {
+		refused = append(refused, usage.Errorf("%w, which only another bundle can have: make bundle PLATFORM=DIR", errors.Join(short...)))
+	}
+	return out, together(refused...)
 }
 
 // addPrinter prints a line when an image is there, and every five seconds while one is on

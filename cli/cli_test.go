@@ -174,6 +174,22 @@ func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	require.Empty(t, w.String())
 }
 
+// TestErrorsThatHaveNothingToDoWithEachOther are told one by one, each once; the exit code
+// is that of the first.
+func TestErrorsThatHaveNothingToDoWithEachOther(t *testing.T) {
+	a := &fault.Fault{Code: "NOT-001", Class: fault.Usage, Fix: "mend a", Err: errors.New("a")}
+	b := &fault.Fault{Code: "NOT-002", Class: fault.Preflight, Fix: "mend b", Err: errors.New("b")}
+	require.NoError(t, together(nil, errors.Join(nil)))
+	require.Same(t, a, together(nil, a, errors.Join(a, nil)))
+	both := together(errors.Join(a, errors.Join(b, a)), b)
+	require.ErrorIs(t, both, b)
+	var w bytes.Buffer
+	require.Equal(t, 2, complain(&w, "slipway validate", func(s string) string { return s }, both))
+	require.Equal(t, "\nerror NOT-001: a\n  remedy: mend a\n\nerror NOT-002: b\n  remedy: mend b\n", w.String())
+	said := fmt.Errorf("read %w and %w", a, b)
+	require.Equal(t, said, together(said), "they belong together")
+}
+
 // broken panics when something is written to it.
 type broken struct{}
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/usage"
@@ -13,14 +14,62 @@ import (
 // codeUncoded: something went wrong that has no code of its own.
 const codeUncoded fault.Code = "RUN-003"
 
+// several are errors that have nothing to do with each other: each is told with its own
+// code and remedy.
+type several []error
+
+func (s several) Error() string { return errors.Join(s...).Error() }
+
+func (s several) Unwrap() []error { return s }
+
+// together are errors that have nothing to do with each other, each once; nil if there is
+// none.
+func together(errs ...error) error {
+	var out several
+	var add func(err error)
+	add = func(err error) {
+		if err == nil {
+			return
+		}
+		if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // err itself, not what it wraps
+			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // nothing is said about them
+				for _, e := range all.Unwrap() {
+					add(e)
+				}
+				return
+			}
+		}
+		if !slices.ContainsFunc(out, func(e error) bool { return e.Error() == err.Error() }) {
+			out = append(out, err)
+		}
+	}
+	for _, err := range errs {
+		add(err)
+	}
+	switch len(out) {
+	case 0:
+		return nil
+	case 1:
+		return out[0]
+	}
+	return out
+}
+
 // complain prints err with code and remedy, whose commands hint completes, and
-// returns the exit code.
+// returns the exit code: of several, that of the first.
 func complain(w io.Writer, name string, hint func(string) string, err error) int {
 	if err == nil {
 		return int(fault.OK)
 	}
 	if code, ok := errors.AsType[exit](err); ok {
 		return int(code)
+	}
+	if all, ok := errors.AsType[several](err); ok {
+		first := complain(w, name, hint, all[0])
+		for _, e := range all[1:] {
+			complain(w, name, hint, e)
+		}
+		return first
 	}
 	if u, ok := errors.AsType[usage.Error](err); ok {
 		fmt.Fprintf(w, "%s: %s\nSee %s --help.\n", name, hint(u.Error()), name)

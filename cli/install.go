@@ -104,7 +104,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 
 // checkImages makes sure that the run has the images that the release runs.
 func (o *installOptions) checkImages(ctx context.Context, io console.Streams, c *conductor.Options) error {
-	check := imageCheck{
+	check := releaseCheck{
 		program: o.program, config: c.Config, release: c.Release, provider: c.Provider, images: c.Images,
 		bundle: o.deployment.Images.Bundle, registry: c.Images.Registry != nil,
 	}

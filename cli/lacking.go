@@ -33,31 +33,36 @@ const codeNotPulled fault.Code = "IMG-008"
 // for Slipway does not apply the objects that name them.
 const codeNotRewritten fault.Code = "IMG-009"
 
-// imageCheck compares the images that a platform release runs with those of a run.
-type imageCheck struct {
+// releaseCheck looks at what a platform release is made of before anything starts, and
+// compares the images that it runs with those of a run.
+type releaseCheck struct {
 	program   *Program
 	config    *config.Config
 	release   *platform.Release
 	provider  providers.Provider // nil for one that nothing can be installed to yet
-	images    *containers.Images
-	manifests fs.FS  // the bundle's; nil where they are not at hand
-	bundle    string // directory of the bundle, for the remedy; empty if it is not known
-	registry  bool   // images come from a registry
+	images    *containers.Images // nil: they are not compared, only the release's files are read
+	manifests fs.FS              // the bundle's; nil where they are not at hand
+	bundle    string             // directory of the bundle, for the remedy; empty if it is not known
+	registry  bool               // images come from a registry
 }
 
-// lacking are the images that the run does not have, and the components whose images could
-// not be found.
-func (c imageCheck) lacking() ([]contract.ImageUse, []contract.Unread, error) {
+// lacking are the images that the run does not have. Components whose images could not be
+// found are told of, on w; a release whose files are wrong is an error.
+func (c releaseCheck) lacking(w io.Writer) ([]contract.ImageUse, error) {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	uses, unread, err := c.uses(in)
-	return c.without(uses), unread, err
+	if err != nil {
+		return nil, err
+	}
+	printUnread(w, imagesUnknown, unread)
+	return c.without(uses), unusable(c.release, unread)
 }
 
 // without leaves out the images that the run has, and each that is listed before.
-func (c imageCheck) without(uses []contract.ImageUse) []contract.ImageUse {
+func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 	lacking := slices.DeleteFunc(slices.Clone(uses), func(u contract.ImageUse) bool { return c.images.Has(u.Image) })
 	return slices.CompactFunc(lacking, func(a, b contract.ImageUse) bool {
 		b.Kept = a.Kept
@@ -67,15 +72,11 @@ func (c imageCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 
 // uses are the images that the release runs, and the components whose images could not be
 // found.
-func (c imageCheck) uses(in conductor.Inputs) ([]contract.ImageUse, []contract.Unread, error) {
-	survey, err := stages.Preview(in)
+func (c releaseCheck) uses(in conductor.Inputs) ([]contract.ImageUse, []contract.Unread, error) {
+	survey, err := c.survey(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	if survey.Kubernetes, err = kubernetesVersion(); err != nil {
-		return nil, nil, err
-	}
-	survey.Manifests = c.manifests
 	uses, unread, err := c.program.Images(c.release, survey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the images of the platform release: %w", err)
@@ -83,10 +84,44 @@ func (c imageCheck) uses(in conductor.Inputs) ([]contract.ImageUse, []contract.U
 	return uses, unread, nil
 }
 
+// survey is what the release is rendered from.
+func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
+	survey, err := stages.Preview(in)
+	if err != nil {
+		return survey, err
+	}
+	survey.Manifests = c.manifests
+	survey.Kubernetes, err = kubernetesVersion()
+	return survey, err
+}
+
+// gates fails with codeUnreached and codeUnmade unless what the run asks and waits for will
+// be there, as far as that is known before one.
+func (c releaseCheck) gates() error {
+	off, err := c.release.Off(c.config.Choices())
+	if err != nil {
+		return err
+	}
+	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	if err != nil {
+		return err
+	}
+	survey, err := c.survey(in)
+	if err != nil {
+		return err
+	}
+	parts, err := c.program.Render(c.release, survey)
+	if err != nil {
+		return fmt.Errorf("render the platform release: %w", err)
+	}
+	m := madeOf(c.release, parts)
+	return together(unreached(c.release, off, m), unmade(c.release, off, m))
+}
+
 // pulled fails unless the nodes of a cluster that is there already find every image in the
 // registry. Objects that Slipway applies name it there; other objects must do so by
 // themselves.
-func (c imageCheck) pulled(uses []contract.ImageUse) error {
+func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	op := fmt.Sprintf("bring the images of %s %s to the cluster", c.release.Name, c.release.Version)
 	if !c.registry {
 		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
@@ -141,9 +176,16 @@ func kubernetesVersion() (string, error) {
 	return node.Version, nil
 }
 
-// run fails with codeLacking and names each image that the run does not have. Where the
-// configuration lets the cluster pull them, they are only told of, on w.
-func (c imageCheck) run(w io.Writer) error {
+// What is told of components that only a cluster knows all about.
+const (
+	imagesUnknown = "the images of %s are not known before it is installed: %v\n"
+	filesUnknown  = "what %s brings is not known before it is installed: %v\n"
+)
+
+// run fails with codeUnusable and names all that is wrong with the release's files, and with
+// codeLacking and names each image that the run does not have. Where the configuration lets
+// the cluster pull these, they are only told of, on w.
+func (c releaseCheck) run(w io.Writer) error {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return err
@@ -152,23 +194,21 @@ func (c imageCheck) run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	printUnread(w, unread)
+	wrong := unusable(c.release, unread)
+	if c.images == nil {
+		printUnread(w, filesUnknown, unread)
+		return wrong
+	}
+	printUnread(w, imagesUnknown, unread)
 	var pulled error
 	if in.Site.Access != nil {
 		pulled = c.pulled(uses)
 	}
-	return errors.Join(c.all(w, c.without(uses)), pulled)
-}
-
-// printUnread names the components whose images could not be found, with the reasons.
-func printUnread(w io.Writer, unread []contract.Unread) {
-	for _, u := range unread {
-		fmt.Fprintf(w, "the images of %s are not known before it is installed: %v\n", u.Component, u.Err)
-	}
+	return together(wrong, c.all(w, c.without(uses)), pulled)
 }
 
 // all fails with codeLacking unless nothing is lacking.
-func (c imageCheck) all(w io.Writer, lacking []contract.ImageUse) error {
+func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	if len(lacking) == 0 {
 		return nil
 	}
@@ -194,7 +234,7 @@ func (c imageCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 
 // remedy says how a bundle or a registry gets the images that are lacking; short: images of
 // short names are among them, which only a new bundle has.
-func (c imageCheck) remedy(short bool) string {
+func (c releaseCheck) remedy(short bool) string {
 	push := "slipway bundle push %s --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
 	switch {
 	case short:

@@ -133,25 +133,32 @@ func TestImagesThatAreMissing(t *testing.T) {
 	require.Contains(t, out, "nothing is missing in "+dir)
 }
 
-// What cannot be found out keeps nothing else from being found, and is told.
+// What only a cluster knows keeps nothing else from being found, and is told.
 func TestImagesThatAreNotKnownBefore(t *testing.T) {
 	dir := wholeBundle(t)
-	release := shop(t, "{{ required \"a tag is needed\" .Values.tag }}")
+	release := shop(t, `{{ (lookup "v1" "ConfigMap" "shop" "images").data.web }}`, "quay.io/argoproj/argocd:v3.5.3")
 	code, _, errs := slipway("validate", "--bundle", dir, "--platform", release)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "the images of web are not known before it is installed: ")
-	require.Contains(t, errs, "a tag is needed")
+	withoutImages(t)
+	code, _, errs = slipway("validate", "--platform", release)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "what web brings is not known before it is installed: ")
+}
 
-	release = shop(t, "docker.io/library/nginx:1")
+// TestImagesThatOnlyAnotherBundleHas are named all at once.
+func TestImagesThatOnlyAnotherBundleHas(t *testing.T) {
+	dir := wholeBundle(t)
+	release := shop(t, "docker.io/library/nginx:1")
 	text, err := os.ReadFile(filepath.Join(release, "platform.yaml"))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(release, "platform.yaml"), []byte(strings.Replace(string(text), "namespace: shop}", "namespace: shop, images: [unknown]}", 1)), 0o644))
-	code, _, errs = slipway("validate", "--bundle", dir, "--platform", release)
+	require.NoError(t, os.WriteFile(filepath.Join(release, "platform.yaml"), []byte(strings.Replace(string(text), "namespace: shop}", "namespace: shop, images: [unknown, another]}", 1)), 0o644))
+	code, _, errs := slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
-	require.Contains(t, errs, "2 are not there")
+	require.Contains(t, errs, "3 are not there")
 	require.Contains(t, errs, "component web (platform.yaml): unknown")
 	require.Contains(t, errs, "make bundle PLATFORM=DIR; then add the others to it: slipway bundle add --platform "+release+" BUNDLE --missing; or name", "one short name is enough")
 	code, _, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "which only another bundle can have")
+	require.Contains(t, errs, "component web (platform.yaml) runs the image another of the bundle\ncomponent web (platform.yaml) runs the image unknown of the bundle, which only another bundle can have")
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -41,7 +40,8 @@ func newPlatformRender(p *Program) *cobra.Command {
 A comment before each says which component it is of, its kind, and the file of the release.
 Secrets are without values: <generated>, <given> and the like stand for them, and
 ` + contract.NotKnown + ` for what only a run finds out. Without --bundle or --lock, digests of
-images are not known, and what a component takes from the bundle is left out, with a comment.`,
+images are not known: they are zeros. What a component takes from the bundle is shown with
+--bundle, else a comment stands for it.`,
 	}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
@@ -118,7 +118,11 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			what = fmt.Sprintf("component %s, kind %s", p.Component, p.Kind)
 		}
 		if p.Err != nil {
-			fmt.Fprintf(w, "---\n# %s: not known before an install: %s\n", what, strings.Join(strings.Fields(p.Err.Error()), " "))
+			why := "not known before an install"
+			if p.Wrong {
+				why = "cannot be installed"
+			}
+			fmt.Fprintf(w, "---\n# %s: %s: %s\n", what, why, oneLine(p.Err))
 			continue
 		}
 		for _, o := range p.Objects {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -31,6 +32,54 @@ func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
 	require.Contains(t, errs, "no component has a Service shop/weg")
 }
 
+func TestUnmade(t *testing.T) {
+	object := func(version, kind, namespace, name string) contract.Rendered {
+		return contract.Rendered{Component: name, Objects: []map[string]any{{"apiVersion": version, "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}}}
+	}
+	there := []contract.Rendered{object("apps/v1", "Deployment", "shop", "web"), object("batch/v1", "Job", "shop", "seed")}
+	const missing = "no component has a "
+	for what, c := range map[string]struct {
+		gate platform.Await
+		more contract.Rendered
+		off  []string
+		says string
+	}{
+		"a workload":              {gate: platform.Await{Rollout: "apps/v1/Deployment shop/web"}},
+		"of another kind":         {gate: platform.Await{Rollout: "apps/v1/StatefulSet shop/web"}, says: "gate rollout of apps/v1/StatefulSet shop/web (platform.yaml): " + missing + "StatefulSet shop/web"},
+		"another workload":        {gate: platform.Await{Rollout: "apps/v1/Deployment shop/weg"}, says: missing + "Deployment shop/weg"},
+		"of another namespace":    {gate: platform.Await{Rollout: "apps/v1/Deployment shop2/web"}, says: missing + "Deployment shop2/web"},
+		"of a cluster's own":      {gate: platform.Await{Rollout: "apps/v1/Deployment kube-system/coredns"}},
+		"of what is off":          {gate: platform.Await{Rollout: "apps/v1/Deployment shop/weg"}, off: []string{"seen"}},
+		"a job":                   {gate: platform.Await{Job: "shop/seed"}},
+		"another job":             {gate: platform.Await{Job: "shop/sed"}, says: "gate job shop/sed (platform.yaml): " + missing + "Job shop/sed"},
+		"a condition":             {gate: platform.Await{Condition: &platform.ConditionGate{Object: "apps/v1/Deployment shop/weg"}}, says: missing + "Deployment shop/weg"},
+		"of the same kind":        {gate: platform.Await{Condition: &platform.ConditionGate{Object: "apps/v1beta1/Deployment shop/web"}}},
+		"of a custom object":      {gate: platform.Await{Condition: &platform.ConditionGate{Object: "gateway.networking.k8s.io/v1/Gateway shop/public"}}},
+		"an expression":           {gate: platform.Await{CEL: &platform.CELGate{Object: "v1/Service shop/weg"}}, says: missing + "Service shop/weg"},
+		"of what Kubernetes made": {gate: platform.Await{CEL: &platform.CELGate{Object: "v1/PersistentVolumeClaim shop/data-web-0"}}},
+		"without a namespace":     {gate: platform.Await{CEL: &platform.CELGate{Object: "v1/Node one"}}},
+		"an app":                  {gate: platform.Await{Synced: "web"}},
+		"what cannot be rendered": {gate: platform.Await{Job: "shop/sed"}, more: contract.Rendered{Err: errors.New("not known")}},
+		"what an operator makes":  {gate: platform.Await{Job: "shop/sed"}, more: object("example.com/v1", "Task", "shop", "sed")},
+		"what a definition is of": {gate: platform.Await{Job: "shop/sed"}, more: object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "tasks.example.com")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := &platform.Release{
+				Name: "shop", Version: "1", Namespaces: []platform.Namespace{{Name: "shop"}, {Name: "shop2"}},
+				Components: []platform.Component{{Name: "seen", Ready: []platform.Await{c.gate}}},
+			}
+			err := unmade(r, c.off, madeOf(r, append(there, c.more)))
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, &fault.Fault{Code: codeUnmade})
+			require.ErrorContains(t, err, "component seen, ")
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
 func TestUnreached(t *testing.T) {
 	of := func(version, kind, name string, spec map[string]any) contract.Rendered {
 		return contract.Rendered{Component: name, File: "charts/" + name, Objects: []map[string]any{{
@@ -50,21 +99,23 @@ func TestUnreached(t *testing.T) {
 		says    string
 	}{
 		"a load balancer":         {release: release("shop/outside:443")},
-		"no load balancer":        {release: release("shop/inside:80"), says: "link Shop: the Service shop/inside (component inside, charts/inside) is of type ClusterIP, and is asked through a load balancer"},
+		"no load balancer":        {release: release("shop/inside:80"), says: "link Shop (platform.yaml): the Service shop/inside (component inside, charts/inside) is of type ClusterIP, and is asked through a load balancer"},
 		"another port":            {release: release("shop/outside:8080"), says: "has no port 8080, only 80, 443"},
 		"none":                    {release: release("shop/none:80"), says: "no component has a Service shop/none"},
 		"of what is off":          {release: release("shop/none:80"), off: []string{"web"}},
 		"what cannot be rendered": {release: release("shop/none:80"), more: contract.Rendered{Err: errors.New("not known")}},
 		"what an operator makes":  {release: release("shop/none:80"), more: of("postgresql.cnpg.io/v1", "Cluster", "db", nil)},
 		"what a gateway makes":    {release: release("shop/none:80"), more: of("gateway.networking.k8s.io/v1", "Gateway", "public", nil)},
+		"elsewhere":               {release: release("kube-system/none:80")},
 		"for Kubernetes itself":   {release: release("shop/none:80"), more: of("networking.k8s.io/v1", "Ingress", "web", nil), says: "no component has"},
-		"a check":                 {release: &platform.Release{Checks: []platform.Check{{Name: "open", Service: "shop/inside:80"}}}, says: "check open: the Service shop/inside"},
+		"a check":                 {release: &platform.Release{Checks: []platform.Check{{Name: "open", Service: "shop/inside:80"}}}, says: "check open (platform.yaml): the Service shop/inside"},
 		"a gate": {release: &platform.Release{Components: []platform.Component{{Name: "web", Ready: []platform.Await{
 			{Endpoint: "shop/inside:81"}, {HTTP: &platform.HTTPGate{Service: "shop/inside:80"}},
-		}}}}, says: "component web, gate endpoint of shop/inside:81: the Service shop/inside (component inside, charts/inside) has no port 81"},
+		}}}}, says: "component web, gate endpoint of shop/inside:81 (platform.yaml): the Service shop/inside (component inside, charts/inside) has no port 81"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			err := unreached(c.release, c.off, []contract.Rendered{inside, outside, c.more})
+			c.release.Namespaces = []platform.Namespace{{Name: "shop"}}
+			err := unreached(c.release, c.off, madeOf(c.release, []contract.Rendered{inside, outside, c.more}))
 			if c.says == "" {
 				require.NoError(t, err)
 			} else {

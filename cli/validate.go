@@ -32,7 +32,8 @@ type validateOptions struct {
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
 	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration and the platform release that it installs; starts nothing", Args: noArgs, RunE: atOnce(o.run), Long: "Checks a configuration and the platform release that it installs; starts nothing.\n\n" +
-		"The Services that links, checks and gates ask are looked for in what the components render to. " +
+		"Charts, manifests and kustomizations are rendered; what only the cluster can tell is left to the install. " +
+		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry."}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
@@ -51,10 +52,6 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 		fmt.Fprintf(io.Out, "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
 		return nil
 	}
-	if err == nil {
-		_, err = release.Settings(nil, cfg, found)
-		err = errors.Join(err, givenCertificate(cfg, found, time.Now()))
-	}
 	if err != nil {
 		return err
 	}
@@ -62,51 +59,47 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	provider, err := o.source.Providers.Get(cfg.Provider)
 	if err != nil {
 		provider, note = nil, fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
-	} else if err := errors.Join(stages.CheckHooks(provider, cfg, found), givenAccess(provider, cfg)); err != nil {
-		return err
 	}
-	if o.images.Given() {
-		if err := o.checkImages(io, cfg, found, provider); err != nil {
-			return err
-		}
-	}
-	if err := o.checkServices(cfg, found); err != nil {
+	if err := together(o.configuration(cfg, found, provider), o.content(io, cfg, found, provider)); err != nil {
 		return err
 	}
 	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
 }
 
-// checkImages makes sure that the bundle or the registry has what the release runs.
-func (o *validateOptions) checkImages(io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
-	known, manifests, err := o.images.Describe(cfg, provider)
-	if err != nil {
+// configuration checks a configuration against the release. provider is nil for one that
+// nothing can be installed to yet.
+func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release, provider providers.Provider) error {
+	_, err := release.Settings(nil, cfg, r)
+	in, unfit := wiringOf(cfg, r, provider, nil)
+	if unfit == nil {
+		_, unfit = stages.Rendering(in) // wires an install
+	}
+	err = together(err, unfit, givenCertificate(cfg, r, time.Now()))
+	if provider == nil {
 		return err
 	}
-	check := imageCheck{
-		program: o.program, config: cfg, release: r, provider: provider, images: known, manifests: manifests,
-		bundle: o.images.Bundle, registry: known.Registry != nil,
-	}
-	return check.run(io.Err)
+	return together(err, stages.CheckHooks(provider, cfg, r), givenAccess(provider, cfg))
 }
 
-// checkServices makes sure that the Services which the run asks will answer, as far as that
-// is known before one.
-func (o *validateOptions) checkServices(cfg *config.Config, r *platform.Release) error {
-	off, err := r.Off(cfg.Choices())
-	if err != nil {
-		return err
+// content checks what the release is made of and, where they are named, that the bundle or
+// the registry has the images. A configuration that does not say which components that is,
+// with which values, is told of by configuration.
+func (o *validateOptions) content(io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
+	_, err := r.Off(cfg.Choices())
+	if errors.Join(err, r.Overrides(cfg.Overrides()), r.CheckSettings(cfg.Platform.Settings)) != nil {
+		return nil
 	}
-	render := platformRenderOptions{program: o.program, source: o.source, images: o.images}
-	survey, err := render.survey(cfg, r)
-	if err != nil {
-		return err
+	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, bundle: o.images.Bundle}
+	var unknown error // where the images are
+	if o.images.Given() {
+		if known, manifests, err := o.images.Describe(cfg, provider); err != nil {
+			unknown = err
+		} else {
+			check.images, check.manifests, check.registry = known, manifests, known.Registry != nil
+		}
 	}
-	parts, err := o.program.Render(r, survey)
-	if err != nil {
-		return fmt.Errorf("render the platform release: %w", err)
-	}
-	return unreached(r, off, parts)
+	return together(check.run(io.Err), unknown, check.gates())
 }
 
 // givenAccess judges the access to a cluster that is there already, where it can be read

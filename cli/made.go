@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// made is what a platform release renders to.
+type made struct {
+	services map[string]service // by "namespace/name"
+	objects  map[string]bool    // as idOf has them
+	// all says that the release's namespaces will have nothing else: everything is rendered,
+	// and nothing is for a controller of somebody's, which might make more.
+	all        bool
+	namespaces []string // the release's
+}
+
+type service struct {
+	kind, from string
+	ports      []string
+}
+
+// madeOf is what the parts of a release make.
+func madeOf(r *platform.Release, parts []contract.Rendered) made {
+	out := made{services: map[string]service{}, objects: map[string]bool{}, all: true}
+	for _, n := range r.Namespaces {
+		out.namespaces = append(out.namespaces, n.Name)
+	}
+	for _, p := range parts {
+		out.all = out.all && p.Err == nil
+		for _, o := range p.Objects {
+			version, _ := o["apiVersion"].(string)
+			kind, _ := o["kind"].(string)
+			meta, _ := o["metadata"].(map[string]any)
+			out.all = out.all && kubernetesOwn(version)
+			namespace, _ := meta["namespace"].(string)
+			name, _ := meta["name"].(string)
+			out.objects[idOf(platform.Object{APIVersion: version, Kind: kind, Namespace: namespace, Name: name})] = true
+			if version == "v1" && kind == "Service" {
+				out.services[namespace+"/"+name] = serviceOf(p, o)
+			}
+		}
+	}
+	return out
+}
+
+func serviceOf(p contract.Rendered, o map[string]any) service {
+	spec, _ := o["spec"].(map[string]any)
+	s := service{kind: "ClusterIP", from: "component " + p.Component + ", " + p.File}
+	if kind, ok := spec["type"].(string); ok && kind != "" {
+		s.kind = kind
+	}
+	ports, _ := spec["ports"].([]any)
+	for _, entry := range ports {
+		if m, ok := entry.(map[string]any); ok {
+			s.ports = append(s.ports, fmt.Sprint(m["port"]))
+		}
+	}
+	return s
+}
+
+// allOf reports whether a namespace will have nothing else than what is made. Those that
+// are not the release's have things of others.
+func (m made) allOf(namespace string) bool {
+	return m.all && slices.Contains(m.namespaces, namespace)
+}
+
+// kindOf is "apps/Deployment", whatever the version; "/Service" without a group.
+func kindOf(o platform.Object) string {
+	group, _, found := strings.Cut(o.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return group + "/" + o.Kind
+}
+
+// idOf names an object.
+func idOf(o platform.Object) string { return kindOf(o) + " " + o.Namespace + "/" + o.Name }
+
+// kubernetesOwn reports whether objects of that version are for controllers of Kubernetes'
+// own. A definition of a kind is not: somebody's is about to come.
+func kubernetesOwn(version string) bool {
+	group, _, found := strings.Cut(version, "/")
+	if !found || !strings.Contains(group, ".") || group == "rbac.authorization.k8s.io" {
+		return true
+	}
+	return strings.HasSuffix(group, ".k8s.io") && strings.Count(group, ".") == 2 && group != "apiextensions.k8s.io"
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeUnmade: a gate waits for an object that nothing in the release makes.
+const codeUnmade fault.Code = "PLT-018"
+
+// unmade fails with codeUnmade, and names each gate of the components that are not off that
+// waits for an object which nothing makes. Gates on Services are for unreached.
+func unmade(r *platform.Release, off []string, have made) error {
+	var list []error
+	for i, c := range r.Components {
+		if slices.Contains(off, c.Name) {
+			continue
+		}
+		for j, g := range c.Ready {
+			field, o, ok := awaited(g)
+			if !ok || have.objects[idOf(o)] || !have.allOf(o.Namespace) || !byHand(o) {
+				continue
+			}
+			at := contract.Place(platform.File, r.Line(fmt.Sprintf("components[%d].ready[%d].%s", i, j, field)))
+			list = append(list, fmt.Errorf("component %s, gate %s (%s): no component has a %s %s/%s", c.Name, g.Describe(), at, o.Kind, o.Namespace, o.Name))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: codeUnmade, Class: fault.Usage, Op: fmt.Sprintf("find what the gates of %s %s wait for", r.Name, r.Version), Err: listed(list),
+		Fix: "name an object that a component has: slipway platform render shows them",
+	}
+}
+
+// awaited is the object that a gate waits for, and the field that names it.
+func awaited(g platform.Await) (field string, o platform.Object, ok bool) {
+	ref := ""
+	switch {
+	case g.Rollout != "":
+		field, ref = "rollout", g.Rollout
+	case g.Job != "":
+		field, ref = "job", "batch/v1/Job "+g.Job
+	case g.Condition != nil:
+		field, ref = "condition.object", g.Condition.Object
+	case g.CEL != nil:
+		field, ref = "cel.object", g.CEL.Object
+	}
+	o, err := platform.ParseObject(ref)
+	return field, o, err == nil
+}
+
+// byHand reports whether an object is of a kind of Kubernetes' own of which there is
+// nothing but what somebody writes down. Pods, claims and whatever else Kubernetes makes of
+// those are not.
+func byHand(o platform.Object) bool {
+	return slices.Contains([]string{"apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "batch/Job", "batch/CronJob", "/Service"}, kindOf(o))
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeUnusable: what components of a platform release are made of cannot be used; each
+// problem is named, with the component and the file.
+const codeUnusable fault.Code = "PLT-017"
+
+// unusable fails with codeUnusable if the files of a release are wrong, and names all that is.
+func unusable(r *platform.Release, unread []contract.Unread) error {
+	var list []error
+	for _, u := range unread {
+		if !u.Wrong() {
+			continue
+		}
+		at := u.Place()
+		if u.Component != "" {
+			at = "component " + u.Component + " (" + at + ")"
+		}
+		list = append(list, fmt.Errorf("%s: %s", at, oneLine(u.Err)))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: codeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
+		Err: listed(list), Fix: "correct the files of the platform release that are listed",
+	}
+}
+
+// listed are problems, each on a line of its own where there are several.
+func listed(problems []error) error {
+	if len(problems) == 1 {
+		return problems[0]
+	}
+	return errors.Join(append([]error{fmt.Errorf("%d problems", len(problems))}, problems...)...)
+}
+
+// oneLine is the text of an error without its line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// printUnread names what only a cluster knows: format is of a component and the reason.
+func printUnread(w io.Writer, format string, unread []contract.Unread) {
+	for _, u := range unread {
+		if !u.Wrong() {
+			fmt.Fprintf(w, format, u.Component, u.Err)
+		}
+	}
+}
