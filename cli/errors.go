@@ -31,7 +31,7 @@ func together(errs ...error) error {
 		if err == nil {
 			return
 		}
-		if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // err itself, not what it wraps
+		if all, ok := err.(interface{ Unwrap() []error }); ok {
 			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // nothing is said about them
 				for _, e := range all.Unwrap() {
 					add(e)
