@@ -98,33 +98,38 @@ func TestApplications(t *testing.T) {
 }
 
 // TestProject holds what the apps render against what their AppProject, which Slipway
-// makes, will allow: their own namespaces, and what the release names outside of them.
+// makes, will allow: their own namespaces, and the kinds that the release names.
 func TestProject(t *testing.T) {
 	dir, release := open(t)
-	parts := renderAll(t, dir, "50", map[string]bool{"toolbox": true})
-	used := map[string]bool{}
-	for name, p := range parts {
-		for _, o := range p.objects {
-			if name == "root-app" {
-				project, _, err := unstructured.NestedString(o.Object, "spec", "project")
-				require.NoError(t, err)
-				require.Equal(t, release.GitOps.Project.Name, project)
-				continue
+	cluster, namespaced := map[string]bool{}, map[string]bool{}
+	for _, scale := range []string{"50", "1000"} {
+		for name, p := range renderAll(t, dir, scale, map[string]bool{"toolbox": true}) {
+			for _, o := range p.objects {
+				decode(t, o) // it knows every kind: those but PriorityClass have namespaces
+				if name == "root-app" {
+					project, _, err := unstructured.NestedString(o.Object, "spec", "project")
+					require.NoError(t, err)
+					require.Equal(t, release.GitOps.Project.Name, project)
+					continue
+				}
+				require.Empty(t, o.GetNamespace(), "%s %s: the release's namespace, not one of its own", o.GetKind(), o.GetName())
+				used := namespaced
+				if o.GetKind() == "PriorityClass" {
+					used = cluster
+				}
+				if p.component.Kind == platform.App {
+					used[strings.TrimPrefix(o.GroupVersionKind().Group+"/"+o.GetKind(), "/")] = true
+				}
 			}
-			require.Empty(t, o.GetNamespace(), "%s %s: the release's namespace, not one of its own", o.GetKind(), o.GetName())
-			if o.GetKind() == "PriorityClass" {
-				used["scheduling.k8s.io/PriorityClass"] = true
+			if p.component.Kind == platform.App {
+				require.NotEqual(t, release.Engine().Namespace, p.component.Namespace, "no app reaches Argo CD")
 			}
-		}
-		if p.component.Kind == platform.App {
-			require.NotEqual(t, release.Engine().Namespace, p.component.Namespace, "no app reaches Argo CD")
 		}
 	}
-	require.Equal(t, release.GitOps.Project.ClusterKinds, slices.Sorted(maps.Keys(used)), "no more than they need")
-	for _, p := range parts {
-		for _, o := range p.objects {
-			decode(t, o) // it knows every kind: the others have namespaces
-		}
+	require.Equal(t, release.GitOps.Project.ClusterKinds, slices.Sorted(maps.Keys(cluster)), "no more than they need")
+	require.Equal(t, release.GitOps.Project.Kinds, slices.Sorted(maps.Keys(namespaced)), "no more than they need")
+	for _, kind := range release.GitOps.Project.Kinds {
+		require.NotContains(t, kind, "Role", "an app gives nobody a right")
 	}
 }
 
