@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -143,4 +145,96 @@ func TestRealNodeOfAComponent(t *testing.T) {
 	slices.Sort(both)
 	require.ErrorContains(t, err, "2 nodes have the label "+label+"=fast: "+strings.Join(both, ", "))
 	require.Equal(t, both, labelled(), "whose they are is not for Slipway to say")
+}
+
+const (
+	awaited = `  - name: seen
+    kind: gate
+    ready:
+      - condition: {object: apps/v1/Deployment shop/web, type: Available}
+      - job: shop/load
+  - name: never
+    kind: gate
+    ready:
+      - {condition: {object: apps/v1/Deployment shop/web, type: Progressing, status: "False"}, deadline: 3s}
+      - job: shop/broken
+`
+	awaitedDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: web, image: IMAGE, imagePullPolicy: IfNotPresent, command: [busybox, sleep, "1000"]}]
+`
+	awaitedJob = `apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 0
+      containers: [{name: a, image: IMAGE, imagePullPolicy: IfNotPresent, command: [busybox, sh, -c, "sleep 2; exit STATUS"]}]
+`
+)
+
+// TestRealGates: the gates of a condition and of a Job open once both hold, and not
+// before; one that does not in time, and one that cannot any more, are errors.
+func TestRealGates(t *testing.T) {
+	env, _, c, busybox := realSite(t, awaited, map[string]string{})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	apply := func(text string, more ...string) {
+		t.Helper()
+		objs, err := kube.Decode([]byte(strings.NewReplacer(append(more, "IMAGE", busybox)...).Replace(text)))
+		require.NoError(t, err)
+		_, err = c.Apply(ctx, objs, kube.ApplyOptions{Namespace: "shop"})
+		require.NoError(t, err)
+	}
+	available := func() bool {
+		t.Helper()
+		o, err := c.Kubernetes.AppsV1().Deployments("shop").Get(ctx, "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(o.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
+		})
+	}
+	seen := contract.ComponentInput{Component: "seen"}
+	_, err := run(dryrun.Context(ctx), env, seen)
+	require.ErrorContains(t, err, "gate Available=True of apps/v1/Deployment shop/web is shut: it is not there")
+	require.ErrorContains(t, err, `jobs.batch "load" not found`)
+
+	var out contract.Component
+	opened := make(chan error, 1)
+	go func() {
+		var err error
+		out, err = run(ctx, env, seen)
+		opened <- err
+	}()
+	apply(awaitedDeployment)
+	require.Eventually(t, available, time.Minute, 100*time.Millisecond)
+	apply(awaitedJob, "NAME", "load", "STATUS", "0")
+	apply(awaitedJob, "NAME", "broken", "STATUS", "1")
+	select {
+	case err := <-opened:
+		require.Fail(t, "it is open although the Job has just begun", "%v", err)
+	default:
+	}
+	require.NoError(t, <-opened)
+	require.Equal(t, []string{"Available=True of apps/v1/Deployment shop/web", "job shop/load"}, out.Gates)
+	job, err := c.Kubernetes.BatchV1().Jobs("shop").Get(ctx, "load", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotNil(t, job.Status.CompletionTime)
+	require.True(t, available())
+
+	_, err = run(ctx, env, contract.ComponentInput{Component: "never"})
+	require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeShut})
+	require.ErrorContains(t, err, "last seen: Progressing=True, NewReplicaSetAvailable")
+	require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeFailed})
+	require.ErrorContains(t, err, "job shop/broken failed: BackoffLimitExceeded")
 }
