@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/test/facts"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -73,7 +74,7 @@ func (d *deployment) run(log string, cmd *exec.Cmd) error {
 
 // reference installs from nothing, undisturbed, and returns what there is then
 // and how long the install took.
-func (d *deployment) reference(ctx context.Context, log string) (facts, time.Duration, error) {
+func (d *deployment) reference(ctx context.Context, log string) (facts.Facts, time.Duration, error) {
 	// An install of two minutes or more may have imported images first: it is repeated once.
 	took := time.Duration(0)
 	for n := 0; n == 0 || n == 1 && took > 2*time.Minute; n++ {

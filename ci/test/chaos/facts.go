@@ -1,25 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
+	"github.com/slipway-sh/slipway/ci/test/facts"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-// facts describe a cluster and the recorded state: a name, and what was found
-// under it without everything that differs from one clean install to the next.
-type facts map[string]string
-
-// facts looks at the deployment, which is installed.
-func (d *deployment) facts(ctx context.Context) (facts, error) {
-	list, whose := []string{"--", "sh", "-ceu", script, "sh"}, "" // everything there is
+// facts looks at the deployment, which is installed: at the cluster and the recorded state.
+func (d *deployment) facts(ctx context.Context) (facts.Facts, error) {
+	list, whose := []string{"--", "sh", "-ceu", facts.Script, "sh"}, "" // everything there is
 	if !d.own {
 		list, whose = append(list, "--show-managed-fields"), d.Name
 	}
@@ -27,7 +21,7 @@ func (d *deployment) facts(ctx context.Context) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := objects(text, whose)
+	f, err := facts.Objects(text, whose)
 	if err != nil {
 		return nil, err
 	}
@@ -40,21 +34,21 @@ func (d *deployment) facts(ctx context.Context) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.record(rec)
+	note(f, rec)
 	state, err := os.ReadFile(filepath.Join(dir, "report", "state.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
-	f["state.yaml"] = withoutChance(string(state))
+	f["state.yaml"] = facts.WithoutChance(string(state))
 	return f, nil
 }
 
 // done is what the facts say of a step that succeeded, in this run or in an earlier one.
 const done = "done"
 
-// record adds what the last run's record says: what was installed, and how each step
+// note adds what the last run's record says to f: what was installed, and how each step
 // ended.
-func (f facts) record(rec *report.Run) {
+func note(f facts.Facts, rec *report.Run) {
 	f["platform"] = fmt.Sprint(rec.Platform.Name, " ", rec.Platform.Version, " ", rec.Platform.Digest)
 	for _, s := range rec.Steps {
 		if s.Stage == report.HooksStage {
@@ -70,40 +64,8 @@ func (f facts) record(rec *report.Run) {
 // stepFact is the name of the fact of a step, "stage/step".
 func stepFact(id string) string { return "step " + id }
 
-// hasStep reports whether the install has a step of that name.
-func (f facts) hasStep(id string) bool {
+// hasStep reports whether an install with these facts has a step of that name.
+func hasStep(f facts.Facts, id string) bool {
 	_, ok := f[stepFact(id)]
 	return ok
-}
-
-// compare names every difference.
-func (f facts) compare(got facts) error {
-	var b bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		switch text, ok := got[name]; {
-		case !ok:
-			fmt.Fprintf(&b, "\n  %s is missing", name)
-		case text != f[name]:
-			fmt.Fprintf(&b, "\n  %s differs: %s", name, difference(f[name], text))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := f[name]; !ok {
-			fmt.Fprintf(&b, "\n  %s is there in addition", name)
-		}
-	}
-	if b.Len() > 0 {
-		return fmt.Errorf("it is not what a clean install makes:%s", b.String())
-	}
-	return nil
-}
-
-// difference shows where two texts part.
-func difference(want, got string) string {
-	at := 0
-	for at < len(want) && at < len(got) && want[at] == got[at] {
-		at++
-	}
-	from := max(0, at-40)
-	return fmt.Sprintf("want …%s…, got …%s…", want[from:min(len(want), at+80)], got[from:min(len(got), at+80)])
 }

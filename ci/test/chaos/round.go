@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/test/facts"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -45,7 +46,7 @@ type round struct {
 	kind      string
 	moment    time.Duration // after the install's beginning
 	log       string        // beginning of the files' names
-	reference facts
+	reference facts.Facts
 }
 
 // seen is what a round showed.
@@ -97,7 +98,7 @@ func (r *round) play(ctx context.Context) (seen, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, r.reference.compare(got)
+	return s, r.reference.Compare(got)
 }
 
 // disturb installs and does the round's deed at its moment. It returns once the
@@ -151,7 +152,7 @@ func (r *round) start(ctx context.Context) (*running, error) {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			fmt.Fprintln(log, lines.Text())
-			if f := strings.Fields(lines.Text()); len(f) > 0 && r.reference.hasStep(strings.TrimSuffix(f[0], ":")) {
+			if f := strings.Fields(lines.Text()); len(f) > 0 && hasStep(r.reference, strings.TrimSuffix(f[0], ":")) {
 				inst.mu.Lock()
 				inst.last = strings.Join(f[:min(2, len(f))], " ")
 				inst.mu.Unlock()

@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"encoding/base64"
@@ -11,10 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/ci/test/slipway"
-	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // cluster is one with GitOps. Its random parts are in it: a password, a version, the end of
@@ -27,25 +23,25 @@ func cluster(password, version, last, health string) string {
 ]}`)
 }
 
-func read(t *testing.T, text, deployment string) facts {
+func read(t *testing.T, text, deployment string) Facts {
 	t.Helper()
-	f, err := objects([]byte(text), deployment)
+	f, err := Objects([]byte(text), deployment)
 	require.NoError(t, err)
 	return f
 }
 
 func TestFactsLeaveOutChanceAndNothingElse(t *testing.T) {
 	want := read(t, cluster("aaaa", "1", "1", "Healthy"), "")
-	require.NoError(t, want.compare(read(t, cluster("bbbb", "2", "2", "Healthy"), "")))
-	require.ErrorContains(t, want.compare(read(t, cluster("aaaa", "1", "1", "Degraded"), "")), "argoproj.io/v1alpha1 Application n/a differs")
-	require.ErrorContains(t, want.compare(read(t, cluster("", "1", "1", "Healthy"), "")), "v1 Secret n/s differs", "an empty password")
+	require.NoError(t, want.Compare(read(t, cluster("bbbb", "2", "2", "Healthy"), "")))
+	require.ErrorContains(t, want.Compare(read(t, cluster("aaaa", "1", "1", "Degraded"), "")), "argoproj.io/v1alpha1 Application n/a differs")
+	require.ErrorContains(t, want.Compare(read(t, cluster("", "1", "1", "Healthy"), "")), "v1 Secret n/s differs", "an empty password")
 
 	missing := maps.Clone(want)
 	delete(missing, "v1 Secret n/s")
-	require.ErrorContains(t, want.compare(missing), "v1 Secret n/s is missing")
-	require.ErrorContains(t, missing.compare(want), "v1 Secret n/s is there in addition")
+	require.ErrorContains(t, want.Compare(missing), "v1 Secret n/s is missing")
+	require.ErrorContains(t, missing.Compare(want), "v1 Secret n/s is there in addition")
 
-	_, err := objects([]byte(`{"items":[]}`), "")
+	_, err := Objects([]byte(`{"items":[]}`), "")
 	require.Error(t, err, "an empty cluster is no proof")
 }
 
@@ -64,13 +60,13 @@ func TestFactsWithoutGitOps(t *testing.T) {
 	want := read(t, list("0", "a", "Complete", "1", "Success"), "")
 	require.Len(t, want, 4)
 	require.Contains(t, want["v1 PersistentVolumeClaim n/c"], `"outcome":"Bound"`)
-	require.NoError(t, want.compare(read(t, list("0", "b", "Complete", "2", "Success"), "")))
+	require.NoError(t, want.Compare(read(t, list("0", "b", "Complete", "2", "Success"), "")))
 	for text, got := range map[string]string{
 		"apps/v1 Deployment n/d":                     list("1", "a", "Complete", "1", "Success"),
 		"batch/v1 Job n/j":                           list("0", "a", "Failed", "1", "Success"),
 		"v1 ConfigMap slipway-system/slipway-status": list("0", "a", "Complete", "1", "Failed"),
 	} {
-		err := want.compare(read(t, got, ""))
+		err := want.Compare(read(t, got, ""))
 		require.ErrorContains(t, err, text+" differs")
 		require.Equal(t, 1, strings.Count(err.Error(), "differs"), err)
 	}
@@ -108,88 +104,16 @@ func TestScript(t *testing.T) {
 	dir := t.TempDir()
 	kubectl := "#!/bin/sh\ncase $1 in api-resources) printf '%s\\n' configmaps pods events.events.k8s.io widgets.example.com nodes.metrics.k8s.io ;; *) echo \"$@\" ;; esac\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o755))
-	cmd := exec.CommandContext(t.Context(), "sh", "-ceu", script, "sh", "--show-managed-fields")
+	cmd := exec.CommandContext(t.Context(), "sh", "-ceu", Script, "sh", "--show-managed-fields")
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, "get configmaps,widgets.example.com -A -o json --show-managed-fields\n", string(out))
 }
 
-// TestRecord: a step that was reused is done as one that ran; one that warned is not.
-func TestRecord(t *testing.T) {
-	of := func(first pipeline.Status) facts {
-		f := facts{}
-		f.record(&report.Run{Platform: report.Platform{Name: "p", Version: "1", Digest: "d"}, Steps: []report.Step{
-			{Stage: "orchestrator", Step: "web", Status: first}, {Stage: report.HooksStage, Step: "h", Status: first},
-		}})
-		return f
-	}
-	want := of(pipeline.Succeeded)
-	require.Equal(t, facts{"platform": "p 1 d", "step orchestrator/web": "done"}, want)
-	require.NoError(t, want.compare(of(pipeline.Reused)))
-	require.ErrorContains(t, want.compare(of(pipeline.Warned)), "step orchestrator/web differs")
-	require.True(t, want.hasStep("orchestrator/web"))
-	require.False(t, want.hasStep("https://orchestrator/web"))
-}
-
 func TestWithoutChance(t *testing.T) {
-	require.Equal(t, "run: <run> at <time> on <address>", withoutChance("run: 20260101-101010-a1b2c3 at 2026-01-01T10:10:10Z on 10.1.2.3"))
-	require.Equal(t, "<address> <address> 172.32.0.1 192.0.2.1", withoutChance("192.168.1.2 172.31.0.1 172.32.0.1 192.0.2.1"))
-	require.Equal(t, `terraformSerial: <serial> {"modifiedAt":"<time>"}`, withoutChance(`terraformSerial: 12 {"modifiedAt":"1795221837"}`))
-	require.Equal(t, `"<pem>x"`, withoutChance(`"-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\nx"`))
-}
-
-func TestParse(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte("apiVersion: slipway.sh/v1\n"+text), 0o600))
-		return file
-	}
-	local, existing := write("local.yaml", "provider: local\n"), write("existing.yaml", "provider: existing\nexisting: {kubeconfig: env:NOWHERE}\n")
-	for text, args := range map[string][]string{
-		"0 rounds are too few":        {"--rounds", "0", "--bundle", "b"},
-		`--kinds holds "sun"`:         {"--kinds", "sun", "--bundle", "b"},
-		`unexpected argument "extra"`: {"--bundle", "b", "extra"},
-		"no bundle":                   {"--bundle", ""},
-		"read the configuration":      {"--bundle", "b", "--config", filepath.Join(dir, "none.yaml")},
-		"colour":                      {"--bundle", "b", "--config", write("wrong.yaml", "colour: red\n")},
-		"that of provider existing is not Slipway's: give --kinds conductor,step,engine": {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
-	} {
-		_, err := parse(args, t.Output())
-		require.ErrorContains(t, err, text)
-	}
-
-	s, err := parse([]string{"--bundle", "b", "--kinds", "step,api", "--seed", "7", "--platform", "examples/platform/manifests/1.0.0", "--config", local}, t.Output())
-	require.NoError(t, err)
-	require.Equal(t, []string{"step", "api"}, s.kinds)
-	require.Equal(t, uint64(7), s.seed)
-	require.True(t, s.own)
-	require.Equal(t, filepath.Join(s.root, "b"), s.bundle)
-	require.Equal(t, filepath.Join(s.root, "examples/platform/manifests/1.0.0"), s.platform)
-	require.Equal(t, local, s.config)
-	require.Empty(t, s.lock)
-
-	s, err = parse([]string{"--bundle", "b"}, t.Output())
-	require.NoError(t, err)
-	require.Equal(t, []string{"conductor", "step", "engine", "api"}, s.kinds)
-	s, err = parse([]string{"--bundle", "b", "--config", existing}, t.Output())
-	require.NoError(t, err)
-	require.False(t, s.own)
-	require.Equal(t, []string{"conductor", "step", "engine"}, s.kinds)
-}
-
-func TestCommandsOfTheDeployment(t *testing.T) {
-	d := &deployment{Deployment: slipway.Deployment{Name: "n", Bundle: "/b", Root: "/r"}}
-	require.Equal(t, []string{"install", "--name", "n", "--bundle", "/b"}, d.install(t.Context()).Args[1:])
-	d.config, d.platform, d.to, d.Lock = "/c.yaml", "/p", "a/b", "/l.json"
-	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--platform", "/p", "--to", "a/b"}, d.install(t.Context()).Args[1:])
-	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
-}
-
-func TestWhoIsAStep(t *testing.T) {
-	require.True(t, process{args: []string{"slipway", "step", "infrastructure/terraform"}}.isStep())
-	require.False(t, process{args: []string{"/.init", "slipway", "step", "infrastructure/terraform"}}.isStep())
-	require.False(t, process{args: []string{"slipway", "install"}}.isStep())
-	require.True(t, process{args: []string{"/usr/local/bin/slipway-node", "kube-apiserver", "--x"}}.isAPIServer())
+	require.Equal(t, "run: <run> at <time> on <address>", WithoutChance("run: 20260101-101010-a1b2c3 at 2026-01-01T10:10:10Z on 10.1.2.3"))
+	require.Equal(t, "<address> <address> 172.32.0.1 192.0.2.1", WithoutChance("192.168.1.2 172.31.0.1 172.32.0.1 192.0.2.1"))
+	require.Equal(t, `terraformSerial: <serial> {"modifiedAt":"<time>"}`, WithoutChance(`terraformSerial: 12 {"modifiedAt":"1795221837"}`))
+	require.Equal(t, `"<pem>x"`, WithoutChance(`"-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\nx"`))
 }

@@ -1,4 +1,4 @@
-package main
+package facts
 
 import (
 	"encoding/base64"
@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// script prints every object of the cluster but those of derived kinds, and hands its
+// Script prints every object of the cluster but those of derived kinds, and hands its
 // arguments on to kubectl. It needs nothing but a shell and kubectl.
 //
 //nolint:gochecknoglobals // a constant
-var script = `all=$(kubectl api-resources --verbs=list -o name)
+var Script = `all=$(kubectl api-resources --verbs=list -o name)
 kinds=
 for kind in $all; do
 	case $kind in
@@ -35,9 +35,10 @@ var derived = []string{ //nolint:gochecknoglobals // a constant
 // object is any Kubernetes object.
 type object = map[string]any
 
-// objects are the facts of a list of objects: of all of them or, of a cluster that
-// is not Slipway's, of what there is of the deployment with this name.
-func objects(list []byte, deployment string) (facts, error) {
+// Objects are the facts of a list of objects, which Script prints: of all of them or, of
+// a cluster that is not Slipway's, of what there is of the deployment with this name. The
+// list has the managed fields then.
+func Objects(list []byte, deployment string) (Facts, error) {
 	var l struct {
 		Items []object `json:"items"`
 	}
@@ -47,7 +48,7 @@ func objects(list []byte, deployment string) (facts, error) {
 	if deployment != "" {
 		l.Items = of(deployment, l.Items)
 	}
-	f := facts{}
+	f := Facts{}
 	for _, o := range l.Items {
 		if from(o, "CronJob") { // one for each time
 			continue
@@ -58,7 +59,7 @@ func objects(list []byte, deployment string) (facts, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", name, err)
 		}
-		f[name] = withoutChance(string(text))
+		f[name] = WithoutChance(string(text))
 	}
 	if len(f) == 0 {
 		return nil, fmt.Errorf("the cluster has no objects")
@@ -240,7 +241,8 @@ var chance = []struct { //nolint:gochecknoglobals // constants
 	{regexp.MustCompile(`terraformSerial: \d+`), "terraformSerial: <serial>"},
 }
 
-func withoutChance(s string) string {
+// WithoutChance replaces what no two installs share by what it is.
+func WithoutChance(s string) string {
 	for _, c := range chance {
 		s = c.what.ReplaceAllString(s, c.by)
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/facts"
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// TestRecord: a step that was reused is done as one that ran; one that warned is not.
+func TestRecord(t *testing.T) {
+	of := func(first pipeline.Status) facts.Facts {
+		f := facts.Facts{}
+		note(f, &report.Run{Platform: report.Platform{Name: "p", Version: "1", Digest: "d"}, Steps: []report.Step{
+			{Stage: "orchestrator", Step: "web", Status: first}, {Stage: report.HooksStage, Step: "h", Status: first},
+		}})
+		return f
+	}
+	want := of(pipeline.Succeeded)
+	require.Equal(t, facts.Facts{"platform": "p 1 d", "step orchestrator/web": "done"}, want)
+	require.NoError(t, want.Compare(of(pipeline.Reused)))
+	require.ErrorContains(t, want.Compare(of(pipeline.Warned)), "step orchestrator/web differs")
+	require.True(t, hasStep(want, "orchestrator/web"))
+	require.False(t, hasStep(want, "https://orchestrator/web"))
+}
+
+func TestParse(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte("apiVersion: slipway.sh/v1\n"+text), 0o600))
+		return file
+	}
+	local, existing := write("local.yaml", "provider: local\n"), write("existing.yaml", "provider: existing\nexisting: {kubeconfig: env:NOWHERE}\n")
+	for text, args := range map[string][]string{
+		"0 rounds are too few":        {"--rounds", "0", "--bundle", "b"},
+		`--kinds holds "sun"`:         {"--kinds", "sun", "--bundle", "b"},
+		`unexpected argument "extra"`: {"--bundle", "b", "extra"},
+		"no bundle":                   {"--bundle", ""},
+		"read the configuration":      {"--bundle", "b", "--config", filepath.Join(dir, "none.yaml")},
+		"colour":                      {"--bundle", "b", "--config", write("wrong.yaml", "colour: red\n")},
+		"that of provider existing is not Slipway's: give --kinds conductor,step,engine": {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
+	} {
+		_, err := parse(args, t.Output())
+		require.ErrorContains(t, err, text)
+	}
+
+	s, err := parse([]string{"--bundle", "b", "--kinds", "step,api", "--seed", "7", "--platform", "examples/platform/manifests/1.0.0", "--config", local}, t.Output())
+	require.NoError(t, err)
+	require.Equal(t, []string{"step", "api"}, s.kinds)
+	require.Equal(t, uint64(7), s.seed)
+	require.True(t, s.own)
+	require.Equal(t, filepath.Join(s.root, "b"), s.bundle)
+	require.Equal(t, filepath.Join(s.root, "examples/platform/manifests/1.0.0"), s.platform)
+	require.Equal(t, local, s.config)
+	require.Empty(t, s.lock)
+
+	s, err = parse([]string{"--bundle", "b"}, t.Output())
+	require.NoError(t, err)
+	require.Equal(t, []string{"conductor", "step", "engine", "api"}, s.kinds)
+	s, err = parse([]string{"--bundle", "b", "--config", existing}, t.Output())
+	require.NoError(t, err)
+	require.False(t, s.own)
+	require.Equal(t, []string{"conductor", "step", "engine"}, s.kinds)
+}
+
+func TestCommandsOfTheDeployment(t *testing.T) {
+	d := &deployment{Deployment: slipway.Deployment{Name: "n", Bundle: "/b", Root: "/r"}}
+	require.Equal(t, []string{"install", "--name", "n", "--bundle", "/b"}, d.install(t.Context()).Args[1:])
+	d.config, d.platform, d.to, d.Lock = "/c.yaml", "/p", "a/b", "/l.json"
+	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--platform", "/p", "--to", "a/b"}, d.install(t.Context()).Args[1:])
+	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
+}
+
+func TestWhoIsAStep(t *testing.T) {
+	require.True(t, process{args: []string{"slipway", "step", "infrastructure/terraform"}}.isStep())
+	require.False(t, process{args: []string{"/.init", "slipway", "step", "infrastructure/terraform"}}.isStep())
+	require.False(t, process{args: []string{"slipway", "install"}}.isStep())
+	require.True(t, process{args: []string{"/usr/local/bin/slipway-node", "kube-apiserver", "--x"}}.isAPIServer())
+}
