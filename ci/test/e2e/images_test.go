@@ -185,13 +185,24 @@ func worldly(t *testing.T, dir string) (web, hook string, index v1.ImageIndex) {
 	return archived("e2e-web:1.0", "web"), archived("quay.io/e2e/hook:1", "hook"), index
 }
 
+// copies are the folders of bundles that tests change.
+const copies = ".e2e-images-*"
+
 // linked is a copy of a bundle whose files are links to the original's: nothing that is
-// there is ever written to.
+// there is ever written to. Copies that tests left when they were killed go.
 func linked(t *testing.T, from string) string {
 	t.Helper()
 	from, err := filepath.EvalSymlinks(from)
 	require.NoError(t, err)
-	to, err := os.MkdirTemp(filepath.Dir(from), ".e2e-images-*") // on the same disk
+	store := filepath.Dir(from) // on the same disk
+	left, err := filepath.Glob(filepath.Join(store, copies))
+	require.NoError(t, err)
+	for _, dir := range left {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > 3*callLimit { // else it is another test's that runs
+			require.NoError(t, os.RemoveAll(dir))
+		}
+	}
+	to, err := os.MkdirTemp(store, copies)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(to)) })
 	require.NoError(t, filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
