@@ -42,7 +42,7 @@ func TestBackgroundCluster(t *testing.T) {
 	ok(t, "destroy", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
-	const administrators = "the administrator's own"
+	const administrators = "the administrator's own password" // as long as one that is generated
 	password := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte(administrators+"\n"), 0o600))
 	given := configured + fmt.Sprintf("platform: {secrets: {adminPassword: %q}}\n", "file:"+password)
@@ -67,6 +67,7 @@ func TestBackgroundCluster(t *testing.T) {
 	}
 	before := running(t)
 	require.Contains(t, before, "gitea")
+	others := &kept{deployment: d, config: write(t, configured), kubeconfig: access}
 
 	state := func(t *testing.T) (inCluster, shown string) {
 		t.Helper()
@@ -92,6 +93,7 @@ func TestBackgroundCluster(t *testing.T) {
 		require.Contains(t, r.out, "The administrator of the git server is gitea-admin", "the release's guidance")
 		inCluster, shown := state(t)
 		require.Equal(t, []string{"Success", "Success"}, []string{inCluster, shown})
+		others.requireAlike(t, "slipway.local/")
 		t.Logf("resume after a failure in the last stage: %.1f %% of the install that failed there", 100*r.took.Seconds()/failed.took.Seconds())
 	})
 
@@ -109,7 +111,7 @@ curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
 		undoesDrift(t, kubectl, func(t *testing.T) result { return ok(t, "install") })
 	})
 
-	t.Run("a push does not make its author cluster-admin", func(t *testing.T) {
+	t.Run("a push gives its author no right", func(t *testing.T) {
 		refusesEvilPushes(t, kubectl, func(t *testing.T, script string, env ...string) string {
 			t.Helper()
 			args := append(append([]string{"--", "env"}, env...), "sh", "-ceu", script)
@@ -117,7 +119,6 @@ curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
 			require.Zero(t, r.code, r.err)
 			return r.out
 		}, func(t *testing.T) result { return ok(t, "install") })
-		require.Empty(t, strings.TrimSpace(kubectl(t, "get", "application", "-n", "argocd", "evil", "--ignore-not-found", "-o", "name")))
 	})
 
 	t.Run("a command in the toolchain prints and ends as it does elsewhere", func(t *testing.T) {
@@ -195,6 +196,8 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
 		until(t, errs, "postorchestrator/access: running")
+		inCluster, shown := state(t)
+		require.Equal(t, []string{"InProgress", "InProgress"}, []string{inCluster, shown}, "while it works")
 		other := run(t, "install", "--lock-timeout", "1s")
 		require.Equal(t, 6, other.code, slipway.Tail(other.err))
 		require.Contains(t, other.err, "LOK-001")
@@ -217,7 +220,6 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		require.Contains(t, ok(t, "cluster", "--background").out, "It runs in the background")
 	})
 
-	others := &kept{deployment: d, config: write(t, configured), kubeconfig: access}
 	t.Run("an endpoint that answers late is waited for", func(t *testing.T) { waitsForAnAnswer(t, others) })
 
 	t.Run("a git server that is not part of the platform", func(t *testing.T) { appsFromElsewhere(t, others) })
@@ -228,6 +230,9 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		r := finish(t, never.CLI(t.Context(), "destroy"))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "error DEP-001: remove deployment e2e-never: nothing was ever installed under that name")
+		r = finish(t, never.CLI(t.Context(), "status"))
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
+		require.Equal(t, "e2e-never: NotStarted\n", r.out)
 	})
 
 	t.Run("destroy ends it", func(t *testing.T) {

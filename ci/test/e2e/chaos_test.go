@@ -11,26 +11,16 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// TestChaosOfTheEngine is, as TestChaosOfAStep, the short form of `make chaos`: something is
-// killed at a random moment of the first half of an install, and what comes out is compared
-// with an install that nobody disturbed. It runs before the tests that share the engine,
-// which are parallel.
-func TestChaosOfTheEngine(t *testing.T) {
-	chaos(t, "e2e-chaos", "--kinds", "engine", "--to", "orchestrator/databases", "--platform", "examples/platform/manifests/1.0.0")
-}
-
-func TestChaosOfAStep(t *testing.T) {
-	t.Parallel()
-	chaos(t, "e2e-chaos-step", "--kinds", "step", "--config", write(t, configured+"local: {apiPort: 6843}\n"), "--to", "preorchestrator/secrets")
-}
-
-// chaos plays one round.
-func chaos(t *testing.T, name string, args ...string) {
-	t.Helper()
-	d := open(t, name)
+// TestChaos is the short form of `make chaos`: of the platform of manifests two installs
+// are disturbed at a random moment, by killing the engine and a step, and what comes out is
+// compared with an install that nobody disturbed. It runs before the tests that share the
+// engine, which are parallel. Those of the reference platform, and those on a cluster that is
+// there already, are killed by TestLifecycle and TestExistingCluster.
+func TestChaos(t *testing.T) {
+	d := open(t, "e2e-chaos")
 	logs := filepath.Join(t.TempDir(), "logs")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos", "--rounds", "1", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
-	cmd.Args = append(cmd.Args, args...)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos", "--rounds", "2", "--kinds", "engine,step",
+		"--platform", "examples/platform/manifests/1.0.0", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
@@ -44,5 +34,5 @@ func chaos(t *testing.T, name string, args ...string) {
 		}
 	}
 	require.NoError(t, err)
-	require.Contains(t, string(out), "1 of 1 equal")
+	require.Contains(t, string(out), "2 of 2 equal")
 }

@@ -8,47 +8,62 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
 // patient is how long an install waits for the lock of one that was killed.
 const patient = "--lock-timeout=2m"
 
-// killed begins installs and kills each at a random moment.
-func (k *kept) killed(t *testing.T, times int, args ...string) {
+// killed begins an install and kills it at a random moment within a time that it takes
+// longer than, but not in the first quarter, in which no component is installed yet.
+func (k *kept) killed(t *testing.T, within time.Duration, args ...string) {
 	t.Helper()
-	for range times {
-		b := k.begin(t, "install", append(args, patient)...)
-		after := time.Duration(1+rand.IntN(20_000)) * time.Millisecond
-		time.Sleep(after)
-		require.NoError(t, b.cmd.Process.Kill(), "it takes longer than that")
-		_ = b.cmd.Wait()
-		t.Logf("slipway install (%s): killed after %s", k.Name, after)
-	}
+	b := k.begin(t, "install", append(args, patient)...)
+	after := within/4 + rand.N(within*3/4)
+	time.Sleep(after)
+	require.NoError(t, b.cmd.Process.Kill())
+	_ = b.cmd.Wait()
+	require.Equal(t, -1, b.cmd.ProcessState.ExitCode(), "it was not killed: it takes less than %s: %s", after, slipway.Tail(b.printed()))
+	t.Logf("slipway install (%s): killed after %s", k.Name, after)
 }
 
-// manifestsThere installs the platform of manifests on a cluster that is there already, with
-// the namespace of somebody else's, and takes it out again: what uses others goes before
-// them, and the label of the node too.
+// manifestsThere installs the platform of manifests on a cluster that is there already, in
+// a namespace of its own and one of somebody else's, and takes it out again: what uses others
+// goes before them, the namespace that is its own, and the label of the node too. The
+// second time the install is killed on the way: what comes out is the same.
 func (k *kept) manifestsThere(t *testing.T) {
 	const label = "identity.example/database"
 	release := changedRelease(t, filepath.Join(root(t), "examples/platform/manifests/1.0.0"),
 		"      - endpoint: \"identity/postgres:5432\"\n", "      - endpoint: \"identity/postgres:5432\"\n    node: {label: "+label+"=here}\n")
+	release = changedRelease(t, release, "\nnamespaces:\n", "\nnamespaces:\n  - name: lent\n")
+	release = changedRelease(t, release, "\nconfigMaps:\n", "\nconfigMaps:\n  - {name: settings, namespace: lent, data: {colour: blue}}\n")
 	labelled := func() string { return k.kubectl(t, "get", "nodes", "-l", label+"=here", "-o", "name") }
 	require.Empty(t, labelled())
-	k.kubectl(t, "create", "namespace", "identity")
-	k.kubectl(t, "create", "configmap", "-n", "identity", "theirs", "--from-literal=colour=red")
+	k.kubectl(t, "create", "namespace", "lent")
+	k.kubectl(t, "create", "configmap", "-n", "lent", "theirs", "--from-literal=colour=red")
 	before := k.everything(t)
-	k.kubectl(t, "create", "configmap", "-n", "identity", "settings", "--from-literal=theirs=yes")
+	require.NotContains(t, before, "v1 Namespace <nil>/identity")
+	inTheWay := func() { k.kubectl(t, "create", "configmap", "-n", "lent", "settings", "--from-literal=theirs=yes") }
 
-	k.killed(t, 1, "--adopt", "--platform", release)
+	inTheWay()
+	undisturbed := k.must(t, "install", "--adopt", "--platform", release)
+	clean := k.facts(t)
+	k.must(t, "destroy")
+	k.requireAgain(t, before)
+
+	inTheWay()
+	k.killed(t, undisturbed.took/2, "--adopt", "--platform", release)
 	r := k.must(t, "install", "--adopt", "--platform", release, patient)
 	require.Equal(t, 1, strings.Count(labelled(), "node/"))
 	now := k.everything(t)
 	for name, text := range before {
-		if !strings.Contains(name, " Node ") && name != "v1 Namespace <nil>/identity" { // which have labels
+		if !strings.Contains(name, " Node ") && name != "v1 Namespace <nil>/lent" { // which have labels
 			require.Equal(t, text, now[name], name)
 		}
 	}
+	require.NoError(t, clean.Compare(k.facts(t)))
+	k.requireWaited(t)
 	k.requireNoRestart(t)
 	made := k.generated(t)
 	again := k.must(t, "install", "--platform", release)
@@ -64,8 +79,9 @@ func (k *kept) manifestsThere(t *testing.T) {
 	require.Less(t, gone["console"], gone["dex"], "%v", gone)
 	require.Less(t, gone["dex"], gone["postgres"], "%v", gone)
 	require.Empty(t, labelled())
+	require.Empty(t, k.kubectl(t, "get", "namespace", "identity", "--ignore-not-found"))
 	k.requireAgain(t, before)
-	k.kubectl(t, "delete", "namespace", "identity")
+	k.kubectl(t, "delete", "namespace", "lent")
 }
 
 // watchPods notes in which order the last pod of each app in a namespace goes. The function

@@ -251,8 +251,9 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("install", func(t *testing.T) {
-		k.killed(t, 1)
+		k.killed(t, 30*time.Second)
 		requireInstalled(t, k.must(t, "install", patient))
+		k.requireAlike(t, r.bridge+"/team/slipway/")
 		now := host.everything(t)
 		for name, text := range before {
 			require.Equal(t, text, now[name], name)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,8 +26,9 @@ const installable = "deployments,statefulsets,daemonsets,jobs,cronjobs,services,
 	"configmaps,secrets,persistentvolumeclaims,roles,rolebindings,ingresses"
 
 // requireFiled asserts that the objects of the cluster are those of the release's files,
-// with all that stands there, an image's name but for its reference by digest, and that
-// whatever else Slipway has made is a ConfigMap or Secret.
+// with all that stands there, an image's name but for its reference by digest, that Slipway
+// has set nothing else in them but what additions says, and that whatever else it has made
+// is a ConfigMap or Secret.
 func (k *kept) requireFiled(t *testing.T, release string, images map[string]string) {
 	t.Helper()
 	filed := map[string]any{}
@@ -47,21 +49,25 @@ func (k *kept) requireFiled(t *testing.T, release string, images map[string]stri
 	}))
 	require.NotEmpty(t, filed)
 	var live struct{ Items []map[string]any }
-	k.objects(t, installable, &live)
+	k.objects(t, installable, &live, "--show-managed-fields")
 	seen := map[string]bool{}
 	for _, o := range live.Items {
 		meta := o["metadata"].(map[string]any)
 		id := fmt.Sprint(o["kind"], " ", meta["name"])
 		want, ok := filed[id]
+		owned := ownedBy(meta, "slipway")
 		if !ok {
-			labels, _ := meta["labels"].(map[string]any)
-			if labels["app.kubernetes.io/managed-by"] == "slipway" {
+			if len(owned) > 0 {
 				require.Contains(t, []any{"ConfigMap", "Secret"}, o["kind"], id)
 			}
 			continue
 		}
 		seen[id] = true
 		require.Empty(t, missing(id, want, o, images))
+		require.NotEmpty(t, owned, id)
+		for _, fields := range owned {
+			require.Empty(t, added("", fields, want), id)
+		}
 	}
 	for id := range filed {
 		if id != "Job create-admin" { // which the test has deleted
@@ -110,6 +116,93 @@ func missing(at string, want, have any, images map[string]string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// ownedBy are the fields of an object that a manager has set, by its metadata; those of its
+// status are not among them.
+func ownedBy(meta map[string]any, manager string) (out []map[string]any) {
+	all, _ := meta["managedFields"].([]any)
+	for _, m := range all {
+		m := m.(map[string]any)
+		if fields, ok := m["fieldsV1"].(map[string]any); ok && m["manager"] == manager && m["subresource"] == nil {
+			out = append(out, fields)
+		}
+	}
+	return out
+}
+
+// additions are what Slipway adds to the objects of a release: whose they are, digests of
+// what a Job does and of the configuration that pods read, and what hosts they resolve.
+var additions = regexp.MustCompile(`^\.metadata\.labels\.(app\.kubernetes\.io/managed-by|slipway\.sh/deployment)$` +
+	`|^\.metadata\.annotations\.slipway\.sh/work$` +
+	`|^\.spec\.template\.metadata\.annotations\.slipway\.sh/config$` +
+	`|^\.spec\.template\.spec\.hostAliases`)
+
+// added says which owned fields are neither in a file nor additions. The fields are as
+// managedFields has them: "f:name", "k:{key of an element}", "v:element", and "." for what
+// they are in.
+func added(at string, owned map[string]any, file any) []string {
+	var out []string
+	for key, v := range owned {
+		kind, name, _ := strings.Cut(key, ":")
+		where, in := at+"."+name, any(nil)
+		switch kind {
+		case ".":
+			continue
+		case "f":
+			m, _ := file.(map[string]any)
+			in = m[name]
+		default:
+			where = at + "[" + name + "]"
+			in = element(kind, name, file)
+		}
+		if deeper, _ := v.(map[string]any); len(deeper) > 0 {
+			out = append(out, added(where, deeper, in)...)
+		} else if in == nil && !additions.MatchString(where) {
+			out = append(out, where)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// element is that of a list which managedFields calls kind:name; nil if there is none.
+func element(kind, name string, list any) any {
+	var want any
+	if json.Unmarshal([]byte(name), &want) != nil {
+		return nil
+	}
+	all, _ := list.([]any)
+	for _, e := range all {
+		if kind == "v" && e == want {
+			return e
+		}
+		keys, _ := want.(map[string]any)
+		m, ok := e.(map[string]any)
+		for key, value := range keys {
+			ok = ok && m[key] == value
+		}
+		if kind == "k" && ok {
+			return e
+		}
+	}
+	return nil
+}
+
+func TestWhatIsAddedIsFound(t *testing.T) {
+	var file, owned map[string]any
+	require.NoError(t, json.Unmarshal([]byte(`{"metadata": {"name": "a", "finalizers": ["x"]}, "spec": {"ports": [{"port": 1, "protocol": "TCP"}]}}`), &file))
+	require.NoError(t, json.Unmarshal([]byte(`{
+		"f:metadata": {"f:labels": {".": {}, "f:slipway.sh/deployment": {}, "f:more": {}}, "f:finalizers": {".": {}, "v:\"x\"": {}, "v:\"y\"": {}}},
+		"f:spec": {
+			"f:ports": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:name": {}}, "k:{\"port\":2,\"protocol\":\"TCP\"}": {"f:port": {}}},
+			"f:template": {"f:metadata": {"f:annotations": {"f:slipway.sh/config": {}}}, "f:spec": {"f:hostAliases": {"k:{\"ip\":\"10.0.0.1\"}": {".": {}, "f:ip": {}}}}}
+		}
+	}`), &owned))
+	require.Equal(t, []string{
+		`.metadata.finalizers["y"]`, ".metadata.labels.more",
+		`.spec.ports[{"port":1,"protocol":"TCP"}].name`, `.spec.ports[{"port":2,"protocol":"TCP"}].port`,
+	}, added("", owned, file))
 }
 
 func TestWhatIsMissingIsFound(t *testing.T) {

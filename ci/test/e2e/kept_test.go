@@ -129,9 +129,10 @@ func (k *kept) report(t *testing.T) string {
 }
 
 // objects decodes a list of objects of the platform's namespace.
-func (k *kept) objects(t *testing.T, kinds string, into any) {
+func (k *kept) objects(t *testing.T, kinds string, into any, args ...string) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, "get", kinds, "-n", "identity", "-o", "json")), into))
+	args = append([]string{"get", kinds, "-n", "identity", "-o", "json"}, args...)
+	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, args...)), into))
 }
 
 // generated tells the Secrets of the platform that an install makes, and what is in them,
@@ -179,7 +180,7 @@ func (k *kept) outcome(t *testing.T) string {
 }
 
 // requireOrder asserts that each of the steps of the last run began when the one before it
-// had succeeded.
+// had succeeded, as the run's record says.
 func (k *kept) requireOrder(t *testing.T, steps ...string) {
 	t.Helper()
 	r := k.record(t)

@@ -125,6 +125,9 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		}
 		require.Contains(t, out, "The slipway is greased.")
 		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://cluster:6443")
+		k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+		k.must(t, "kubeconfig", "--server", "https://127.0.0.1:6543", "--output", k.kubeconfig)
+		k.requireAlike(t, "slipway.local/")
 	})
 
 	failed := map[string]string{} // the report of a run that failed

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,9 +14,11 @@ import (
 )
 
 // signing are components beside those of the reference platform: an app with a gate after
-// it, an ApplicationSet, and a component that Argo CD takes over. Their files are in testdata/signing.
+// it and one that comes after nothing, an ApplicationSet, and a component that Argo CD takes
+// over. Their files are in testdata/signing.
 const signing = `  - {name: signing, kind: app, path: gitops/apps/signing, namespace: platform, wave: 30, images: [busybox]}
   - {name: signed, kind: gate, after: [signing], ready: [{http: {service: "platform/signing:80", path: /sign}}]}
+  - {name: arrived, kind: gate, ready: [{synced: signing}]}
   - {name: addons, kind: appset, path: appsets, namespace: argocd}
 `
 
@@ -64,10 +68,28 @@ func waitsForAnAnswer(t *testing.T, k *kept) {
 	require.Regexp(t, `(?m)^\s*orchestrator/signed\s+succeeded\s`, install.printed())
 	require.Regexp(t, `(?m)^\s*orchestrator/addons\s+succeeded\s`, install.printed())
 	require.Equal(t, "Success", told("state"))
+	requireArrived(t, k)
 
 	require.Equal(t, "Synced Healthy ApplicationSet/addons", k.kubectl(t, "get", "application", "-n", "argocd", "addons-in-cluster", "-o",
 		"jsonpath={.status.sync.status} {.status.health.status} {.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}"))
 	require.Equal(t, "hello", k.kubectl(t, "get", "configmap", "-n", "platform", "hello", "-o", "jsonpath={.data.says}"))
 
 	requireAdopted(t, k, release)
+}
+
+// requireArrived: the gate on the app was looked at before there was an Application, and
+// opened once its pods were ready.
+func requireArrived(t *testing.T, k *kept) {
+	t.Helper()
+	var app timed
+	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, "get", "application", "-n", "argocd", "signing", "-o", "json")), &app))
+	var pods struct{ Items []timed }
+	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, "get", "pods", "-n", "platform", "-o", "json")), &pods))
+	steps := k.record(t).Steps
+	at := slices.IndexFunc(steps, func(s ranStep) bool { return s.Step == "arrived" })
+	require.GreaterOrEqual(t, at, 0)
+	require.Equal(t, "succeeded", steps[at].Status)
+	require.True(t, steps[at].Started.Before(app.Metadata.CreationTimestamp), "it began at %s, the Application was made at %s", steps[at].Started, app.Metadata.CreationTimestamp)
+	since := ready(t, pods.Items, map[string]string{"app": "signing"})
+	require.False(t, steps[at].Finished.Before(since), "it was open at %s, the pod was ready at %s", steps[at].Finished, since)
 }

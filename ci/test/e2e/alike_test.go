@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/facts"
+)
+
+// facts are what the deployment has in its cluster.
+func (k *kept) facts(t *testing.T) facts.Facts {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ceu", facts.Script, "sh", "--show-managed-fields")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig, "PATH="+filepath.Join(k.Bundle, "bin")+":"+os.Getenv("PATH"))
+	r := finish(t, cmd)
+	require.Zero(t, r.code, r.err)
+	f, err := facts.Objects([]byte(r.out), k.Name)
+	require.NoError(t, err)
+	return f
+}
+
+// made are the facts of an install of the reference platform by one of the tests, in which
+// nothing tells which deployment that is, and where its images come from.
+var made struct {
+	sync.Mutex
+	by    string
+	facts facts.Facts
+}
+
+// requireAlike asserts that the reference platform is here as the other tests have
+// installed it, as far as they have: those of TestBackgroundCluster, on a cluster of
+// Slipway's, were not disturbed; those of TestLifecycle were interrupted and killed on the
+// way, and so was that of TestExistingCluster, on another cluster. images is what their
+// references begin with.
+func (k *kept) requireAlike(t *testing.T, images string) {
+	t.Helper()
+	name := regexp.MustCompile(`\b` + k.Name + `\b`)
+	own := facts.Facts{}
+	for id, text := range k.facts(t) {
+		if !notThePlatforms.MatchString(id) {
+			own[id] = name.ReplaceAllString(strings.ReplaceAll(text, images, "<images>/"), "<deployment>")
+		}
+	}
+	require.Greater(t, len(own), 60)
+	made.Lock()
+	defer made.Unlock()
+	if made.facts == nil {
+		made.by, made.facts = t.Name(), own
+		return
+	}
+	require.NoError(t, made.facts.Compare(own), "what %s has made, and %s", made.by, t.Name())
+	t.Logf("the same %d objects as those of %s", len(own), made.by)
+}
+
+// notThePlatforms are what Slipway adds to a cluster of its own.
+var notThePlatforms = regexp.MustCompile(` (kube-system|local-path-storage)/| Namespace local-path-storage$|StorageClass|local-path`)

@@ -1,0 +1,318 @@
+package e2e
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// byHand is what somebody does with kubectl to an object, which has the name that objects
+// gives it: a command, and what follows the object.
+type byHand struct {
+	object, verb string
+	args         []string
+}
+
+func (e byHand) command() []string {
+	kind, rest, _ := strings.Cut(e.object, " ")
+	namespace, name, _ := strings.Cut(rest, "/")
+	out := append(strings.Fields(e.verb), strings.ToLower(kind)+"/"+name)
+	if namespace != noNamespace {
+		out = append(out, "-n", namespace)
+	}
+	return append(out, e.args...)
+}
+
+func patched(object, json string) byHand {
+	return byHand{object, "patch", []string{"--type", "merge", "-p", json}}
+}
+
+// edits are of what Slipway itself installs: each kind of edit, of each kind of object.
+func edits() []byHand {
+	return []byHand{
+		{"Deployment gitea/gitea", "scale", []string{"--replicas=0"}},
+		{"Deployment gitea/gitea", "set env", []string{"HOME=/elsewhere"}},
+		{"Deployment gitea/gitea", "set env", []string{"ADDED=by-hand"}},
+		{"Service gitea/gitea", "label", []string{"app.kubernetes.io/name-", "by=hand"}},
+		patched("ConfigMap gitea/gitea", `{"data":{"app.ini":"nothing","more":"of it"}}`),
+		{"NetworkPolicy gitea/gitea", "delete", nil},
+		{"Deployment argocd/argocd-redis", "scale", []string{"--replicas=0"}},
+		{"Deployment argocd/argocd-repo-server", "set env", []string{"ARGOCD_GPG_ENABLED=true"}},
+		{"Deployment argocd/argocd-applicationset-controller", "delete", nil},
+		{"ServiceAccount argocd/argocd-redis", "delete", nil},
+		patched("ConfigMap argocd/argocd-cm", `{"data":{"timeout.reconciliation":"1h","added":"by hand"}}`),
+		patched("ConfigMap argocd/argocd-cmd-params-cm", `{"data":{"application.namespaces":null}}`),
+		patched("Role argocd/argocd-application-controller", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`),
+		patched("RoleBinding argocd/argocd-redis", `{"subjects":[{"kind":"User","name":"somebody","apiGroup":"rbac.authorization.k8s.io"}]}`),
+		patched("ClusterRole "+noNamespace+"/argocd-application-controller", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]},{"nonResourceURLs":["*"],"verbs":["*"]},{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`),
+		patched("AppProject argocd/platform", `{"spec":{"clusterResourceWhitelist":[{"group":"*","kind":"*"}]}}`),
+		patched("ConfigMap argocd/outgoing-proxy", `{"data":{"HTTP_PROXY":"http://somebody:3128"}}`),
+		{"ConfigMap argocd/argocd-tls-certs-cm", "delete", nil},
+		{"Namespace " + noNamespace + "/database", "label", []string{"pod-security.kubernetes.io/enforce=privileged", "--overwrite"}},
+		{"Deployment kube-system/coredns", "label", []string{"by=hand"}},
+	}
+}
+
+// appEdits are of what Argo CD brings, which mends it by itself.
+func appEdits() []byHand {
+	return []byHand{
+		{"Deployment guestbook/guestbook", "scale", []string{"--replicas=0"}},
+		{"Service guestbook/guestbook", "delete", nil},
+		{"NetworkPolicy database/database", "delete", nil},
+	}
+}
+
+// anyEdits are n edits of objects that Slipway installs and that have none yet, whichever
+// these are.
+func anyEdits(t *testing.T, random *rand.Rand, before map[string]string, taken []byHand, n int) []byHand {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(before))
+	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var out []byHand
+	for _, name := range names {
+		if len(out) == n {
+			break
+		}
+		if slices.ContainsFunc(taken, func(e byHand) bool { return e.object == name }) {
+			continue
+		}
+		var o map[string]any
+		require.NoError(t, json.Unmarshal([]byte(before[name]), &o))
+		if can := possible(name, o); len(can) > 0 {
+			out = append(out, can[random.IntN(len(can))])
+		}
+	}
+	require.Len(t, out, n)
+	return out
+}
+
+// possible are edits of an object; none of what is not Slipway's, and of its own records.
+// Accounts stay, for running pods would have to start again, and so does the address of the
+// git server, which others resolve.
+func possible(name string, o map[string]any) []byHand {
+	kind, rest, _ := strings.Cut(name, " ")
+	_, tracked := inside(o, "metadata", "annotations")["argocd.argoproj.io/tracking-id"]
+	if inside(o, "metadata", "labels")["slipway.sh/deployment"] == nil || tracked || strings.HasPrefix(rest, "slipway-system/") {
+		return nil
+	}
+	by := func(verb string, args ...string) byHand { return byHand{name, verb, args} }
+	label, annotation, gone := by("label", "by=hand"), by("annotate", "by=hand"), by("delete")
+	const anything = `{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}`
+	switch kind {
+	case "Namespace":
+		if inside(o, "metadata", "labels")["pod-security.kubernetes.io/enforce"] == nil {
+			return nil
+		}
+		return []byHand{by("label", "pod-security.kubernetes.io/enforce-"), by("label", "pod-security.kubernetes.io/enforce=privileged", "--overwrite")}
+	case "Deployment", "StatefulSet", "DaemonSet":
+		return []byHand{label, annotation, by("set env", "BY=hand"), by("set image", "*=example.com/by-hand:1"), gone}
+	case "ConfigMap":
+		out := []byHand{patched(name, `{"data":{"added":"by hand"}}`), gone}
+		for key := range inside(o, "data") {
+			text, _ := json.Marshal(key)
+			out = append(out, patched(name, `{"data":{`+string(text)+`:null}}`), patched(name, `{"data":{`+string(text)+`:"by hand"}}`))
+		}
+		slices.SortFunc(out, func(a, b byHand) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return out
+	case "Service":
+		return []byHand{label, annotation, patched(name, `{"spec":{"selector":{"by":"hand"}}}`)}
+	case "NetworkPolicy":
+		return []byHand{label, annotation, gone, patched(name, `{"spec":{"podSelector":{"matchLabels":{"by":"hand"}}}}`)}
+	case "Role", "ClusterRole":
+		return []byHand{label, annotation, patched(name, `{"rules":[`+anything+`]}`)}
+	case "RoleBinding", "ClusterRoleBinding":
+		more := map[string]any{"kind": "User", "name": "by-hand", "apiGroup": "rbac.authorization.k8s.io"}
+		subjects, _ := o["subjects"].([]any)
+		text, _ := json.Marshal(map[string]any{"subjects": append(slices.Clone(subjects), more)})
+		return []byHand{label, annotation, patched(name, string(text))}
+	case "AppProject":
+		return []byHand{label, annotation, patched(name, `{"spec":{"destinations":[{"server":"*","namespace":"*"}]}}`)}
+	case "ServiceAccount":
+		return []byHand{label, annotation}
+	}
+	return nil
+}
+
+// undoesDrift: what somebody has changed by hand is as before after an install. Which
+// objects beside those of edits, and in which order, is another each time.
+func undoesDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) result) {
+	seed, err := strconv.ParseUint(os.Getenv("SLIPWAY_E2E_SEED"), 10, 64)
+	if err != nil {
+		seed = rand.Uint64()
+	}
+	t.Logf("to have the same edits: SLIPWAY_E2E_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) // of edits
+	before := objects(t, kubectl)
+	own := edits()
+	require.GreaterOrEqual(t, len(own), 20)
+	own = append(own, anyEdits(t, random, before, own, 12)...)
+	all := append(own, appEdits()...)
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, edit := range all {
+		require.Contains(t, before, edit.object)
+		t.Logf("kubectl %s", strings.Join(edit.command(), " "))
+		kubectl(t, edit.command()...)
+	}
+	kubectl(t, "create", "configmap", "by-hand", "-n", "argocd", "--from-literal=is=theirs")
+	theirs := editSecrets(t, random, kubectl)
+	install(t)
+	after := objects(t, kubectl)
+	for name, was := range before {
+		require.Contains(t, after, name)
+		require.Equal(t, was, after[name], name)
+	}
+	require.Contains(t, after, "ConfigMap argocd/by-hand", "what is no part of the platform")
+	theirs(t)
+	require.Equal(t, "Success", kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}"))
+	again := install(t)
+	require.NotRegexp(t, `(?m)^\s*(preorchestrator|orchestrator)/\S+\s+succeeded`, again.out, "and then nothing is left to undo")
+}
+
+// ownSecret is a Secret that Slipway has made.
+type ownSecret struct {
+	Metadata struct {
+		Name, Namespace, UID string
+		Labels               map[string]string
+	}
+	Data map[string][]byte
+}
+
+// ownSecrets are those, by namespace and name, but for what Argo CD reads: that follows others.
+func ownSecrets(t *testing.T, kubectl onCluster) map[string]ownSecret {
+	t.Helper()
+	var list struct{ Items []ownSecret }
+	require.NoError(t, json.Unmarshal([]byte(kubectl(t, "get", "secrets", "-A", "-l", "app.kubernetes.io/managed-by=slipway", "-o", "json")), &list))
+	out := map[string]ownSecret{}
+	for _, s := range list.Items {
+		if s.Metadata.Labels["argocd.argoproj.io/secret-type"] == "" {
+			out[s.Metadata.Namespace+"/"+s.Metadata.Name] = s
+		}
+	}
+	return out
+}
+
+// editSecrets deletes a Secret and a copy of another, takes a key out of a third and changes
+// one of a fourth. What it returns asserts that they were made again, the copy with what it
+// is a copy of, that what was changed has stayed, and all others too.
+func editSecrets(t *testing.T, random *rand.Rand, kubectl onCluster) func(t *testing.T) {
+	t.Helper()
+	keys := map[string]string{
+		"gitea/gitea-admin": "password", "gitea/gitea-slipway": "password", "gitea/gitea-reader": "password",
+		"argocd/argocd-redis": "auth", "gitea/gitea-keys": "internal-token",
+	}
+	names := slices.Sorted(maps.Keys(keys))
+	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	deleted, lacking, changed := names[0], names[1], names[2]
+	if changed == "gitea/gitea-keys" { // whose values have a form
+		changed = names[3]
+	}
+	const copied, value = "guestbook/database-reader", "ByHand0123456789"
+	edit := func(name, verb string, args ...string) {
+		t.Helper()
+		e := byHand{"Secret " + name, verb, args}
+		t.Logf("kubectl %s", strings.Join(e.command(), " "))
+		kubectl(t, e.command()...)
+	}
+	before := ownSecrets(t, kubectl)
+	edit(deleted, "delete")
+	edit(copied, "delete")
+	edit(lacking, "patch", "-p", fmt.Sprintf(`{"data":{%q:null}}`, keys[lacking]))
+	edit(changed, "patch", "-p", fmt.Sprintf(`{"data":{%q:%q}}`, keys[changed], base64.StdEncoding.EncodeToString([]byte(value))))
+	return func(t *testing.T) {
+		t.Helper()
+		after := ownSecrets(t, kubectl)
+		require.Equal(t, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+		for name, was := range before {
+			now := after[name]
+			if name == deleted || name == copied {
+				require.NotEqual(t, was.Metadata.UID, now.Metadata.UID, name)
+			} else {
+				require.Equal(t, was.Metadata.UID, now.Metadata.UID, name)
+			}
+			require.Equal(t, slices.Sorted(maps.Keys(was.Data)), slices.Sorted(maps.Keys(now.Data)), name)
+			for key, text := range was.Data {
+				same := string(text) == string(now.Data[key]) // which is told to nobody
+				switch {
+				case name == changed && key == keys[name]:
+					require.Equal(t, value, string(now.Data[key]), "%s %s", name, key)
+				case name == deleted && public[key], name != deleted && (name != lacking || key != keys[name]):
+					require.True(t, same, "%s %s is another", name, key)
+				default:
+					require.False(t, same, "%s %s is the one that is gone", name, key)
+					require.NotEmpty(t, now.Data[key], "%s %s", name, key)
+				}
+			}
+		}
+	}
+}
+
+// noNamespace is what objects writes where a namespace would be.
+const noNamespace = "<nil>"
+
+// inside is the map under some keys; an empty one, which is not part of o, if there is none.
+func inside(o map[string]any, keys ...string) map[string]any {
+	for _, key := range keys {
+		next, ok := o[key].(map[string]any)
+		if !ok {
+			return map[string]any{}
+		}
+		o = next
+	}
+	return o
+}
+
+// objects are those of the platform, by kind, namespace and name, without what the
+// cluster fills in itself.
+func objects(t *testing.T, kubectl onCluster) map[string]string {
+	t.Helper()
+	const kinds = "deployments,statefulsets,daemonsets,services,configmaps,serviceaccounts,networkpolicies,roles,rolebindings,applications.argoproj.io,appprojects.argoproj.io"
+	out := map[string]string{}
+	for _, query := range [][]string{{"get", kinds, "-A", "-o", "json"}, {"get", "namespaces,clusterroles,clusterrolebindings", "-l", "slipway.sh/deployment", "-o", "json"}} {
+		var list struct{ Items []map[string]any }
+		require.NoError(t, json.Unmarshal([]byte(kubectl(t, query...)), &list))
+		for _, o := range list.Items {
+			meta := o["metadata"].(map[string]any)
+			kind, name, namespace := o["kind"].(string), meta["name"].(string), fmt.Sprint(meta["namespace"])
+			if namespace == "kube-system" && name != "coredns" || slices.Contains([]string{"kube-node-lease", "kube-public", "default"}, namespace) || name == "kube-root-ca.crt" || name == "slipway-status" {
+				continue
+			}
+			delete(o, "status")
+			delete(o, "operation")
+			for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+				delete(meta, field)
+			}
+			if notes, ok := meta["annotations"].(map[string]any); ok {
+				for _, note := range []string{"deployment.kubernetes.io/revision", "argocd.argoproj.io/refresh"} {
+					delete(notes, note)
+				}
+				if len(notes) == 0 {
+					delete(meta, "annotations")
+				}
+			}
+			if spec, ok := o["spec"].(map[string]any); ok && kind == "Service" {
+				for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
+					delete(spec, field)
+				}
+				for _, port := range spec["ports"].([]any) {
+					delete(port.(map[string]any), "nodePort")
+				}
+			}
+			delete(inside(o, "spec", "template", "metadata", "annotations"), "slipway.sh/config") // a digest of Secrets, too
+			text, err := json.MarshalIndent(o, "", " ")
+			require.NoError(t, err)
+			out[kind+" "+namespace+"/"+name] = string(text)
+		}
+	}
+	require.Greater(t, len(out), 40)
+	return out
+}

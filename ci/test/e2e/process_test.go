@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// process is one of this machine. Those in the engine's containers are among them.
+type process struct {
+	pid  int
+	args []string
+	root string // its root directory, with what is mounted there
+}
+
+func processes(t *testing.T) (out []process) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // it may have ended
+		dir := filepath.Dir(file)
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		require.NoError(t, err)
+		out = append(out, process{pid, strings.Split(string(text), "\x00"), filepath.Join(dir, "root")})
+	}
+	return out
+}
+
+// outage takes the cluster's API server away for half a minute: it ends it whenever it is
+// there. The server is known by the certificate authority of the cluster.
+func (k *kept) outage(t *testing.T) {
+	t.Helper()
+	ca, err := base64.StdEncoding.DecodeString(k.kubectl(t, "config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster.certificate-authority-data}"))
+	require.NoError(t, err)
+	require.NotEmpty(t, ca)
+	const authority = "--client-ca-file="
+	killed := 0
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		for _, p := range processes(t) {
+			if len(p.args) < 2 || p.args[1] != "kube-apiserver" {
+				continue
+			}
+			at := slices.IndexFunc(p.args, func(arg string) bool { return strings.HasPrefix(arg, authority) })
+			require.Positive(t, at, "%q", p.args)
+			its, _ := os.ReadFile(filepath.Join(p.root, strings.TrimPrefix(p.args[at], authority)))
+			if bytes.Equal(bytes.TrimSpace(its), bytes.TrimSpace(ca)) && syscall.Kill(p.pid, syscall.SIGKILL) == nil {
+				killed++
+			}
+		}
+	}
+	require.Positive(t, killed)
+}
+
+// requireMounted asserts that a step that runs now has the release in its container, each
+// file byte for byte and no other.
+func (k *kept) requireMounted(t *testing.T, step, release string) {
+	t.Helper()
+	var found []process
+	for _, p := range processes(t) {
+		if len(p.args) < 3 || filepath.Base(p.args[0]) != "slipway" || p.args[1] != "step" || p.args[2] != step {
+			continue
+		}
+		var request struct{ Deployment string }
+		text, err := os.ReadFile(filepath.Join(p.root, contract.RequestFile))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &request))
+		if request.Deployment == k.Name {
+			found = append(found, p)
+		}
+	}
+	require.Len(t, found, 1, "the processes of the step %s", step)
+	want := contents(t, release)
+	require.Contains(t, want, "platform.yaml")
+	require.Equal(t, want, contents(t, filepath.Join(found[0].root, contract.PlatformDir)))
+}
+
+// contents are the files in a directory, and what is in them.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			out[name] = read(t, dir, name)
+		}
+		return err
+	}))
+	return out
+}
