@@ -75,10 +75,8 @@ func (k *kept) requireMounted(t *testing.T, step, release string) {
 			continue
 		}
 		var request struct{ Deployment string }
-		text, err := os.ReadFile(filepath.Join(p.root, contract.RequestFile))
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(text, &request))
-		if request.Deployment == k.Name {
+		text, _ := os.ReadFile(filepath.Join(p.root, contract.RequestFile)) // another deployment's may have ended
+		if json.Unmarshal(text, &request) == nil && request.Deployment == k.Name {
 			found = append(found, p)
 		}
 	}
