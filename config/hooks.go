@@ -17,6 +17,7 @@ import (
 // The workflows that a hook can be bound to.
 const (
 	Install   = "install"
+	Upgrade   = "upgrade"
 	Destroy   = "destroy"
 	Configure = "configure" // has no steps, and only the hooks that name it
 )
@@ -25,7 +26,7 @@ const (
 func Workflows() []string { return append(stepped(), Configure) }
 
 // stepped returns the workflows that have steps: those of a hook that names none.
-func stepped() []string { return []string{Install, Destroy} }
+func stepped() []string { return []string{Install, Upgrade, Destroy} }
 
 // Places of a hook besides "stage/name", one step, and "stage", all steps of one.
 const (
@@ -42,7 +43,7 @@ type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" want:"1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
 	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
 	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
-	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=destroy,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, destroy, configure; install and destroy when left out. With configure it runs before or after workflow: configuring has no steps."`
+	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=upgrade,enum=destroy,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, upgrade, destroy, configure; all but the last when left out. With configure it runs before or after workflow: configuring has no steps."`
 	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
 	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Exactly one of run and script."`
 	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
@@ -207,14 +208,21 @@ func hasPlace(steps []string, at string) bool {
 
 // allowedPlaces lists what a hook of these workflows can be bound to.
 func allowedPlaces(workflows []string, steps map[string][]string) string {
-	text := `workflow, "*" for each step, a stage, or a step`
-	for i, w := range workflows {
-		if i > 0 {
-			text += ";"
+	names := map[string]string{} // of the workflows with these steps
+	var lists []string
+	for _, w := range workflows {
+		list := strings.Join(steps[w], ", ")
+		if names[list] == "" {
+			names[list], lists = w, append(lists, list)
+			continue
 		}
-		text += fmt.Sprintf(" of %s: %s", w, strings.Join(steps[w], ", "))
+		names[list] += " and " + w
 	}
-	return text
+	var places []string
+	for _, list := range lists {
+		places = append(places, " of "+names[list]+": "+list)
+	}
+	return `workflow, "*" for each step, a stage, or a step` + strings.Join(places, ";")
 }
 
 // commandProblems checks what the hook runs, and in which image.

@@ -17,10 +17,15 @@ const checkImage = "busybox"
 
 // Install brings the platform up, or makes sure that it is.
 func Install() conductor.Workflow {
-	return conductor.Workflow{Name: config.Install, Wire: wireInstall}
+	return conductor.Workflow{Name: config.Install, Wire: func(g *conductor.Graph) error { return wireInstall(g, false) }}
 }
 
-func wireInstall(g *conductor.Graph) error {
+// Upgrade brings a platform that is installed to another release.
+func Upgrade() conductor.Workflow {
+	return conductor.Workflow{Name: config.Upgrade, Wire: func(g *conductor.Graph) error { return wireInstall(g, true) }}
+}
+
+func wireInstall(g *conductor.Graph, upgrade bool) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()
 	}
@@ -33,14 +38,14 @@ func wireInstall(g *conductor.Graph) error {
 		g.Release.CheckGiven(slices.Collect(maps.Keys(p.Secrets)))); err != nil {
 		return err
 	}
-	w := &platformWiring{Graph: g, disabled: disabled, steps: map[string]pipeline.Dep{}, handed: map[string]pipeline.Dep{}}
+	w := &platformWiring{Graph: g, disabled: disabled, upgrade: upgrade, steps: map[string]pipeline.Dep{}, handed: map[string]pipeline.Dep{}}
 	site := wireInfrastructure(g, disabled, w.objects)
 	w.site = site
 	if err := w.wire(); err != nil {
 		return err
 	}
 	conductor.Collect(g, site.terraform, func(out contract.Infrastructure, f *conductor.Findings) {
-		f.State.Infrastructure, f.State.Platform = &out, g.Release.Version
+		f.State.Infrastructure = &out
 	})
 	return nil
 }

@@ -180,7 +180,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 	steps := func(provider providers.Provider, r *platform.Release) map[string][]string {
 		got, err := stages.Steps(provider, config.Default(), r)
 		require.NoError(t, err)
-		require.Len(t, got, 2, "configuring has no steps")
+		require.Len(t, got, 3, "configuring has no steps")
 		return got
 	}
 	got := steps(local.Provider{}, reference(t))

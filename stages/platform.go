@@ -19,6 +19,7 @@ type platformWiring struct {
 	*conductor.Graph
 	site     infrastructure
 	disabled []string // components that are switched off
+	upgrade  bool     // to another release than the one that is installed
 
 	prepared []pipeline.Dep          // what every component needs
 	steps    map[string]pipeline.Dep // of the components so far, by name
@@ -64,7 +65,7 @@ func (w *platformWiring) wire() error {
 		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil, LeftOut: w.leftOut()}
 	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
-		f.State.Access = &out
+		f.State.Access, f.State.Platform = &out, w.Release.Version
 		for _, l := range out.URLs {
 			f.Record.Links = append(f.Record.Links, report.Link(l))
 		}
@@ -178,7 +179,7 @@ func (w *platformWiring) installed() []string {
 
 // objects are what the platform is made of, without what changes no object's name.
 func (w *platformWiring) objects() contract.OwnershipInput {
-	in := contract.OwnershipInput{Adopt: w.Adopt}
+	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.upgrade}
 	for _, name := range w.installed() {
 		c, _ := w.Release.Component(name)
 		all := w.input(c)

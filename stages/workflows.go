@@ -14,7 +14,7 @@ import (
 )
 
 // Workflows are those that run on a deployment.
-func Workflows() []conductor.Workflow { return []conductor.Workflow{Install(), Destroy()} }
+func Workflows() []conductor.Workflow { return []conductor.Workflow{Install(), Upgrade(), Destroy()} }
 
 // Named is the workflow with that name.
 func Named(name string) (conductor.Workflow, error) {
@@ -51,7 +51,7 @@ func Steps(provider providers.Provider, cfg *config.Config, release *platform.Re
 		for _, n := range nodes {
 			out[w.Name] = append(out[w.Name], n.String())
 		}
-		if release == nil && w.Name == config.Install {
+		if release == nil && w.Name != config.Destroy {
 			out[w.Name] = append(out[w.Name], contract.StagePreOrchestrator+"/*", contract.StageOrchestrator+"/*")
 		}
 	}

@@ -78,10 +78,12 @@ type ClusterInput struct {
 type OwnershipInput struct {
 	Components []ComponentInput `json:"components"`      // those that are installed, but for apps
 	Adopt      bool             `json:"adopt,omitempty"` // take over what is somebody else's
+	// Upgrade says that the run brings the platform to another release than it has.
+	Upgrade bool `json:"upgrade,omitempty"`
 }
 
 // Lasting leaves out what only one run is told.
-func (in OwnershipInput) Lasting() any { in.Adopt = false; return in }
+func (in OwnershipInput) Lasting() any { in.Adopt, in.Upgrade = false, false; return in }
 
 // Ownership is what infrastructure/ownership saw.
 type Ownership struct {

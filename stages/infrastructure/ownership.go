@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -26,8 +27,8 @@ import (
 // looks is how many objects are looked for at a time.
 const looks = 8
 
-// ownership looks for every object that the platform is made of, before any is made. Those
-// that are there and somebody else's are taken over, if that is wanted, or named in a
+// ownership looks whether the release may be installed over the one that the cluster has,
+// and for every object that the platform is made of, before any is made. Those that are there and somebody else's are taken over, if that is wanted, or named in a
 // fault. What apps are made of is Argo CD's to look for.
 //
 // It has no look at objects that Kubernetes makes in every namespace.
@@ -37,6 +38,13 @@ func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (
 		return contract.Ownership{}, err
 	}
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return contract.Ownership{}, err
+	}
+	has, err := installed.Read(ctx, c)
+	if err == nil {
+		err = has.Check(r, in.Upgrade)
+	}
 	if err != nil {
 		return contract.Ownership{}, err
 	}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -204,4 +206,28 @@ func TestAHookThatANewerChartAddsIsLookedForToo(t *testing.T) {
 	_, err = ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap kube-system/hook (without an owner)")
+}
+
+// TestAReleaseThatMayNotFollowEndsTheRun before anything is made.
+func TestAReleaseThatMayNotFollowEndsTheRun(t *testing.T) {
+	api, env, in := wanting(t)
+	const path = "/api/v1/namespaces/slipway-system/configmaps/slipway-release"
+	for _, c := range []struct {
+		record  string
+		upgrade bool
+		code    fault.Code
+	}{
+		{"{platform: shop, version: 2.0.0, toward: ''}", false, installed.CodeNotOver},
+		{"{platform: shop, version: 0.9.0, toward: 0.9.1}", false, installed.CodeUnfinished},
+		{"{platform: shop, version: 1.0.0, toward: ''}", true, platform.CodeSame},
+	} {
+		api.Set(t, path, "{metadata: {labels: {"+kube.DeploymentLabel+": demo}}, data: "+c.record+"}")
+		in.Upgrade = c.upgrade
+		_, err := ownership(t.Context(), env, in)
+		require.ErrorIs(t, err, &fault.Fault{Code: c.code}, c.record)
+	}
+	in.Upgrade = false
+	_, err := ownership(t.Context(), env, in)
+	require.NoError(t, err, "an install of the same")
+	require.Empty(t, api.Writes())
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -71,6 +72,9 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	state, err := c.Told(ctx)
 	if err == nil && state != contract.Success { // an earlier step of this run has said that it goes on
 		err = dryrun.Check(ctx, "say that the platform is installed")
+	}
+	if err == nil {
+		err = installed.End(ctx, c, env.Deployment, r)
 	}
 	if err != nil {
 		return out, err

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -33,6 +34,9 @@ func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (cont
 	out, err := ensureNamespaces(ctx, c, env.Deployment, r.Namespaces)
 	if err == nil {
 		err = keepRemoval(ctx, c, env.Deployment, r)
+	}
+	if err == nil {
+		err = begin(ctx, c, env.Deployment, r)
 	}
 	if err == nil {
 		err = goesOn(ctx, c)
@@ -112,6 +116,15 @@ func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *plat
 		return err
 	}
 	return removal.NotePrepared(ctx, c, deployment, r)
+}
+
+// begin keeps in the cluster which release the run brings it to.
+func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
+	has, err := installed.Read(ctx, c)
+	if err != nil {
+		return err
+	}
+	return has.Begin(ctx, c, deployment, r)
 }
 
 // goesOn has what the cluster says of a run that did not succeed count as not in order, so
