@@ -43,6 +43,19 @@ func (r *Records) Known(ctx context.Context) (bool, error) {
 	return s.Record != nil || s.Cluster, nil
 }
 
+// Installed is the version of the platform release that was installed to the end. Without
+// one the error is a fault of class Usage.
+func (r *Records) Installed(ctx context.Context) (string, error) {
+	s, err := r.stored(ctx)
+	if err != nil {
+		return "", err
+	}
+	if s.Platform == "" {
+		return "", r.notThere("find out which release is installed")
+	}
+	return s.Platform, nil
+}
+
 // notThere is the fault of a question about a deployment that does not exist.
 func (r *Records) notThere(what string) error {
 	return &fault.Fault{

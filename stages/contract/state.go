@@ -18,7 +18,7 @@ type RuntimeState struct {
 	Version        int             `json:"version"` // see RuntimeVersion
 	Deployment     string          `json:"deployment"`
 	Provider       string          `json:"provider"`
-	Platform       string          `json:"platform"` // version of the release
+	Platform       string          `json:"platform"` // version of the release that was installed to the end
 	Run            string          `json:"run"`      // that wrote this
 	Infrastructure *Infrastructure `json:"infrastructure,omitempty"`
 	Revision       string          `json:"revision,omitempty"` // commit of the GitOps tree
@@ -37,7 +37,9 @@ type Stored struct {
 	Record  *report.Run `json:"record,omitempty"` // of the last run
 	Cluster bool        `json:"cluster"`          // something was installed on a cluster
 	Here    bool        `json:"here"`             // its credentials are in the state volume
-	Waits   []Wait      `json:"waits,omitempty"`  // what the steps that run wait for, if they run on this engine
+	// Platform is the version of the release that was installed to the end; empty: none was.
+	Platform string `json:"platform,omitempty"`
+	Waits    []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
 }
 
 // Wait is something that a step waits for.

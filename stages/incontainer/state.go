@@ -181,7 +181,10 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	if out.Waits, err = s.waits(out.Record); err != nil {
 		return nil, err
 	}
-	if err := state.CheckRuntime(ctx, s.store); err != nil {
+	switch runtime, err := state.Runtime(ctx, s.store); {
+	case err == nil:
+		out.Platform = runtime.Platform
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged): // what is wrong with it is mended by a run
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
 	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
