@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strconv"
 
 	"github.com/slipway-sh/slipway/ci/internal/dagger"
 	"github.com/slipway-sh/slipway/ci/origin"
@@ -119,6 +120,19 @@ func (c *conductor) exec(args ...string) *dagger.Container {
 // the dagger CLI then exits with the command's own exit code.
 func (c *conductor) stdout(ctx context.Context, args ...string) (string, error) {
 	return c.exec(args...).Stdout(ctx)
+}
+
+// run runs a command that installs, and returns what it prints, as stdout does.
+func (c *conductor) run(ctx context.Context, args []string, tlsKey *dagger.Secret, parallel int, lockTimeout string) (string, error) {
+	args = append(args, "--lock-timeout", lockTimeout)
+	if parallel > 0 {
+		args = append(args, "--parallel", strconv.Itoa(parallel))
+	}
+	if tlsKey != nil {
+		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
+		args = append(args, "--tls-key", "/slipway/in/tls.key")
+	}
+	return c.stdout(ctx, args...)
 }
 
 // command runs one command about a deployment and returns what it prints, as stdout

@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/slipway-sh/slipway/ci/internal/dagger"
 )
@@ -121,23 +120,57 @@ func (m *Slipway) Install(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"install", "--lock-timeout", lockTimeout}
+	args := []string{"install"}
 	if adopt {
 		args = append(args, "--adopt")
-	}
-	if parallel > 0 {
-		args = append(args, "--parallel", strconv.Itoa(parallel))
 	}
 	for flag, targets := range map[string][]string{"--from": from, "--to": to, "--only": only} {
 		for _, target := range targets {
 			args = append(args, flag, target)
 		}
 	}
-	if tlsKey != nil {
-		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
-		args = append(args, "--tls-key", "/slipway/in/tls.key")
+	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+}
+
+// Upgrade brings an installed platform to another release.
+//
+// It goes through the releases between, if it must, and refuses the release that is
+// installed and any that cannot be reached from it. Returns a table of the applications.
+//
+// +cache="never"
+func (m *Slipway) Upgrade(
+	ctx context.Context,
+	// Version of the release; the one that config or platform names if not given.
+	// +optional
+	to string,
+	// The deployment's configuration, YAML. Every setting has a default.
+	// +optional
+	config *dagger.File,
+	// The platform release to upgrade to, where it is one of your own.
+	// +optional
+	platform *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Private key of a certificate given in the configuration, PEM.
+	// +optional
+	tlsKey *dagger.Secret,
+	// How many steps may run at the same time; 0 is no limit.
+	// +optional
+	parallel int,
+	// How long to wait for another run, such as 1m; then the exit code is 6.
+	// +default="15s"
+	lockTimeout string,
+) (string, error) {
+	c, err := m.conductor(ctx, config, platform, name)
+	if err != nil {
+		return "", err
 	}
-	return c.stdout(ctx, args...)
+	args := []string{"upgrade"}
+	if to != "" {
+		args = append(args, "--to", to)
+	}
+	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
 }
 
 // Status shows the deployment's steps and applications, as the last run saw them.

@@ -92,7 +92,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		}
 	})
 	root.AddCommand(
-		newInstall(p), newDestroy(p), newStatus(p), newReport(p), newRuns(p), newUnlock(p),
+		newInstall(p), newUpgrade(p), newDestroy(p), newStatus(p), newReport(p), newRuns(p), newUnlock(p),
 		newKubeconfig(p), newCluster(p), newToolchain(p),
 		newConfigure(p), newValidate(p),
 		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),

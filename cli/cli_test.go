@@ -103,6 +103,8 @@ func TestWrongCommandLines(t *testing.T) {
 		"no such flag":        {[]string{"status", "--colour"}, "unknown flag: --colour"},
 		"an argument":         {[]string{"install", "now"}, `unexpected argument "now"`},
 		"parallel":            {[]string{"install", "--parallel", "-1"}, "give 0 or more"},
+		"upgrade, parallel":   {[]string{"upgrade", "--parallel", "-1"}, "give 0 or more"},
+		"upgrade, no command": {[]string{"upgrade", "1.1.0"}, `unexpected argument "1.1.0"`},
 		"output":              {[]string{"status", "--output", "xml"}, "give text or json"},
 		"bundle":              {[]string{"bundle"}, "give list or verify or add or push"},
 		"lock":                {[]string{"lock"}, "give verify or update"},

@@ -65,8 +65,8 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 }
 
 func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if o.parallel < 0 {
-		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
+	if err := o.check(); err != nil {
+		return err
 	}
 	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 		return o.prepare(ctx, io, c, from)
@@ -75,13 +75,26 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 		how.Lifetime = session.AfterRun
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		record, err := d.Conduct(ctx, stages.Install())
-		err = summary(io, record, err)
-		if !o.background {
-			return err
-		}
-		return d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, ports) }, err)
+		return o.conduct(ctx, io, d, stages.Install())
 	})
+}
+
+// conduct carries a workflow out, and leaves the cluster running if that is wanted.
+func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) error {
+	record, err := d.Conduct(ctx, w)
+	err = summary(io, record, err)
+	if !o.background {
+		return err
+	}
+	return d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, ports) }, err)
+}
+
+// check finds what is wrong with the flags.
+func (o *installOptions) check() error {
+	if o.parallel < 0 {
+		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
+	}
+	return nil
 }
 
 // prepare adds what only an install needs.

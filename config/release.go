@@ -15,6 +15,18 @@ type GitRelease struct {
 	Digest  string // that the release must have, "sha256:…"; empty: any
 }
 
+// String is the release as platform.release names it.
+func (g GitRelease) String() string {
+	out := g.URL
+	if g.Folder != "" {
+		out += "//" + g.Folder
+	}
+	if out += "@" + g.Version; g.Digest != "" {
+		out += "#" + g.Digest
+	}
+	return out
+}
+
 // ReleaseInGit returns the platform release in a Git repository that the configuration
 // names, if it names one.
 func (c *Config) ReleaseInGit() (GitRelease, bool) {

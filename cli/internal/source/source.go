@@ -101,8 +101,10 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 	switch s.File {
 	case "":
 	case "-":
-		data, err = Contents("-", streams)
-		s.Stdin = data
+		if s.Stdin == nil { // a command may read its configuration more than once
+			s.Stdin, err = Contents("-", streams)
+		}
+		data = s.Stdin
 	default:
 		data, err = os.ReadFile(s.File)
 	}
