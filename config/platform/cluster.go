@@ -58,6 +58,10 @@ type SecretKey struct {
 	// Name under which the user may give the value of a password or token,
 	// platform.secrets in the configuration, in place of a generated one.
 	Give string `json:"give,omitempty"`
+	// Version of the release that brought a new value: where the Secret is older, a
+	// password or token is generated anew, once, and what copies it follows. What the user
+	// gives stays.
+	Rotated string `json:"rotated,omitempty"`
 }
 
 // GivenNames returns the fields of the configuration whose secrets a platform can have

@@ -62,6 +62,14 @@ func (v *validator) secretKey(field string, k SecretKey) {
 			v.Add(field+".give", document.Quote(k.Give)+", which is a field of the configuration", "another name")
 		}
 	}
+	if k.Rotated != "" && !k.random() {
+		v.Add(field+".rotated", document.Quote(k.Rotated), "none unless generate is password or token")
+	} else if k.Rotated != "" {
+		v.Match(field+".rotated", k.Rotated, versionRE, `a semantic version such as "1.0.0"`)
+		if Older(v.r.Version, k.Rotated) {
+			v.Add(field+".rotated", document.Quote(k.Rotated), "the version of this release, "+v.r.Version+", or of an earlier one")
+		}
+	}
 	if k.Length != 0 && !k.random() {
 		v.Add(field+".length", fmt.Sprint(k.Length), "none unless generate is password or token")
 	}

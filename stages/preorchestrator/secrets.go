@@ -139,7 +139,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 		for _, k := range w.Keys {
 			given, isGiven := s.givenFor(k)
 			if o := s.have[name]; o != nil {
-				if v, ok := o.Data[k.Key]; ok && (!isGiven || bytes.Equal(v, given)) {
+				if v, ok := o.Data[k.Key]; ok && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k) {
 					s.hide(k, v)
 					continue
 				}
@@ -232,6 +232,9 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: s.labels(w)},
 			Type:       cmp.Or(corev1.SecretType(w.Type), corev1.SecretTypeOpaque), Data: values,
 		}
+		if err := s.noteRotations(o, w.Keys); err != nil {
+			return err
+		}
 		err := s.client.Retry(ctx, what, func(ctx context.Context) error {
 			_, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager})
 			return err
@@ -252,13 +255,14 @@ func (s *secrets) labels(w platform.Secret) map[string]string {
 	return labels.Merge(w.Labels, kube.Labels(s.deployment))
 }
 
-// addKeys adds the keys and labels that a Secret does not have, and replaces given keys.
+// addKeys adds the keys and labels that a Secret does not have, and replaces given keys and
+// those that a newer release rotates.
 func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[string][]byte) error {
 	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
-	given := func(key string) bool {
+	replaced := func(o *corev1.Secret, key string) bool {
 		return slices.ContainsFunc(w.Keys, func(k platform.SecretKey) bool {
 			_, given := s.givenFor(k)
-			return k.Key == key && given
+			return k.Key == key && (given || s.due(o, k))
 		})
 	}
 	for {
@@ -268,7 +272,7 @@ func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[str
 		}
 		missing := false
 		for k, v := range values {
-			if was, ok := o.Data[k]; !ok || given(k) && !bytes.Equal(was, v) {
+			if was, ok := o.Data[k]; !ok || replaced(o, k) && !bytes.Equal(was, v) {
 				if o.Data == nil {
 					o.Data = map[string][]byte{}
 				}
@@ -280,6 +284,9 @@ func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[str
 		}
 		if !missing {
 			return nil
+		}
+		if err := s.noteRotations(o, w.Keys); err != nil {
+			return err
 		}
 		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 		if !apierrors.IsConflict(err) || ctx.Err() != nil {
