@@ -289,23 +289,39 @@ func TestGuidanceOfTheGitServer(t *testing.T) {
 
 // TestGoldens shows a change of what is installed in a review.
 func TestGoldens(t *testing.T) {
-	dir, release := open(t)
-	for _, scale := range []string{"50", "1000"} {
-		parts := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
-		again := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
-		for name, p := range parts {
-			require.Equal(t, p.manifest, again[name].manifest, "rendering is deterministic")
-			golden := filepath.Join("testdata", release.Version, fmt.Sprintf("%s-%s.yaml", name, scale))
-			got := []byte(p.manifest)
-			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-				require.NoError(t, os.WriteFile(golden, got, 0o644))
-				continue
+	for _, version := range releases.Versions() {
+		dir, release := openVersion(t, version)
+		for _, scale := range []string{"50", "1000"} {
+			parts := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
+			again := renderAll(t, dir, scale, map[string]bool{"toolbox": true})
+			for name, p := range parts {
+				require.Equal(t, p.manifest, again[name].manifest, "rendering is deterministic")
+				golden := filepath.Join("testdata", release.Version, fmt.Sprintf("%s-%s.yaml", name, scale))
+				got := []byte(p.manifest)
+				if *update {
+					require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+					require.NoError(t, os.WriteFile(golden, got, 0o644))
+					continue
+				}
+				want, err := os.ReadFile(golden)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(want, got), "%s differs; run go test ./examples/platform -update and look at the change", golden)
 			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(want, got), "%s differs; run go test ./examples/platform -update and look at the change", golden)
 		}
+	}
+}
+
+// TestUpgrades: each release but the first can be reached from the first.
+func TestUpgrades(t *testing.T) {
+	var all []*platform.Release
+	for _, version := range releases.Versions() {
+		_, r := openVersion(t, version)
+		all = append(all, r)
+	}
+	for _, r := range all[1:] {
+		over, err := platform.Route(all, all[0].Version, r.Version)
+		require.NoError(t, err)
+		require.NotEmpty(t, over)
 	}
 }
 

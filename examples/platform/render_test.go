@@ -34,10 +34,16 @@ func everyImage() map[string]any {
 	return images("argocd", "busybox", "coredns", "gitea", "guestbook", "local-path-provisioner", "pause", "postgresql", "redis")
 }
 
-// open reads the release under test.
+// open reads the newest release.
 func open(t *testing.T) (fs.FS, *platform.Release) {
 	t.Helper()
-	dir, err := releases.Release("1.0.0")
+	all := releases.Versions()
+	return openVersion(t, all[len(all)-1])
+}
+
+func openVersion(t *testing.T, version string) (fs.FS, *platform.Release) {
+	t.Helper()
+	dir, err := releases.Release(version)
 	require.NoError(t, err)
 	release, err := platform.Load(dir)
 	require.NoError(t, err)

@@ -119,7 +119,7 @@ func TestWorkloadsAreConfined(t *testing.T) {
 				require.GreaterOrEqual(t, c.Resources.Limits.Memory().Cmp(*c.Resources.Requests.Memory()), 0, name)
 			}
 		})
-		require.Equal(t, 5, seen)
+		require.Equal(t, 6, seen)
 	})
 }
 
@@ -267,7 +267,7 @@ func TestChartsRefuseImagesThatAreNotPinned(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 4, charts)
+	require.Equal(t, 5, charts)
 
 	values := rootValues("50", nil)
 	values["images"] = images("guestbook")
