@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// released prints what an upgrade to release 1.1.0 changes, and what it must leave alone: a
+// line for each.
+const released = `
+kubectl get configmap -n slipway-system slipway-release -o 'jsonpath={.data.platform} {.data.version} ({.data.toward}){"\n"}'
+kubectl get secret -n argocd argocd-redis -o 'jsonpath={.data.auth}' | sha256sum
+for secret in gitea/gitea-admin gitea/gitea-keys database/database-owner database/database-reader guestbook/database-reader; do
+  kubectl get secret -n "${secret%/*}" "${secret#*/}" -o 'jsonpath={.data}'
+done | sha256sum
+kubectl get deployment -n guestbook guestbook -o 'jsonpath={.spec.template.spec.containers[0].env[?(@.name=="TITLE")].value}{"\n"}'
+kubectl get deployment -n platform welcome --ignore-not-found -o name
+`
+
+// upgrades brings the reference platform from release 1.0.0 to 1.1.0 and tries to go back.
+func (k *kept) upgrades(t *testing.T) {
+	t.Helper()
+	refused := func(code, says string, command string, args ...string) {
+		t.Helper()
+		r := k.cli(t, command, args...)
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "error "+code)
+		require.Contains(t, r.err, says)
+	}
+	facts := func() []string { return strings.Split(strings.TrimSpace(k.shell(t, released)), "\n") }
+	before := facts()
+	require.Len(t, before, 4)
+	require.Equal(t, "reference 1.0.0 ()", before[0])
+	require.Equal(t, "Slipway guestbook", before[3])
+	refused("PLT-023", "upgrade to release 1.0.0: it is installed already", "upgrade", "--to", "1.0.0")
+	refused("PLT-021", "there is no release 7.0.0", "upgrade", "--to", "7.0.0")
+
+	r := k.must(t, "upgrade", "--to", "1.1.0")
+	require.Contains(t, r.out, "\nupgraded from 1.0.0 to 1.1.0 in ")
+	require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
+	require.Regexp(t, `(?m)^welcome\s+.*Synced\s+Healthy`, r.out)
+	after := facts()
+	require.Len(t, after, 5)
+	require.Equal(t, "reference 1.1.0 ()", after[0])
+	require.NotEqual(t, before[1], after[1], "the release rotates it")
+	require.Equal(t, before[2], after[2], "all other passwords stay")
+	require.Equal(t, "Guestbook", after[3])
+	require.Equal(t, "deployment.apps/welcome", after[4])
+
+	refused("UPG-001", "release 1.1.0 is installed, and an older one is not installed over it", "install")
+	refused("PLT-021", "1.0.0 is older than 1.1.0", "upgrade", "--to", "1.0.0")
+	refused("PLT-023", "upgrade to release 1.1.0: it is installed already", "upgrade", "--to", "1.1.0")
+	require.Equal(t, after, facts(), "what is refused changes nothing")
+}
