@@ -119,7 +119,7 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	if s.Record == nil {
 		return out, r.notThere("show the status")
 	}
-	installs := s.Record.Workflow != config.Destroy
+	installs := s.Record.Workflow == config.Install || s.Record.Workflow == config.Upgrade
 	if s.Cluster || installs {
 		out.Provider, out.Platform = s.Record.Provider, s.Record.Platform.Version
 		out.Run, out.Workflow, out.Outcome, out.Links = s.Record.ID, s.Record.Workflow, s.Record.Outcome, s.Record.Links
