@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,7 +53,9 @@ for program in component infrastructure kube; do echo "tests of $program"; cat "
 	for _, program := range []string{"component", "infrastructure", "kube"} {
 		_, printed, found := strings.Cut(r.out, "tests of "+program+"\n")
 		require.True(t, found, slipway.Tail(r.out))
+		printed, _, _ = strings.Cut(printed, "tests of ")
 		require.Contains(t, printed, "--- PASS: TestReal", program)
+		t.Logf("%s:\n%s", program, strings.Join(regexp.MustCompile(`(?m)^--- .*$`).FindAllString(printed, -1), "\n"))
 	}
 	require.NotContains(t, r.out, "--- FAIL")
 	require.NotContains(t, r.out, "--- SKIP")
