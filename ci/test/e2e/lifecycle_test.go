@@ -164,12 +164,12 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Equal(t, secrets(before), secrets(k.shell(t, snapshot)))
 	})
 
-	t.Run("an upgrade brings the next release, and nothing goes back", k.upgrades)
-
 	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
 		failed["a span"] = spans.String()
 		k.requireNoLeak(t, failed)
 	})
+
+	t.Run("an upgrade brings the next release, and nothing goes back", k.upgrades)
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")
