@@ -150,7 +150,7 @@ func TestAProbeThatIsNotSynced(t *testing.T) {
 			o["status"] = map[string]any{"sync": map[string]any{"status": "Synced", "revision": "older"}, "health": map[string]any{"status": "Healthy"}}
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := runReconcile(ctx, env, contract.ReconcileInput{Namespace: "cd", Revision: "abc"})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeReconcile})

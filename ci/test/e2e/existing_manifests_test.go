@@ -109,3 +109,15 @@ func (k *kept) watchPods(t *testing.T, namespace string) func() map[string]int {
 		return gone
 	}
 }
+
+// forget removes what an earlier run of the tests left of the deployment, be it of a cluster
+// that is gone.
+func (k *kept) forget(t *testing.T) {
+	t.Helper()
+	r := k.cli(t, "destroy", "--ignore-not-found")
+	if strings.Contains(r.err, "INF-013") {
+		k.must(t, "toolchain", "--", "rm", "/slipway/state/cluster.json")
+		r = k.cli(t, "destroy", "--ignore-not-found")
+	}
+	require.Zero(t, r.code, r.err)
+}

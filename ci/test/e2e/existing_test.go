@@ -224,7 +224,7 @@ func TestExistingCluster(t *testing.T) {
 	bundle := &kept{deployment: d, config: as(own), kubeconfig: host.kubeconfig}
 	d.Lock = lock
 	k := &kept{deployment: d, config: as(own), kubeconfig: host.kubeconfig}
-	k.must(t, "destroy", "--ignore-not-found") // whatever an earlier run of the tests left
+	k.forget(t)
 	before := host.everything(t)
 
 	// Each builds on the one before.
