@@ -39,7 +39,10 @@ func (k *kept) upgrades(t *testing.T) {
 	refused("PLT-023", "upgrade to release 1.0.0: it is installed already", "upgrade", "--to", "1.0.0")
 	refused("PLT-021", "there is no release 7.0.0", "upgrade", "--to", "7.0.0")
 
+	const started = `curl -fsS http://cluster:6444/readyz | grep '"started"'`
+	node := k.shell(t, started)
 	r := k.must(t, "upgrade", "--to", "1.1.0")
+	require.Equal(t, node, k.shell(t, started), "the cluster keeps running")
 	require.Contains(t, r.out, "\nupgraded from 1.0.0 to 1.1.0 in ")
 	require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
 	require.Regexp(t, `(?m)^welcome\s+.*Synced\s+Healthy`, r.out)

@@ -125,7 +125,10 @@ func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err erro
 		s.own.end()
 		return nil, err
 	}
-	return s.own.end, nil
+	return func() {
+		exit()
+		s.own.end()
+	}, nil
 }
 
 // join prepares connect to join the session of the deployment's background cluster;
@@ -162,6 +165,7 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 		return nil, err
 	}
 	return func() {
+		exit()
 		left()
 		if !s.ends {
 			return
@@ -175,4 +179,10 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 // enter lets the SDK connect to a session.
 func enter(s background.Session) error {
 	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, string(s.Token)))
+}
+
+// exit undoes enter: the next session of this process is not within that one.
+func exit() {
+	_ = os.Unsetenv(daggercli.EnvSession)
+	_ = os.Unsetenv(daggercli.EnvToken)
 }

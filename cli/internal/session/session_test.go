@@ -134,6 +134,8 @@ func TestACommandJoinsAndLeavesASession(t *testing.T) {
 	require.Contains(t, k.Working(), "(install)")
 	leave()
 	require.Eventually(t, func() bool { return k.Working() == "" }, 10*time.Second, time.Millisecond)
+	require.Empty(t, os.Getenv(daggercli.EnvToken), "a command that opens another one is not within it")
+	require.Empty(t, os.Getenv(daggercli.EnvSession))
 
 	t.Setenv(daggercli.EnvSession, "")
 	_, err = s.open(t.Context(), io.Discard)
