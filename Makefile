@@ -35,8 +35,8 @@ install: engine bundle ## Set everything up and install the reference platform o
 	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install
 
 .PHONY: test
-test: ## Run the unit tests and, beside them, the real install, its second run, a broken platform and the destroy
-	@$(MAKE) unit & unit=$$!; failed=0; $(MAKE) e2e || failed=1; wait $$unit || failed=1; exit $$failed
+test: ## Run the unit tests; then the real install, its second run, a broken platform and the destroy
+	@failed=0; $(MAKE) unit || failed=1; $(MAKE) e2e || failed=1; exit $$failed
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
@@ -66,7 +66,7 @@ $(addprefix unit/,$(PLATFORMS)):
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 3 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 4 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
