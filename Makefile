@@ -9,10 +9,15 @@ MAKEFLAGS += --no-print-directory
 GO := CGO_ENABLED=0 GOFLAGS=-trimpath go
 ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
+# The digest of what slipway is compiled from, which `lock verify` compares.
+SOURCES := $(GO) run -C ci/dev ./sources
 # The bundle that this checkout built last: other checkouts share the store.
 OWN_BUNDLE := sed -n 's/^BUNDLE=//p' .env
 # The environment in which dagger finds the engine.
 WITH_ENGINE := eval "$$($(ENGINE) env)";
+
+# With kustomize's Go plugins, which nothing here uses, each test program would be linked by gcc.
+RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -w'
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
@@ -35,18 +40,20 @@ install: engine bundle ## Set everything up and install the reference platform o
 	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install
 
 .PHONY: test
-test: ## Run the unit tests; then the real install, its second run, a broken platform and the destroy
-	@failed=0; $(MAKE) unit || failed=1; $(MAKE) e2e || failed=1; exit $$failed
+test: ## Run the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy
+	@failed=0; $(MAKE) unit/race || failed=1; printf '%s\n' e2e unit/others | xargs -P 2 -n 1 $(MAKE) || failed=1; exit $$failed # those that count seconds come alone
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
-	@$(MAKE) -j3 -Otarget unit/race unit/modules unit/vet $(addprefix unit/,$(PLATFORMS)) # some compute while others read
+	@$(MAKE) -j3 -Otarget unit/race unit/others # some compute while others read
 
-.PHONY: unit/race unit/modules unit/vet
+.PHONY: unit/race unit/others unit/modules unit/vet
+unit/others: unit/modules unit/vet $(addprefix unit/,$(PLATFORMS))
+
 unit/race:
-	go test -trimpath -race -shuffle=on -p 4 ./...
-	go test -C ci -trimpath -race ./origin
-	go test -C ci/dev -trimpath -race ./build/...
+	go test $(RACE) -shuffle=on -p 4 ./...
+	go test -C ci $(RACE) ./origin
+	go test -C ci/dev $(RACE) ./build/...
 
 unit/modules:
 	$(GO) test -C containers/node ./...
@@ -54,7 +61,7 @@ unit/modules:
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
-	$(GO) test -C ci/test ./bench ./chaos ./facts ./slipway ./s3
+	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./slipway ./s3
 
 unit/vet:
 	$(GO) vet ./...
@@ -66,12 +73,12 @@ $(addprefix unit/,$(PLATFORMS)):
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 4 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 16 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
 	@mkdir -p bin
-	$(GO) build -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev)" -o bin/slipway .
+	$(GO) build -ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev) -X main.source=$$($(SOURCES))" -o bin/slipway .
 
 .PHONY: engine
 engine: ## Make a Dagger engine reachable: the one that answers, else one built from Go modules
@@ -85,10 +92,20 @@ engine-stop: ## End the engine that `make engine` started
 engine-env: ## Print the environment in which dagger and slipway find the engine
 	@$(ENGINE) env
 
+.PHONY: env
+env: ## Print what a shell needs for dagger, slipway, kubectl, helm and terraform: eval "$(make -s env)"
+	@$(ENGINE) env
+	@dir="$$($(MAKE) -s bundle-path)"; printf 'export SLIPWAY_BUNDLE=%q\n' "$$dir"; \
+	case "$$PATH" in "$$dir/bin:"*) ;; *) printf 'export PATH=%q:"$$PATH"\n' "$$dir/bin" ;; esac
+
 .PHONY: bundle
 bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs
 	@dir="$$($(BUNDLE) build $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; echo "$$dir"; touch .env; \
 	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
+
+.PHONY: pins
+pins: ## Pin the Debian packages of the bundle of this machine in containers/lock/lock.yaml
+	@$(BUNDLE) pin
 
 .PHONY: bundle-path
 bundle-path: ## Print the path of the bundle that this checkout built last
@@ -105,7 +122,7 @@ terminal: ## Install tmux, in which the form is filled in by the tests
 
 .PHONY: bench
 bench: PLATFORM := examples/platform/manifests/1.0.0
-bench: engine bundle ## Compare installs with a plain shell script and with helmfile, side by side
+bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./bench
 	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
 
@@ -116,6 +133,11 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out; PLATFORM=DIR installs that platform release
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+
+.PHONY: matrix
+matrix: engine bundle ## Upgrade every release of the reference platform to every later one, in each style, undisturbed and killed at each step; MATRIX='--shard 1/2'
+	@$(WITH_ENGINE) bundle="$$($(OWN_BUNDLE))"; "$$bundle/bin/slipway" upgrade-matrix --bundle "$$bundle" --from 1.0.0,1.1.0 --to 1.1.0,2.0.0 \
+		--style graceful,in-place --faults none,kill-at-each-step --parallel 2 $(MATRIX)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down

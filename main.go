@@ -15,12 +15,16 @@ import (
 	steps "github.com/slipway-sh/slipway/stages/all"
 )
 
-// version is set by the linker.
-var version = "dev"
+// Set by the linker.
+var (
+	version = "dev"
+	source  string // digest of the program's sources, "sha256:<hex>"; see ci/dev/sources
+)
 
 func main() {
 	program := cli.Program{
 		Version:   version,
+		Source:    source,
 		Providers: providers.All(),
 		Stores:    map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 		Steps:     steps.All,

@@ -46,13 +46,8 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 		c.ctr = c.ctr.WithNewFile("/slipway/in/platform.id", string(id))
 		c.args = append(c.args, "--platform-id", "/slipway/in/platform.id")
 	}
-	if config != nil {
-		file, err := config.Name(ctx) // errors and remedies name it as the caller knows it
-		if err != nil {
-			return nil, err
-		}
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/config/"+file, config).WithWorkdir("/slipway/in/config")
-		c.args = append(c.args, "--config", file)
+	if err := c.configuration(ctx, config); err != nil {
+		return nil, err
 	}
 	if name != "" {
 		c.args = append(c.args, "--name", name)
@@ -64,6 +59,20 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 	c.secret("state-credentials", m.StateCredentials)
 	c.secret("secrets", m.Secrets)
 	return c, nil
+}
+
+// configuration hands a configuration to every command; nil is none.
+func (c *conductor) configuration(ctx context.Context, config *dagger.File) error {
+	if config == nil {
+		return nil
+	}
+	file, err := config.Name(ctx) // errors and remedies name it as the caller knows it
+	if err != nil {
+		return err
+	}
+	c.ctr = c.ctr.WithMountedFile("/slipway/in/config/"+file, config).WithWorkdir("/slipway/in/config")
+	c.args = append(c.args, "--config", file)
+	return nil
 }
 
 // secret hands a secret to every command, in a file that a flag names; nil is none.
@@ -129,10 +138,16 @@ func (c *conductor) run(ctx context.Context, args []string, tlsKey *dagger.Secre
 		args = append(args, "--parallel", strconv.Itoa(parallel))
 	}
 	if tlsKey != nil {
-		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
-		args = append(args, "--tls-key", "/slipway/in/tls.key")
+		args = append(args, c.withKey(tlsKey)...)
 	}
 	return c.stdout(ctx, args...)
+}
+
+// withKey hands the private key of a certificate to a command, as the flags that it returns
+// say.
+func (c *conductor) withKey(tlsKey *dagger.Secret) []string {
+	c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
+	return []string{"--tls-key", "/slipway/in/tls.key"}
 }
 
 // command runs one command about a deployment and returns what it prints, as stdout

@@ -27,9 +27,12 @@ func (m *Slipway) Configure(
 	// More answers, YAML as in a configuration, which need not be complete.
 	// +optional
 	answers *dagger.File,
-	// A configuration to begin with.
+	// A configuration to begin with, or a package of `save`.
 	// +optional
 	file *dagger.File,
+	// Public key that such a package must be signed with, PEM.
+	// +optional
+	packageKey *dagger.File,
 	// Begin with what `form terminal` wrote last.
 	// +optional
 	fromForm bool,
@@ -54,10 +57,18 @@ func (m *Slipway) Configure(
 	}
 	switch {
 	case file != nil:
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/slipway.yaml", file)
-		args = append(args, "--file", "/slipway/in/slipway.yaml")
+		name, err := file.Name(ctx) // whose end says what it is
+		if err != nil {
+			return nil, err
+		}
+		c.ctr = c.ctr.WithMountedFile("/slipway/in/file/"+name, file)
+		args = append(args, "--file", "/slipway/in/file/"+name)
 	case fromForm:
 		args = append(args, "--file", formFile)
+	}
+	if packageKey != nil {
+		c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", packageKey)
+		args = append(args, "--package-key", "/slipway/in/key.pub.pem")
 	}
 	done, err := c.exec(args...).Sync(ctx)
 	if err != nil {

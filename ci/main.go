@@ -112,9 +112,18 @@ func (m *Slipway) Install(
 	// this deployment, where its state is lost.
 	// +optional
 	adopt bool,
+	// Install what is in this package of `save`; --package of the CLI.
+	// +optional
+	packageFile *dagger.File,
+	// Public key that the package must be signed with, PEM.
+	// +optional
+	packageKey *dagger.File,
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
+	// Digest of a plan: do what it says, or nothing if anything has changed since.
+	// +optional
+	approve string,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
@@ -129,13 +138,17 @@ func (m *Slipway) Install(
 			args = append(args, flag, target)
 		}
 	}
-	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+	if args, err = c.with(ctx, packageFile, packageKey, args); err != nil {
+		return "", err
+	}
+	return c.run(ctx, approved(args, approve), tlsKey, parallel, lockTimeout)
 }
 
 // Upgrade brings an installed platform to another release.
 //
 // It goes through the releases between, if it must, and refuses the release that is
-// installed and any that cannot be reached from it. Returns a table of the applications.
+// installed and any that cannot be reached from it. What the release calls its data is
+// backed up and proved before anything is changed. Returns a table of the applications.
 //
 // +cache="never"
 func (m *Slipway) Upgrade(
@@ -143,6 +156,12 @@ func (m *Slipway) Upgrade(
 	// Version of the release; the one that config or platform names if not given.
 	// +optional
 	to string,
+	// Go on with the upgrade that is not finished.
+	// +optional
+	resume bool,
+	// "graceful", the default, or "in-place", which stops what uses migrated data.
+	// +optional
+	style string,
 	// The deployment's configuration, YAML. Every setting has a default.
 	// +optional
 	config *dagger.File,
@@ -161,6 +180,9 @@ func (m *Slipway) Upgrade(
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
+	// Digest of a plan: do what it says, or nothing if anything has changed since.
+	// +optional
+	approve string,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
@@ -170,7 +192,13 @@ func (m *Slipway) Upgrade(
 	if to != "" {
 		args = append(args, "--to", to)
 	}
-	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+	if resume {
+		args = append(args, "--resume")
+	}
+	if style != "" {
+		args = append(args, "--style", style)
+	}
+	return c.run(ctx, approved(args, approve), tlsKey, parallel, lockTimeout)
 }
 
 // Status shows the deployment's steps and applications, as the last run saw them.
@@ -246,8 +274,14 @@ func (m *Slipway) Destroy(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
+	// Digest of a plan: do what it says, or nothing if anything has changed since.
+	// +optional
+	approve string,
+	// How long to wait for another run, such as 1m; then the exit code is 6.
+	// +default="15s"
+	lockTimeout string,
 ) (string, error) {
-	return m.command(ctx, config, name, "destroy", "--ignore-not-found")
+	return m.command(ctx, config, name, approved([]string{"destroy", "--ignore-not-found", "--lock-timeout", lockTimeout}, approve)...)
 }
 
 // Runs lists the runs of a deployment, or shows one of them.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +36,7 @@ func (o *bundleListOptions) run(_ context.Context, streams console.Streams, args
 // reference that an image stands for.
 func listBundle(w io.Writer, x bundle.Index) error {
 	fmt.Fprintf(w, "for %s\n\n", x.Platform)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	fmt.Fprintln(table, "KIND\tNAME\tVERSION\tDIGEST\tSTANDS FOR")
 	for _, kind := range []bundle.Kind{bundle.Tool, bundle.Manifest} {
 		for _, f := range x.Files {

@@ -29,7 +29,10 @@ import (
 
 // Program is what the program consists of besides its commands.
 type Program struct {
-	Version   string
+	Version string
+	// Source is the digest of the program's sources, "sha256:<hex>", the same on every
+	// system; empty where it was not built by make.
+	Source    string
 	Providers *providers.Registry
 	// Stores open the buckets with deployments' state, by the scheme of their URLs.
 	Stores map[string]store.Opener
@@ -92,16 +95,17 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		}
 	})
 	root.AddCommand(
-		newInstall(p), newUpgrade(p), newDestroy(p), newStatus(p), newReport(p), newRuns(p), newUnlock(p),
+		newInstall(p), newPlan(p), newUpgrade(p), newUpgradeMatrix(p), newRollback(p), newTest(p), newDestroy(p), newStatus(p), newReport(p), newSave(p), newReproduce(p), newRuns(p), newBackups(p), newUnlock(p),
 		newKubeconfig(p), newCluster(p), newToolchain(p),
 		newConfigure(p), newValidate(p),
 		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),
 		newUse(p), newEnv(p), newSchema(p),
+		newClients(),
 		group("bundle", "Lists or checks a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundlePush()),
 		group("platform", "Begins a platform release, shows what it installs, or prints the schema of its file", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
-		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(), newLockUpdate()),
+		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(p), newLockUpdate()),
 		newExplain(), newVersion(p),
-		newStep(p), newState(p), newVerify(p), newForward(), newSession(),
+		newStep(p), newState(p), newVerify(p), newPreview(p), newForward(), newSession(),
 	)
 	return root
 }

@@ -135,7 +135,7 @@ func TestACommandWithoutAWorkflowEndsAtTheFirstInterrupt(t *testing.T) {
 		<-ctx.Done()
 		return errors.New("the engine does not answer")
 	})}
-	cmd.SetArgs(nil)
+	cmd.SetArgs([]string{}) // none, and not those of this process
 	cmd.SetErr(&errs)
 	err := cmd.ExecuteContext(t.Context())
 	require.Equal(t, fault.Cancelled, fault.ClassOf(err))

@@ -15,6 +15,7 @@ import (
 type clusterOptions struct {
 	deployment             deployment.Flags
 	background, stop, lend bool
+	unpublished            bool
 	id                     string
 }
 
@@ -28,6 +29,7 @@ func newCluster(p *Program) *cobra.Command {
 	set := cmd.Flags()
 	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
 	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
+	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
 	set.StringVar(&o.id, "id", "", "write the service's Dagger id to this file instead of running it")
@@ -36,7 +38,7 @@ func newCluster(p *Program) *cobra.Command {
 }
 
 func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	var how deployment.Run
+	how := deployment.Run{Unpublished: o.unpublished}
 	switch {
 	case o.stop && o.background:
 		return usage.Errorf("give --background or --stop, not both")
@@ -64,22 +66,27 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 	})
 }
 
-// clusterReady says how to reach the cluster, whose API and ports are published: the API's
-// comes first.
+// clusterReady says how to reach the cluster, whose API and ports are published, the API's
+// first; none are where nobody wants that.
 func clusterReady(io console.Streams, d *deployment.Deployment, ports []int) {
 	io.Err.End()
 	w, joined := io.Out, d.Session.Joined
-	api := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
-	fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
-	for _, p := range ports[1:] {
-		fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
-	}
 	where := ", in another terminal"
 	if joined != nil {
 		where = ""
 	}
-	fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
-		d.Hint("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
+	if len(ports) == 0 {
+		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", d.Config.Global.Name)
+		fmt.Fprintf(w, "  for kubectl%s: %s\n", where, d.Hint("slipway toolchain -- kubectl get pods -A"))
+	} else {
+		api := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
+		for _, p := range ports[1:] {
+			fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
+		}
+		fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
+			d.Hint("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
+	}
 	switch {
 	case joined == nil:
 		fmt.Fprintln(w, "Ctrl-C stops it.")

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
@@ -26,6 +27,27 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
   for kubectl, in another terminal: slipway kubeconfig --name dev --server https://127.0.0.1:7443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
 Ctrl-C stops it.
 `, out.String())
+}
+
+func TestAClusterOnNoPortOfThisMachine(t *testing.T) {
+	var out bytes.Buffer
+	clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
+		Config:  &config.Config{Global: config.Global{Name: "dev"}},
+		Session: &session.Session{Joined: &background.Client{Info: background.Info{PID: 7, Background: true, Log: "/dev.log", Unpublished: true}}},
+		Hint:    hint.For(line(t, "cluster", "--name", "dev"), nil),
+	}, nil)
+	require.Equal(t, `the cluster of deployment dev is ready, on no port of this machine
+  for kubectl: slipway toolchain --name dev -- kubectl get pods -A
+It runs in the background (process 7, log /dev.log), until: slipway cluster --name dev --stop
+`, out.String())
+}
+
+func TestOnlyAClusterThatIsKeptIsUnpublished(t *testing.T) {
+	for _, command := range []string{"install", "upgrade", "rollback"} {
+		code, _, errs := slipway(command, "--unpublished")
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, "--unpublished is about the cluster that --keep-cluster leaves: give both", command)
+	}
 }
 
 func TestAClusterThatNobodyKeeps(t *testing.T) {

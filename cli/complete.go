@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages"
 )
@@ -94,6 +95,26 @@ func stepNames(s *source.Source, r *release.Flags) cobra.CompletionFunc {
 		}
 		slices.Sort(out)
 		return slices.Compact(out), err
+	})
+}
+
+// suiteNames are the suites of the configuration's release, and what can be done with its
+// workloads.
+func suiteNames(s *source.Source, r *release.Flags) cobra.CompletionFunc {
+	return found(cobra.ShellCompDirectiveKeepOrder, func(*cobra.Command) ([]cobra.Completion, error) {
+		cfg, err := s.Load(silent(nil))
+		if err != nil {
+			return nil, err
+		}
+		found, err := r.Load(cfg, s.Path)
+		if err != nil {
+			return nil, err
+		}
+		out := found.Suites()
+		if len(found.Workloads) > 0 {
+			out = append(out, platform.ReservedSuites()...)
+		}
+		return out, nil
 	})
 }
 

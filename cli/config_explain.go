@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func (o *configExplainOptions) run(_ context.Context, streams console.Streams, _
 		return err
 	}
 	return o.format.print(streams.Out, all, func(out io.Writer) error {
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		w := newTable(out)
 		fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
 		for _, s := range all {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Path, s.Value, s.Origin)

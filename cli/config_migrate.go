@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,23 +13,31 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
+	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 type migrateOptions struct {
-	source source.Source
-	dry    bool
+	source  source.Source
+	release release.Flags
+	from    string
+	to      string
+	dry     bool
 }
 
 func newConfigMigrate(p *Program) *cobra.Command {
 	var o migrateOptions
-	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it, or a newer release of the platform", Args: noArgs, RunE: atOnce(o.run)}
 	addSource(cmd, p, &o.source, false)
+	o.release.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.to, "to", "", "version of the release whose names for settings the configuration gets; that of --platform if left out; without both, only the schema's version is looked at")
+	cmd.Flags().StringVar(&o.from, "from", "", "version of the release that the configuration was written for; the one that it names if left out; without both, whatever changed since the first one")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
 	return cmd
 }
@@ -36,7 +45,10 @@ func newConfigMigrate(p *Program) *cobra.Command {
 // codeBackup: a file is in the way of the backup of a migrated configuration.
 const codeBackup fault.Code = "CFG-006"
 
-// run writes the configuration as the current version of the schema has it, and
+// codeNewerFile: a configuration was written for a newer release than it is to be migrated to.
+const codeNewerFile fault.Code = "CFG-042"
+
+// run writes the configuration as the current version of the schema has it, or a release, and
 // keeps the original beside it. One that would not be valid then is left as it is.
 func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) error {
 	text, err := o.source.Read(io)
@@ -47,18 +59,15 @@ func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) 
 		return usage.Errorf("give --config FILE or --deployment NAME")
 	}
 	file := o.source.FileName()
-	migrated, changes, err := config.Migrate(text, file)
+	migrated, changes, state, err := o.migrate(text, file)
 	if err != nil {
 		return err
 	}
 	if len(changes) == 0 {
-		fmt.Fprintf(io.Err, "%s is of the current version, %s\n", file, config.APIVersion)
+		fmt.Fprintf(io.Err, "%s is of %s\n", file, state)
 		if o.source.File == "-" && !o.dry {
 			_, err = io.Out.Write(text)
 		}
-		return err
-	}
-	if _, err := o.source.Parse(text, func([]migrate.Change) {}); err != nil {
 		return err
 	}
 	for _, c := range changes {
@@ -81,8 +90,55 @@ func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) 
 	if err := atomicfile.Overwrite(o.source.File, migrated, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", o.source.File, err)
 	}
-	fmt.Fprintf(io.Out, "%s is now of version %s; the original is %s\n", o.source.File, config.APIVersion, backup)
+	fmt.Fprintf(io.Out, "%s is now of %s; the original is %s\n", o.source.File, state, backup)
 	return nil
+}
+
+// migrate returns the configuration as it is to be, what changed, and what it is then of:
+// "version slipway.sh/v1", "release 2.0.0".
+func (o *migrateOptions) migrate(text []byte, file string) (migrated []byte, changes []migrate.Change, state string, err error) {
+	quiet := func([]migrate.Change) {}
+	if o.to == "" && o.release.Dir == "" {
+		state = "the current version, " + config.APIVersion
+		if migrated, changes, err = config.Migrate(text, file); err == nil && len(changes) > 0 {
+			state = "version " + config.APIVersion
+			_, err = o.source.Parse(text, quiet)
+		}
+		return migrated, changes, state, err
+	}
+	cfg, err := o.source.Parse(text, quiet)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	written, named := cmp.Or(o.from, cfg.WrittenFor()), cfg.Platform.Release
+	o.release.Choose(cfg, o.to)
+	r, err := o.release.Load(cfg, o.source.Path)
+	if err == nil {
+		err = o.release.CheckVersion(cfg, r, o.to)
+	}
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if platform.Older(r.Version, written) {
+		return nil, nil, "", &fault.Fault{
+			Code: codeNewerFile, Class: fault.Usage, Op: "migrate " + file + " to release " + r.Version, Err: errors.New("it was written for release " + written + ", which is newer"),
+			Fix: "name that release or a newer one: --to VERSION; if the file was written for another one than it names: --from VERSION",
+		}
+	}
+	if o.from == "" && errors.Is(r.Fits(cfg), &fault.Fault{Code: platform.CodeOutdated}) {
+		written = "" // whatever it says
+	}
+	names := ""
+	if cfg.Platform.Release != named {
+		names = cfg.Platform.Release
+	}
+	if migrated, changes, err = config.UpgradeFile(text, file, r.Since(written), names); err != nil {
+		return nil, nil, "", err
+	}
+	if cfg, err = o.source.Parse(migrated, quiet); err == nil {
+		err = r.Fits(cfg)
+	}
+	return migrated, changes, "release " + r.Version, err
 }
 
 // keepOriginal writes text beside the file that it came from.

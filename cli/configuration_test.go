@@ -167,3 +167,69 @@ func TestConfigureSaysWhereAWrongNameIsFrom(t *testing.T) {
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, `SLIPWAY_DEPLOYMENT is "prod-"; give`)
 }
+
+// TestMigrateToARelease writes the names that a newer release has, wherever that is.
+func TestMigrateToARelease(t *testing.T) {
+	const before = `apiVersion: slipway.sh/v1
+platform:
+  release: 1.0.0 # the first one
+  components:
+    # where the rows are
+    database: {enabled: true}
+    welcome: {enabled: false}
+`
+	file := configFile(t, before)
+	code, _, errs := slipway("config", "migrate", "--config", file, "--to", "2.0.0", "--dry-run")
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "line 6: platform.components.database is now platform.components.postgresql\n")
+	require.Contains(t, errs, "line 7: platform.components.welcome is gone\n")
+	require.Contains(t, errs, "line 3: platform.release, 1.0.0 is now 2.0.0\n")
+	code, out, errs := slipway("config", "migrate", "--config", file, "--to", "2.0.0")
+	require.Zero(t, code, errs)
+	require.Equal(t, file+" is now of release 2.0.0; the original is "+file+".orig\n", out)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	const after = `apiVersion: slipway.sh/v1
+platform:
+  release: 2.0.0 # the first one
+  components:
+    # where the rows are
+    postgresql: {enabled: true}
+`
+	require.Equal(t, after, string(text))
+	code, _, errs = slipway("config", "migrate", "--config", file, "--to", "2.0.0")
+	require.Zero(t, code)
+	require.Contains(t, errs, "is of release 2.0.0")
+	code, _, errs = slipway("config", "migrate", "--config", file, "--to", "1.1.0")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "error CFG-042")
+	require.Contains(t, errs, "it was written for release 2.0.0, which is newer")
+
+	// Who has only changed the version is told, and the command that is named does it.
+	other := configFile(t, strings.Replace(before, "1.0.0", "2.0.0", 1))
+	code, _, errs = slipway("validate", "--config", other)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "error CFG-040")
+	require.Contains(t, errs, "migrate it: slipway config migrate --config "+other+" --to 2.0.0\n")
+	code, _, errs = slipway("config", "migrate", "--config", other, "--to", "2.0.0")
+	require.Zero(t, code, errs)
+	text, err = os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, after, string(text))
+	code, _, errs = slipway("validate", "--config", other)
+	require.Zero(t, code, errs)
+
+	// A release in a directory, of a configuration that names none.
+	unnamed := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {components: {database: {enabled: true}}}\n")
+	code, _, errs = slipway("config", "migrate", "--config", unnamed, "--platform", "../examples/platform/2.0.0")
+	require.Zero(t, code, errs)
+	text, err = os.ReadFile(unnamed)
+	require.NoError(t, err)
+	require.Equal(t, "apiVersion: slipway.sh/v1\nplatform: {components: {postgresql: {enabled: true}}}\n", string(text))
+
+	both := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {components: {database: {enabled: true}, postgresql: {enabled: true}}}\n")
+	code, _, errs = slipway("config", "migrate", "--config", both, "--to", "2.0.0")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "error CFG-041")
+	require.NoFileExists(t, both+".orig")
+}

@@ -72,9 +72,9 @@ func TestBrokenReleases(t *testing.T) {
 // TestEveryFaultOfAReleaseIsAmongTheBroken, with its code.
 func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 	for name, codes := range map[string][]fault.Code{
-		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid},
+		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid}, "namespace-not-there": {codeUnusable},
 		"gate-on-nothing": {codeUnreached, codeUnmade}, "image-not-there": {codeLacking},
-		"manifests": {codeUnusable}, "charts": {codeUnusable}, "kinds": {codeUnusable, platform.CodeNoGit}, "apps": {codeUnusable}, "setting-not-given": {codeUnusable},
+		"manifests": {codeUnusable}, "charts": {codeUnusable}, "kinds": {codeUnusable, platform.CodeNoGit}, "apps": {codeUnusable}, "setting-not-given": {codeUnusable}, "tests": {codeUnusable},
 		"many": {platform.CodeGiven, codeUnusable, codeLacking, codeUnreached}, "only-the-cluster-knows": nil,
 		"somebody-elses": nil, // only the cluster tells: see the test of this name in stages/infrastructure
 	} {
@@ -90,7 +90,7 @@ func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 // TestInstallReadsTheReleaseFirst: what validate says of its files, an install says before
 // anything starts.
 func TestInstallReadsTheReleaseFirst(t *testing.T) {
-	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "10 problems", "only-the-cluster-knows": ""} {
+	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "12 problems", "namespace-not-there": "the Deployment a is in the namespace elsewhere", "only-the-cluster-knows": ""} {
 		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"), providers.All().Options())
 		require.NoError(t, err)
 		r, err := platform.Load(os.DirFS("testdata/broken/" + dir))
@@ -111,7 +111,10 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 		require.ErrorIs(t, err, &fault.Fault{Code: codeUnusable})
 		require.ErrorContains(t, err, says)
 	}
-	code, _, errs := slipway("bundle", "add", wholeBundle(t), "--missing", "--platform", "testdata/broken/manifests")
-	require.Equal(t, int(fault.Usage), code)
-	require.Contains(t, errs, "error PLT-017: ", "what it lacks is not known")
+	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "found in Chart.yaml, but missing in charts/ directory: redis"} {
+		code, _, errs := slipway("bundle", "add", wholeBundle(t), "--missing", "--platform", "testdata/broken/"+dir)
+		require.Equal(t, int(fault.Usage), code)
+		require.Contains(t, errs, "error PLT-017: ", "what it lacks is not known")
+		require.Contains(t, errs, says)
+	}
 }

@@ -21,6 +21,8 @@ type destroyOptions struct {
 	deployment  deployment.Flags
 	lockTimeout time.Duration
 	ignore      bool
+	save        saveFlags
+	approval    approval
 }
 
 func newDestroy(p *Program) *cobra.Command {
@@ -31,24 +33,39 @@ func newDestroy(p *Program) *cobra.Command {
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
+	o.save.addFlags(cmd.Flags())
+	o.approval.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed even if no deployment of that name was ever installed")
 	return cmd
 }
 
 func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if err := errors.Join(o.save.check(), o.approval.check()); err != nil {
+		return err
+	}
+	return o.remove(ctx, io)
+}
+
+// remove removes the deployment.
+func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	prepare := func(_ context.Context, c *conductor.Options, _ deployment.Inputs) error {
-		c.LockTimeout = o.lockTimeout
+		c.LockTimeout, c.Approve = o.lockTimeout, o.approval.digest
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		if err := o.mistyped(ctx, d); err != nil {
 			return err
 		}
+		if wanted, err := o.approval.ask(ctx, io, d, stages.Destroy()); err != nil || !wanted {
+			return err
+		}
 		record, err := d.Conduct(ctx, stages.Destroy())
 		if err == nil {
 			d.Session.EndWithRun()
 		}
-		return summary(io, record, err)
+		err = summary(io, record, err)
+		o.save.save(ctx, io, &o.deployment, d, record)
+		return err
 	})
 }
 

@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"text/tabwriter"
 
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
 )
 
 // format is how a command prints its result: text or json.
@@ -40,3 +45,19 @@ func (f *format) print(w io.Writer, v any, text func(io.Writer) error) error {
 	}
 	return text(w)
 }
+
+// show prints what read finds out about a deployment.
+func show[T any](ctx context.Context, streams console.Streams, of *deployment.Flags, as *format,
+	read func(context.Context, *deployment.Deployment) (T, error), text func(io.Writer, T) error,
+) error {
+	return of.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		found, err := read(ctx, d)
+		if err != nil {
+			return err
+		}
+		return as.print(streams.Out, found, func(w io.Writer) error { return text(w, found) })
+	})
+}
+
+// newTable aligns the columns of lines; the caller flushes it.
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

@@ -63,6 +63,21 @@ func newVerify(p *Program) *cobra.Command {
 	return cmd
 }
 
+func newPreview(p *Program) *cobra.Command {
+	v := incontainer.Preview{Stores: p.Stores, Render: p.Render}
+	cmd := &cobra.Command{
+		Use: "preview REQUEST RESULT", Hidden: true,
+		Args: takes(2, 2, "give: REQUEST RESULT, two files"),
+		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+			v.Steps = p.Steps(p.Stores)
+			return v.Run(ctx, args[0], args[1], io.Err)
+		}),
+	}
+	cmd.Flags().StringVar(&v.Dirs.State, "root", contract.StateDir, "the state volume")
+	cmd.Flags().StringVar(&v.Dirs.Platform, "platform", contract.PlatformDir, "the platform release")
+	return cmd
+}
+
 type stateOptions struct {
 	root, deployment string
 	who              lock.Holder
@@ -98,6 +113,12 @@ func newState(p *Program) *cobra.Command {
 		}),
 		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)
+		}),
+		sub("backups FILE [ID]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Backups(ctx, args[0], args[1])
+		}),
+		sub("archive ID FILE", 2, 2, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Archive(ctx, args[1], args[0])
 		}),
 		sub("runs FILE [RUN]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Runs(ctx, args[0], o.deployment, args[1])

@@ -53,6 +53,10 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 		require.Equal(t, c.want, hint.For(line(t, "install", c.args...), program().Stores)(c.text))
 	}
 
+	for name, want := range map[string]string{"validate": "run slipway validate --config c.yaml again", "status": "run slipway install --config c.yaml again"} {
+		require.Equal(t, want, hint.For(line(t, name, "--config", "c.yaml"), nil)("run slipway install again"))
+	}
+
 	t.Setenv(module.Env, "1")
 	got := hint.For(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"), nil)("dagger call install")
 	require.Equal(t, "dagger call install --config c.yaml --name dev", got, "where the module has its files means nothing to who called it")

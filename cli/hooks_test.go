@@ -30,7 +30,7 @@ global: {scale: 7}
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, "CFG-001")
 		require.Contains(t, errs, "3 problems")
-		require.Regexp(t, `line 3: hooks\[0\]\.before: got "orchestrator/sinc", want workflow, "\*" for each step, a stage, or a step of install and upgrade: infrastructure/preflight, .*orchestrator/sync.*; of destroy: infrastructure/node-remove`, errs)
+		require.Regexp(t, `line 3: hooks\[0\]\.before: got "orchestrator/sinc", want workflow, "\*" for each step, a stage, or a step of install: infrastructure/preflight, .*orchestrator/sync.*; of upgrade: .*; of rollback: .*; of destroy: infrastructure/node-remove`, errs)
 		require.Contains(t, errs, `line 4: hooks[1].after: got "orchestrator/sync", which is no step and no stage of destroy`)
 		require.Contains(t, errs, "line 6: global.scale")
 	}

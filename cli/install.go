@@ -34,7 +34,11 @@ type installOptions struct {
 	lockTimeout time.Duration
 	parallel    int
 	background  bool
+	unpublished bool
 	adopt       bool
+	from        packageFlags
+	save        saveFlags
+	approval    approval
 }
 
 func newInstall(p *Program) *cobra.Command {
@@ -53,40 +57,59 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.lockTimeout)
-	set.StringSliceVar(&o.selected.From, "from", nil, "skip only the steps that precede these (stage or stage/step); those must still verify")
+	set.StringSliceVar(&o.selected.From, "from", nil, "skip only the steps that precede these (stage or stage/step); those must still verify; or a package, as --package")
 	set.StringSliceVar(&o.selected.To, "to", nil, "run these steps and all that they need")
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
-	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
+	o.addKeep(set)
 	set.BoolVar(&o.adopt, "adopt", false, "take over what is in the cluster and somebody else's: a destroy removes it, except namespaces; or this deployment, where its state is lost")
+	o.from.addFlags(set, "install what is in this package of slipway save: its configuration and its platform release")
+	o.save.addFlags(set)
+	o.approval.addDigest(set)
 	for _, name := range []string{"from", "to", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
 }
 
+// addKeep declares the flags of a run that leaves a background cluster.
+func (o *installOptions) addKeep(set *pflag.FlagSet) {
+	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
+	set.BoolVar(&o.unpublished, "unpublished", false, "with --keep-cluster: publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
+}
+
 func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if err := o.check(); err != nil {
+	err := o.check()
+	if err == nil {
+		o.selected.From, err = o.from.fromSteps(o.selected.From)
+	}
+	if err != nil {
 		return err
 	}
-	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+	if _, err := o.from.open(ctx, io, &o.deployment); err != nil {
+		return err
+	}
+	how := deployment.Run{Workflow: config.Install, Unpublished: o.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 		return o.prepare(ctx, io, c, from)
 	}}
 	if o.background {
 		how.Lifetime = session.AfterRun
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		return o.conduct(ctx, io, d, stages.Install())
+		_, err := o.conduct(ctx, io, d, stages.Install())
+		return err
 	})
 }
 
-// conduct carries a workflow out, and leaves the cluster running if that is wanted.
-func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) error {
+// conduct carries a workflow out, and leaves the cluster running if that is wanted. It
+// returns the record of the run, if there is one.
+func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
+	o.save.save(ctx, io, &o.deployment, d, record)
 	if !o.background {
-		return err
+		return record, err
 	}
-	return d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, ports) }, err)
+	return record, d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, ports) }, err)
 }
 
 // check finds what is wrong with the flags.
@@ -94,13 +117,31 @@ func (o *installOptions) check() error {
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
 	}
-	return nil
+	if o.unpublished && !o.background {
+		return usage.Errorf("--unpublished is about the cluster that --keep-cluster leaves: give both")
+	}
+	if s := o.selected; o.approval.digest != "" && len(s.From)+len(s.To)+len(s.Only) > 0 {
+		return usage.Errorf("--approve is for a whole run: leave out --from, --to and --only")
+	}
+	return errors.Join(o.save.check(), o.approval.check())
 }
 
 // prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-	c.Parallel, c.Select, c.LockTimeout, c.Adopt = o.parallel, o.selected, o.lockTimeout, o.adopt
 	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Anew, c); err != nil {
+		return err
+	}
+	return o.complete(ctx, io, c, from)
+}
+
+// complete is prepare once there is a release.
+func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
+	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.adopt, o.approval.digest
+	release := c.Release
+	if c.Config.Git.URL != "" {
+		release = release.ForRepository()
+	}
+	if err := release.Fits(c.Config); err != nil {
 		return err
 	}
 	if err := c.Images.Check(ctx); err != nil {

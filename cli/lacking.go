@@ -96,8 +96,8 @@ func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
 }
 
 // gates fails with codeUnreached and codeUnmade unless what the run asks and waits for will
-// be there, as far as that is known before one.
-func (c releaseCheck) gates() error {
+// be there, as far as that is known before one; what is not is told of, on w.
+func (c releaseCheck) gates(w io.Writer) error {
 	off, err := c.release.Off(c.config.Choices())
 	if err != nil {
 		return err
@@ -115,7 +115,9 @@ func (c releaseCheck) gates() error {
 		return fmt.Errorf("render the platform release: %w", err)
 	}
 	m := madeOf(c.release, parts)
-	return together(unreached(c.release, off, m), unmade(c.release, off, m))
+	wrong := together(unreached(c.release, off, m), unmade(c.release, off, m))
+	m.told(w)
+	return wrong
 }
 
 // pulled fails unless the nodes of a cluster that is there already find every image in the
@@ -141,7 +143,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	for _, u := range uses {
 		declared := u.File == platform.File && rewritten[contract.ImageUse{Component: u.Component, Image: u.Image}]
 		if u.Kept && !declared && c.images.Has(u.Image) && !c.images.Own(u.Image) {
-			list = append(list, fmt.Errorf("component %s (%s): %s", u.Component, u.File, u.Image))
+			list = append(list, fmt.Errorf("%s (%s): %s", owner(u.Component), u.File, u.Image))
 		}
 	}
 	if len(list) == 0 {
@@ -215,7 +217,7 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	list := make([]error, len(lacking))
 	short := false
 	for i, u := range lacking {
-		list[i] = fmt.Errorf("component %s (%s): %s", u.Component, u.File, u.Image)
+		list[i] = fmt.Errorf("%s (%s): %s", owner(u.Component), u.File, u.Image)
 		short = short || imageref.IsShort(u.Image)
 	}
 	if c.config.Advanced.MissingImages == config.PullMissing {
@@ -228,8 +230,20 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	}
 	return &fault.Fault{
 		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
-		Err: errors.Join(append([]error{fmt.Errorf("%d are not there", len(list))}, list...)...), Fix: c.remedy(short),
+		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(lacking))}, list...)...), Fix: c.remedy(short),
 	}
+}
+
+// counted says how many images are lacking, each of which several files may name.
+func counted(lacking []contract.ImageUse) string {
+	images := map[string]bool{}
+	for _, u := range lacking {
+		images[u.Image] = true
+	}
+	if len(images) == 1 {
+		return "1 image is"
+	}
+	return fmt.Sprintf("%d images are", len(images))
 }
 
 // remedy says how a bundle or a registry gets the images that are lacking; short: images of

@@ -155,7 +155,7 @@ func TestImagesThatOnlyAnotherBundleHas(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(release, "platform.yaml"), []byte(strings.Replace(string(text), "namespace: shop}", "namespace: shop, images: [unknown, another]}", 1)), 0o644))
 	code, _, errs := slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
-	require.Contains(t, errs, "3 are not there")
+	require.Contains(t, errs, "3 images are not there")
 	require.Contains(t, errs, "component web (platform.yaml): unknown")
 	require.Contains(t, errs, "make bundle PLATFORM=DIR; then add the others to it: slipway bundle add --platform "+release+" BUNDLE --missing; or name", "one short name is enough")
 	code, _, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)

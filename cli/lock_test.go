@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // What is wrong with a lock.yaml that the user names is the user's to correct.
@@ -35,4 +38,37 @@ func TestLockUpdateOfAWrongFile(t *testing.T) {
 	code, _, errs := slipway("lock", "update", "--file", filepath.Join(t.TempDir(), "none.yaml"))
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, "LCK-002")
+}
+
+// Everything that is not as the lock says is named at once.
+func TestLockVerifyNamesWhatDiffers(t *testing.T) {
+	dir := smallBundle(t) // whose index names images that its archive does not hold
+	code, _, errs := slipway("lock", "verify", "--bundle", dir)
+	require.Equal(t, 3, code, errs)
+	for _, says := range []string{
+		"LCK-006", "compare this program with the bundle's: the bundle has none",
+		"BUN-005", "tool terraform: is not in the bundle",
+		"LCK-005", "image redis: ",
+	} {
+		require.Contains(t, errs, says)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "extra"), nil, 0o644))
+	_, _, errs = slipway("lock", "verify", "--bundle", dir)
+	require.Contains(t, errs, "BUN-003")
+	require.Contains(t, errs, "extra is not in the index")
+}
+
+func TestLockVerifyComparesTheProgram(t *testing.T) {
+	of := func(origin string) *bundle.Bundle {
+		return &bundle.Bundle{Index: bundle.Index{Files: []bundle.File{{Name: "slipway", Kind: bundle.Tool, Origin: origin}}}}
+	}
+	o := lockVerifyOptions{program: &Program{Source: "sha256:a"}}
+	require.NoError(t, o.same(of("source:sha256:a")))
+	require.ErrorContains(t, o.same(of("source:sha256:b")), "its sources are sha256:a, those of the bundle's program sha256:b")
+	o.program.Source = ""
+	for _, origin := range []string{"source:sha256:a", "source:"} {
+		err := o.same(of(origin))
+		require.ErrorIs(t, err, &fault.Fault{Code: codeProgram})
+		require.ErrorContains(t, err, "does not know its sources")
+	}
 }

@@ -2,27 +2,49 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 )
 
-type lockVerifyOptions struct{ bundle string }
+type lockVerifyOptions struct {
+	program *Program
+	bundle  string
+}
 
-func newLockVerify() *cobra.Command {
-	var o lockVerifyOptions
-	cmd := &cobra.Command{Use: "verify", Short: "Compares a bundle with the pins of this program", Args: noArgs, RunE: atOnce(o.run)}
+func newLockVerify(p *Program) *cobra.Command {
+	o := lockVerifyOptions{program: p}
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Proves that program, tools, images and manifests of this machine are those of the lock", Args: noArgs, RunE: atOnce(o.run),
+		Long: `Proves that what this machine runs is what the lock in this program pins:
+
+- this program and that of the bundle are compiled from the same sources
+- every file of the bundle is the one that its index names, by sha256
+- tools and manifests are of the pinned versions and origins
+- every image is the one that the index names, down to each layer, by digest
+- every Debian package in the images is of the pinned version
+
+Everything that differs is named. The last line, "lock sha256:…", is the same wherever all
+of this is the same; reports have it too. docs/lock.md says what goes into it.`,
+	}
 	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to compare with the lock (env SLIPWAY_BUNDLE)")
 	return cmd
 }
 
-func (o *lockVerifyOptions) run(_ context.Context, io console.Streams, _ []string) error {
+// codeProgram: this program is not the one of the bundle, or nobody knows.
+const codeProgram fault.Code = "LCK-006"
+
+func (o *lockVerifyOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	if o.bundle == "" {
 		return usage.Errorf("give --bundle DIR or set SLIPWAY_BUNDLE")
 	}
@@ -34,9 +56,55 @@ func (o *lockVerifyOptions) run(_ context.Context, io console.Streams, _ []strin
 	if err != nil {
 		return err
 	}
-	if err := pins.Verify(b); err != nil {
+	damaged := b.Verify(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	images, other := inventory.Read(ctx, b)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if other == nil {
+		other = pins.VerifyPackages(b.Platform, images)
+	}
+	if err := together(o.same(b), damaged, pins.Verify(b), other); err != nil {
 		return err
 	}
-	fmt.Fprintln(io.Out, "the bundle holds what the lock says")
-	return nil
+	line, err := lock.LineOf(pins, b.Index)
+	if err != nil {
+		return err
+	}
+	packages := map[string]bool{}
+	for _, of := range images {
+		for name := range of {
+			packages[name] = true
+		}
+	}
+	pinned := "as pinned"
+	if len(pins.Packages[b.Platform]) == 0 {
+		pinned = "not pinned for " + b.Platform
+	}
+	_, err = fmt.Fprintf(io.Out, "program: sources %s, as the bundle's\nbundle: %d files for %s, %d images, by digest\nDebian packages: %d, %s\nlock %s\n",
+		o.program.Source, len(b.Files), b.Platform, len(b.Index.Images), len(packages), pinned, line)
+	return err
+}
+
+// same compares the sources of this program with those of the one in the bundle.
+func (o *lockVerifyOptions) same(b *bundle.Bundle) error {
+	tool, ok := b.Tool("slipway")
+	f := &fault.Fault{Code: codeProgram, Class: fault.Preflight, Op: "compare this program with the bundle's"}
+	want := strings.TrimPrefix(tool.Origin, "source:")
+	switch {
+	case !ok:
+		f.Err, f.Fix = errors.New("the bundle has none"), bundle.Fix
+	case o.program.Source == want && want != "":
+		return nil
+	case o.program.Source == "":
+		f.Err = errors.New("this program does not know its sources")
+		f.Fix = "run the bundle's own, or one that make build has built"
+	default:
+		f.Err = fmt.Errorf("its sources are %s, those of the bundle's program %s", o.program.Source, want)
+		f.Fix = "run the bundle's own, or build both from one checkout: make build bundle"
+	}
+	return f
 }

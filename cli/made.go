@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -13,10 +15,11 @@ import (
 type made struct {
 	services map[string]service // by "namespace/name"
 	objects  map[string]bool    // as idOf has them
-	// all says that the release's namespaces will have nothing else: everything is rendered,
-	// and nothing is for a controller of somebody's, which might make more.
-	all        bool
+	// open is why the release's namespaces may have more: not everything is rendered, or
+	// something is for a controller of somebody's. Empty: they will have nothing else.
+	open       string
 	namespaces []string // the release's
+	unknown    []string // what was looked for there and may be among that
 }
 
 type service struct {
@@ -25,18 +28,26 @@ type service struct {
 }
 
 // madeOf is what the parts of a release make.
-func madeOf(r *platform.Release, parts []contract.Rendered) made {
-	out := made{services: map[string]service{}, objects: map[string]bool{}, all: true}
+func madeOf(r *platform.Release, parts []contract.Rendered) *made {
+	out := &made{services: map[string]service{}, objects: map[string]bool{}}
 	for _, n := range r.Namespaces {
 		out.namespaces = append(out.namespaces, n.Name)
 	}
 	for _, p := range parts {
-		out.all = out.all && p.Err == nil
+		from := p.Component
+		if _, ok := r.Component(from); ok {
+			from = "component " + from
+		}
+		if p.Err != nil {
+			out.open = cmp.Or(out.open, "what "+from+" brings is not known")
+		}
 		for _, o := range p.Objects {
 			version, _ := o["apiVersion"].(string)
 			kind, _ := o["kind"].(string)
 			meta, _ := o["metadata"].(map[string]any)
-			out.all = out.all && kubernetesOwn(version)
+			if !kubernetesOwn(version) {
+				out.open = cmp.Or(out.open, fmt.Sprintf("%s (%s) has a %s of %s, whose controller may make more", from, p.File, kind, version))
+			}
 			namespace, _ := meta["namespace"].(string)
 			name, _ := meta["name"].(string)
 			out.objects[idOf(platform.Object{APIVersion: version, Kind: kind, Namespace: namespace, Name: name})] = true
@@ -65,8 +76,22 @@ func serviceOf(p contract.Rendered, o map[string]any) service {
 
 // allOf reports whether a namespace will have nothing else than what is made. Those that
 // are not the release's have things of others.
-func (m made) allOf(namespace string) bool {
-	return m.all && slices.Contains(m.namespaces, namespace)
+func (m *made) allOf(namespace string) bool {
+	return m.open == "" && slices.Contains(m.namespaces, namespace)
+}
+
+// unsure notes an object that nothing makes, and that may be there nevertheless.
+func (m *made) unsure(namespace, object string) {
+	if slices.Contains(m.namespaces, namespace) && !slices.Contains(m.unknown, object) {
+		m.unknown = append(m.unknown, object)
+	}
+}
+
+// told says what could not be looked for, and why.
+func (m *made) told(w io.Writer) {
+	if len(m.unknown) > 0 {
+		fmt.Fprintf(w, "whether these will be there is not known before it is installed, for %s: %s\n", m.open, strings.Join(m.unknown, ", "))
+	}
 }
 
 // kindOf is "apps/Deployment", whatever the version; "/Service" without a group.
@@ -82,11 +107,11 @@ func kindOf(o platform.Object) string {
 func idOf(o platform.Object) string { return kindOf(o) + " " + o.Namespace + "/" + o.Name }
 
 // kubernetesOwn reports whether objects of that version are for controllers of Kubernetes'
-// own. A definition of a kind is not: somebody's is about to come.
+// own. The definition of a kind is: nothing is made of it before there is an object of that.
 func kubernetesOwn(version string) bool {
 	group, _, found := strings.Cut(version, "/")
 	if !found || !strings.Contains(group, ".") || group == "rbac.authorization.k8s.io" {
 		return true
 	}
-	return strings.HasSuffix(group, ".k8s.io") && strings.Count(group, ".") == 2 && group != "apiextensions.k8s.io"
+	return strings.HasSuffix(group, ".k8s.io") && strings.Count(group, ".") == 2
 }

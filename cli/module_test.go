@@ -4,19 +4,52 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
+
+// moduleFiles are the files of the Dagger module.
+func moduleFiles(t *testing.T) (*token.FileSet, []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob("../ci/*.go")
+	require.NoError(t, err)
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		if name == "../ci/dagger.gen.go" { // Dagger's own, where a developer has it
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	return set, files
+}
+
+// functions calls do with the constructor and each function of the module.
+func functions(files []*ast.File, do func(*ast.File, *ast.FuncDecl)) {
+	for _, file := range files {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.IsExported() {
+				do(file, f)
+			}
+		}
+	}
+}
 
 // TestHelpOfTheModule: of a function or a flag, dagger shows the first line of its
 // comment, so that must be a short sentence.
 func TestHelpOfTheModule(t *testing.T) {
-	files := token.NewFileSet()
-	line := func(at token.Pos) int { return files.Position(at).Line }
-	file, err := parser.ParseFile(files, "../ci/main.go", nil, parser.ParseComments)
-	require.NoError(t, err)
+	set, files := moduleFiles(t)
+	line := func(at token.Pos) int { return set.Position(at).Line }
 	said := 0
 	check := func(what string, doc *ast.CommentGroup) {
 		first, _, _ := strings.Cut(doc.Text(), "\n")
@@ -24,11 +57,7 @@ func TestHelpOfTheModule(t *testing.T) {
 		require.Regexp(t, `\.$`, first, what)
 		said++
 	}
-	for _, d := range file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || !f.Name.IsExported() {
-			continue
-		}
+	functions(files, func(file *ast.File, f *ast.FuncDecl) {
 		check(f.Name.Name, f.Doc)
 		for _, p := range f.Type.Params.List {
 			name := p.Names[0]
@@ -41,6 +70,175 @@ func TestHelpOfTheModule(t *testing.T) {
 				}
 			}
 		}
+	})
+	require.Greater(t, said, 60)
+}
+
+// unlike is what only one of the two surfaces has, and why: of `slipway` a command, a flag of
+// one ("command --flag") or of all ("--flag"); of the module a function or an argument, with
+// "dagger call" before it.
+var unlike = map[string]string{
+	// Files and settings of the machine that calls.
+	"--deployment": "stored configurations are on the machine that calls; the module is given the file",
+	"use":          "chooses among the configurations stored on this machine",
+	"env":          "prints variables for the shell of this machine",
+	"bundle add":   "takes images from files of this machine and with the credentials of its docker login, and changes the bundle where it lies",
+	"bundle push":  "uses the credentials of docker login, and the bundle has to be on this machine anyway",
+
+	// What an object of Dagger's is in place of.
+	"--output":                                   "dagger has a flag of that name; formats are --format, files and directories are exported",
+	"dagger call --format":                       "see --output",
+	"config migrate --dry-run":                   "the module returns the file; nothing is changed until it is exported",
+	"configure --force":                          "see config migrate --dry-run",
+	"configure --non-interactive":                "a function asks nothing; form terminal does",
+	"configure --accessible":                     "of form, which asks",
+	"dagger call form":                           "configure, where it asks: a container with a terminal",
+	"dagger call form --accessible":              "that of configure",
+	"dagger call form --name":                    "of the volume that the form writes to",
+	"dagger call form --platform":                "that of configure",
+	"dagger call configure --from-form":          "takes what form wrote to its volume",
+	"dagger call configure --name":               "of the volume that the form writes to",
+	"clients --to":                               "the module returns the folder: clients export --path DIR",
+	"save --out":                                 "the module returns the file: save export --path FILE",
+	"save --verify":                              "a function of its own, verify-package",
+	"dagger call verify-package":                 "see save --verify",
+	"plan --out":                                 "the module returns the text",
+	"upgrade-matrix --results":                   "a function of its own, upgrade-matrix-results",
+	"reproduce --shell":                          "a function of its own, reproduce-shell, which returns the container",
+	"dagger call reproduce-shell":                "see reproduce --shell",
+	"dagger call reproduce-shell --package-file": "that of reproduce",
+	"dagger call reproduce-shell --package-key":  "that of reproduce",
+	"dagger call reproduce-shell --until":        "that of reproduce",
+	"dagger call reproduce-shell --name":         "that of reproduce",
+	"dagger call reproduce-shell --tls-key":      "that of reproduce",
+	"dagger call upgrade-matrix-results":         "see upgrade-matrix --results",
+	"dagger call upgrade-matrix-results --name":  "that of upgrade-matrix",
+	"dagger call verify-package --package-file":  "see save --verify",
+	"dagger call verify-package --key":           "that of save",
+	"--package":                                  "a word of Go, and so no argument: --package-file",
+	"dagger call --package-file":                 "see --package",
+	"runs show":                                  "a function has no functions below it: runs --show ID",
+	"dagger call runs --show":                    "see runs show",
+	"cluster --background":                       "the module returns a service, and dagger runs it: cluster up",
+	"cluster --stop":                             "see cluster --background",
+
+	// What a session of dagger call has no use for.
+	"--verbose":                  "dagger's own: --progress, --verbose",
+	"--keep-cluster":             "the cluster ends with the session of dagger call",
+	"--unpublished":              "see --keep-cluster",
+	"--save":                     "a call that fails exports nothing: save is one of its own",
+	"--save-to":                  "see --save",
+	"--yes":                      "a function asks nobody",
+	"upgrade-matrix --engine":    "a function runs on the engine that runs it",
+	"config migrate --platform":  "a release in a directory is migrated to on the machine that has it",
+	"destroy --ignore-not-found": "the module always does so: dagger call is for CI, where a second destroy is no error",
+}
+
+// arguments are those of a function of the module: whether each is a switch.
+type arguments map[string]bool
+
+// surface are the functions of the module, and the arguments that all of them share.
+func surface(t *testing.T) (module map[string]arguments, shared arguments) {
+	t.Helper()
+	module = map[string]arguments{}
+	_, files := moduleFiles(t)
+	functions(files, func(_ *ast.File, f *ast.FuncDecl) {
+		takes := arguments{}
+		for _, p := range f.Type.Params.List {
+			kind, _ := p.Type.(*ast.Ident)
+			for _, name := range p.Names {
+				if name.Name != "ctx" {
+					takes[kebab(name.Name)] = kind != nil && kind.Name == "bool"
+				}
+			}
+		}
+		if f.Recv == nil {
+			require.Equal(t, "New", f.Name.Name, "an exported function is the module's constructor")
+			shared = takes
+			return
+		}
+		module[kebab(f.Name.Name)] = takes
+	})
+	return module, shared
+}
+
+// TestModuleHasWhatTheCommandLineHas compares the two surfaces: each command is a function of
+// the same name with the same flags, and the other way round, but for what is in unlike.
+func TestModuleHasWhatTheCommandLineHas(t *testing.T) {
+	module, constructor := surface(t)
+	shared := slices.Collect(maps.Keys(constructor))
+	used := map[string]bool{}
+	excused := func(keys ...string) bool {
+		for _, key := range keys {
+			if _, ok := unlike[key]; ok {
+				used[key] = true
+				return true
+			}
+		}
+		return false
 	}
-	require.Greater(t, said, 40)
+	commands := map[string]bool{}
+	every(tree(t), func(c *cobra.Command) {
+		path := strings.TrimPrefix(c.CommandPath(), "slipway ")
+		if c.HasSubCommands() && !c.HasAvailableFlags() && !c.HasAvailablePersistentFlags() || excused(path) { // a group
+			return
+		}
+		name := strings.ReplaceAll(path, " ", "-")
+		commands[name] = true
+		function, ok := module[name]
+		arguments := slices.Sorted(maps.Keys(function))
+		if !ok {
+			t.Errorf("slipway %s is no function %s of the module: add it in ci/, or say why not in unlike", path, name)
+			return
+		}
+		known := map[string]bool{}
+		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		for flag := range maps.Keys(known) {
+			if hidden(c, flag) || slices.Contains(arguments, flag) || slices.Contains(shared, flag) || excused(path+" --"+flag, "--"+flag) {
+				continue
+			}
+			t.Errorf("dagger call %s has no --%s, which slipway %s has", name, flag, path)
+		}
+		for _, word := range regexp.MustCompile(`[A-Z]{2,}`).FindAllString(c.Use, -1) {
+			known[strings.ToLower(word)] = true
+		}
+		for _, argument := range arguments {
+			if !known[argument] && !excused("dagger call "+name+" --"+argument, "dagger call --"+argument) {
+				t.Errorf("slipway %s has no --%s, which dagger call %s has", path, argument, name)
+			}
+		}
+	})
+	for name, arguments := range module {
+		if commands[name] {
+			continue
+		}
+		if !excused("dagger call " + name) {
+			t.Errorf("dagger call %s is no command of slipway", name)
+		}
+		for argument := range arguments {
+			require.True(t, excused("dagger call "+name+" --"+argument), "dagger call %s --%s", name, argument)
+		}
+	}
+	for key, why := range unlike {
+		require.NotEmpty(t, why, key)
+		require.True(t, used[key], "%s is alike now: take it out of unlike", key)
+	}
+}
+
+// hidden reports whether the help of a command leaves a flag out.
+func hidden(c *cobra.Command, name string) bool {
+	for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+		if f := set.Lookup(name); f != nil {
+			return f.Hidden
+		}
+	}
+	return false
+}
+
+// kebab is a name of Go as dagger call has it: tlsKey, TLSKey and tls-key.
+func kebab(name string) string {
+	name = regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "$1-$2")
+	name = regexp.MustCompile(`([A-Z])([A-Z][a-z])`).ReplaceAllString(name, "$1-$2")
+	return strings.ToLower(name)
 }

@@ -85,14 +85,14 @@ func TestTheExamplesAreRendered(t *testing.T) {
 		"# component databases, kind job: ", "# component dex, ", "# component console, ")
 
 	text, objects = rendered(t)
-	require.Len(t, objects, 49)
+	require.Len(t, objects, 50)
 	require.Contains(t, text, "# component argocd, kind manifests: not known before an install: they are those of a bundle")
 	require.Contains(t, objects["StatefulSet database/database"], "storageClassName: "+contract.NotKnown)
 	requireOrder(t, text, "# component gitea, kind chart: ", "# component argocd, ", "# component the apps, kind gitops: ",
 		"# component base, kind app: gitops/apps/base/templates/base.yaml", "# component database, ", "# component guestbook, ")
 
 	text, objects = rendered(t, "--bundle", wholeBundle(t))
-	require.Greater(t, len(objects), 49)
+	require.Greater(t, len(objects), 50)
 	require.NotContains(t, text, "not known before an install")
 	require.NotContains(t, text, "@sha256:"+strings.Repeat("0", 64))
 	require.Contains(t, text, "# component argocd, kind manifests: manifests/argocd of the bundle, changed by argocd")

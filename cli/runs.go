@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,23 +36,15 @@ func newRuns(p *Program) *cobra.Command {
 }
 
 func (o *runsOptions) list(ctx context.Context, streams console.Streams, _ []string) error {
-	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
-		runs, err := d.Runs(ctx)
-		if err != nil {
-			return err
-		}
-		return o.format.print(streams.Out, runs, func(w io.Writer) error { return listRuns(w, runs) })
-	})
+	return show(ctx, streams, &o.deployment, &o.format, func(ctx context.Context, d *deployment.Deployment) ([]contract.RunSummary, error) {
+		return d.Runs(ctx)
+	}, listRuns)
 }
 
 func (o *runsOptions) show(ctx context.Context, streams console.Streams, args []string) error {
-	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
-		found, err := d.Run(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return o.format.print(streams.Out, found, func(w io.Writer) error { return showRun(w, found) })
-	})
+	return show(ctx, streams, &o.deployment, &o.format, func(ctx context.Context, d *deployment.Deployment) (*contract.RunDetail, error) {
+		return d.Run(ctx, args[0])
+	}, showRun)
 }
 
 // listRuns prints a line per run, the newest last.
@@ -62,7 +53,7 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 		_, err := fmt.Fprintln(w, "no run is recorded")
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	fmt.Fprintln(table, "RUN\tWORKFLOW\tOUTCOME\tEXIT\tSTARTED (UTC)\tTIME")
 	for _, r := range runs {
 		if r.Problem != "" {
@@ -94,7 +85,7 @@ func showRun(w io.Writer, run *contract.RunDetail) error {
 		}
 		fmt.Fprintln(w)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	fmt.Fprintln(table, "STEP\tATTEMPT\tSTATUS\tSTARTED (UTC)\tTIME\tCODE")
 	for _, a := range run.Attempts {
 		took, code := "-", "-"

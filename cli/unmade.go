@@ -14,7 +14,7 @@ const codeUnmade fault.Code = "PLT-018"
 
 // unmade fails with codeUnmade, and names each gate of the components that are not off that
 // waits for an object which nothing makes. Gates on Services are for unreached.
-func unmade(r *platform.Release, off []string, have made) error {
+func unmade(r *platform.Release, off []string, have *made) error {
 	var list []error
 	for i, c := range r.Components {
 		if slices.Contains(off, c.Name) {
@@ -22,7 +22,11 @@ func unmade(r *platform.Release, off []string, have made) error {
 		}
 		for j, g := range c.Ready {
 			field, o, ok := awaited(g)
-			if !ok || have.objects[idOf(o)] || !have.allOf(o.Namespace) || !byHand(o) {
+			if !ok || have.objects[idOf(o)] || !byHand(o) {
+				continue
+			}
+			if !have.allOf(o.Namespace) {
+				have.unsure(o.Namespace, o.Kind+" "+o.Namespace+"/"+o.Name)
 				continue
 			}
 			at := contract.Place(platform.File, r.Line(fmt.Sprintf("components[%d].ready[%d].%s", i, j, field)))

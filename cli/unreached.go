@@ -17,7 +17,7 @@ const codeUnreached fault.Code = "PLT-016"
 
 // unreached fails with codeUnreached, and names each link, check and gate of the components
 // that are not off whose Service will not answer.
-func unreached(r *platform.Release, off []string, have made) error {
+func unreached(r *platform.Release, off []string, have *made) error {
 	var problems []error
 	look := func(what, component, field, ref string, outside bool) {
 		if ref == "" || slices.Contains(off, component) {
@@ -53,7 +53,7 @@ func unreached(r *platform.Release, off []string, have made) error {
 
 // reach says why the Service "namespace/name:port" will not be reached; outside asks for a
 // load balancer.
-func (m made) reach(ref string, outside bool) error {
+func (m *made) reach(ref string, outside bool) error {
 	namespace, name, port, err := platform.ParseService(ref)
 	if err != nil {
 		return err
@@ -64,6 +64,7 @@ func (m made) reach(ref string, outside bool) error {
 	case !ok && m.allOf(namespace):
 		return fmt.Errorf("no component has a Service %s", id)
 	case !ok:
+		m.unsure(namespace, "Service "+id)
 		return nil
 	case outside && found.kind != "LoadBalancer":
 		return fmt.Errorf("the Service %s (%s) is of type %s, and is asked through a load balancer", id, found.from, found.kind)

@@ -61,7 +61,7 @@ func TestUnmade(t *testing.T) {
 		"an app":                  {gate: platform.Await{Synced: "web"}},
 		"what cannot be rendered": {gate: platform.Await{Job: "shop/sed"}, more: contract.Rendered{Err: errors.New("not known")}},
 		"what an operator makes":  {gate: platform.Await{Job: "shop/sed"}, more: object("example.com/v1", "Task", "shop", "sed")},
-		"what a definition is of": {gate: platform.Await{Job: "shop/sed"}, more: object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "tasks.example.com")},
+		"what a definition is of": {gate: platform.Await{Job: "shop/sed"}, more: object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "tasks.example.com"), says: missing + "Job shop/sed"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := &platform.Release{
@@ -124,4 +124,29 @@ func TestUnreached(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatIsNotLookedForIsTold, with the reason.
+func TestWhatIsNotLookedForIsTold(t *testing.T) {
+	r := &platform.Release{
+		Name: "shop", Version: "1", Namespaces: []platform.Namespace{{Name: "shop"}},
+		Components: []platform.Component{{Name: "db", Ready: []platform.Await{{Rollout: "apps/v1/StatefulSet shop/db"}, {Endpoint: "shop/db:5432"}, {Endpoint: "shop/db:5433"}, {Endpoint: "kube-system/dns:53"}}}},
+	}
+	cluster := contract.Rendered{Component: "db", File: "db.yaml", Objects: []map[string]any{{"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": map[string]any{"namespace": "shop", "name": "db"}}}}
+	for says, parts := range map[string][]contract.Rendered{
+		"for component db (db.yaml) has a Cluster of postgresql.cnpg.io/v1, whose controller may make more: Service shop/db, StatefulSet shop/db\n": {cluster, {Component: "db", Err: errors.New("x")}},
+		"for what component db brings is not known: Service shop/db, StatefulSet shop/db\n":                                                         {{Component: "db", Err: errors.New("x")}, cluster},
+		"for what the apps brings is not known: Service shop/db, StatefulSet shop/db\n":                                                             {{Component: "the apps", Err: errors.New("x")}},
+	} {
+		m := madeOf(r, parts)
+		require.NoError(t, unreached(r, nil, m))
+		require.NoError(t, unmade(r, nil, m))
+		var told strings.Builder
+		m.told(&told)
+		require.Equal(t, "whether these will be there is not known before it is installed, "+says, told.String())
+	}
+	m := madeOf(r, nil)
+	require.Error(t, unreached(r, nil, m))
+	require.Error(t, unmade(r, nil, m))
+	require.Empty(t, m.unknown, "which the errors name")
 }

@@ -24,7 +24,7 @@ func unusable(r *platform.Release, unread []contract.Unread) error {
 		}
 		at := u.Place()
 		if u.Component != "" {
-			at = "component " + u.Component + " (" + at + ")"
+			at = owner(u.Component) + " (" + at + ")"
 		}
 		list = append(list, fmt.Errorf("%s: %s", at, oneLine(u.Err)))
 	}
@@ -35,6 +35,14 @@ func unusable(r *platform.Release, unread []contract.Unread) error {
 		Code: codeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
 		Err: listed(list), Fix: "correct the files of the platform release that are listed",
 	}
+}
+
+// owner is what has a file: a component, by its name, or what says itself what it is.
+func owner(name string) string {
+	if strings.Contains(name, " ") {
+		return name
+	}
+	return "component " + name
 }
 
 // listed are problems, each on a line of its own where there are several.

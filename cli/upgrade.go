@@ -1,18 +1,29 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/diff"
+	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // upgradeOptions are those of an install, but for what limits that to a part of its steps
@@ -20,6 +31,9 @@ import (
 type upgradeOptions struct {
 	install installOptions
 	to      string
+	style   string
+	resume  bool
+	written string // version of the release that the configuration was written for
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -32,27 +46,23 @@ func newUpgrade(p *Program) *cobra.Command {
 	addDeployment(cmd, set, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
 	set.StringVar(&o.to, "to", "", "version of the release; the one that the configuration or --platform names if left out")
+	set.BoolVar(&o.resume, "resume", false, "go on with the upgrade that is not finished: the same release, backup and style")
+	set.StringVar(&o.style, "style", "", "graceful, which stops nothing and is the default, or in-place, which stops what uses data while that is migrated")
 	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.install.lockTimeout)
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
-	set.BoolVar(&o.install.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
+	o.install.approval.addFlags(set)
+	o.install.addKeep(set)
+	o.install.save.addFlags(set)
 	return cmd
 }
 
 func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if err := o.install.check(); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	began := time.Now()
-	var from string
-	var route []string
-	f := &o.install.deployment
-	err := f.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
-		if from, err = d.Installed(ctx); err == nil {
-			route, err = f.Release.Route(d.Config, from, o.to)
-		}
-		return err
-	})
+	from, route, err := o.path(ctx, io)
 	if err != nil {
 		return err
 	}
@@ -60,10 +70,11 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 		if len(route) > 1 {
 			fmt.Fprintf(io.Err, "upgrade %d of %d: to release %s\n", n+1, len(route), version)
 		}
-		if version, err = o.upgrade(ctx, io, version); err != nil {
+		at := &leg{version: version, behind: n, rest: route[n+1:]}
+		if done, err := o.upgrade(ctx, io, at); err != nil || !done {
 			return err
 		}
-		route[n] = version
+		route[n] = at.version
 	}
 	io.Err.End()
 	last := route[len(route)-1]
@@ -71,26 +82,215 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	return err
 }
 
-// upgrade brings the platform to the release of a version, or to the one that the
-// configuration names, and returns the version.
-func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, version string) (string, error) {
+// path is which release is installed, and the versions of those that lead from there to the
+// wanted one.
+func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from string, route []string, err error) {
 	f := &o.install.deployment
-	how := deployment.Run{Workflow: config.Upgrade, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-		f.Release.Choose(c.Config, version)
-		if err := o.install.prepare(ctx, io, c, from); err != nil {
+	err = f.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
+		if from, err = d.Installed(ctx); err != nil {
 			return err
 		}
-		if err := f.Release.CheckVersion(c.Config, c.Release, version); err != nil {
+		o.written = cmp.Or(d.Config.WrittenFor(), from)
+		if o.resume {
+			route, err = o.unfinished(ctx, d)
 			return err
 		}
-		version = c.Release.Version
-		return nil
+		route, err = f.Release.Route(d.Config, from, o.to)
+		return err
+	})
+	return from, route, err
+}
+
+// leg is one upgrade of a path.
+type leg struct {
+	version string   // of its release; empty until it is read: the one that the configuration names
+	behind  int      // upgrades of the path before it
+	rest    []string // versions of the releases after it
+}
+
+// upgrade brings the platform to the release of a leg; done is false if nobody wants it.
+func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *leg) (done bool, err error) {
+	f := &o.install.deployment
+	how := deployment.Run{Workflow: config.Upgrade, Unpublished: o.install.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		return o.prepare(ctx, io, c, from, at)
 	}}
 	if o.install.background {
 		how.Lifetime = session.AfterRun
 	}
-	err := f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		return o.install.conduct(ctx, io, d, stages.Upgrade())
+	err = f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) (err error) {
+		if done, err = o.install.approval.ask(ctx, io, d, stages.Upgrade()); err != nil || !done {
+			return err
+		}
+		record, err := o.install.conduct(ctx, io, d, stages.Upgrade())
+		if err != nil && record != nil && backedUp(record) {
+			io.Err.End()
+			fmt.Fprintln(io.Err, d.Hint("the upgrade to "+at.version+" is not finished, and nothing was deleted; to go on: slipway upgrade --resume; to go back: slipway rollback"))
+		}
+		return err
 	})
-	return version, err
+	return done, err
+}
+
+// prepare completes the options of a conductor for a leg.
+func (o *upgradeOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs, at *leg) error {
+	f := &o.install.deployment
+	says := c.Config.WrittenFor()
+	f.Release.Choose(c.Config, at.version)
+	c.Change = contract.Change{Resume: o.resume, Style: o.style}
+	if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil {
+		return err
+	}
+	if err := f.Release.CheckVersion(c.Config, c.Release, at.version); err != nil {
+		return err
+	}
+	at.version = c.Release.Version
+	if err := o.migrate(io, c, says == ""); err != nil {
+		return err
+	}
+	var err error
+	if c.Path.Later, err = o.later(io, stages.Held{Release: c.Release, Config: c.Config}, at.rest); err != nil {
+		return err
+	}
+	c.Path.Passed = at.behind
+	return o.install.complete(ctx, io, c, from)
+}
+
+// later are the upgrades to the releases of versions, one after the other, which follow that
+// to a release: only of the reference platform are there any.
+func (o *upgradeOptions) later(io console.Streams, was stages.Held, versions []string) ([]contract.LaterUpgrade, error) {
+	var out []contract.LaterUpgrade
+	for _, version := range versions {
+		r, digest, err := release.Reference(version)
+		if err != nil {
+			return nil, err
+		}
+		file, err := o.rewrite(io, r)
+		if err != nil {
+			return nil, err
+		}
+		o.install.deployment.Release.Choose(file.config, version)
+		is := stages.Held{Release: r, Config: file.config}
+		u, err := stages.UpgradeBetween(was, is, o.style)
+		if err != nil {
+			return nil, err
+		}
+		u.Digest, u.Settings = digest, file.settings()
+		out, was = append(out, u), is
+	}
+	return out, nil
+}
+
+// check finds what is wrong with the flags.
+func (o *upgradeOptions) check() error {
+	if !slices.Contains([]string{"", contract.Graceful, contract.InPlace}, o.style) {
+		return usage.Errorf("--style is %q; give %s or %s", o.style, contract.Graceful, contract.InPlace)
+	}
+	return o.install.check()
+}
+
+// unfinished is the release of the last upgrade that was begun, as a route. Whether it is
+// unfinished, the cluster says.
+func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deployment) ([]string, error) {
+	all, err := d.Backups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last := lastOf(all)
+	if last == nil {
+		return nil, nothingToResume()
+	}
+	if _, inGit := d.Config.ReleaseInGit(); o.to == "" && !inGit { // there a version is a name of the repository
+		return []string{last.To}, nil
+	}
+	return []string{o.to}, nil
+}
+
+// lastOf is the backup that the last upgrade made; nil if none did.
+func lastOf(all []contract.BackupSummary) *contract.BackupSummary {
+	for _, b := range slices.Backward(all) {
+		if b.Reason == contract.ForUpgrade && b.Problem == "" {
+			return &b
+		}
+	}
+	return nil
+}
+
+// nothingToResume is the fault of who wants to go on where no upgrade has made a backup.
+func nothingToResume() error {
+	return &fault.Fault{
+		Code: contract.CodeNothing, Class: fault.Usage, Op: "go on with the upgrade", Err: errors.New("no upgrade was begun: there is no backup of one"),
+		Fix: "begin one: slipway upgrade --to VERSION",
+	}
+}
+
+// backedUp tells whether the run of an upgrade has come as far as its backup: only then is
+// there something to go on with, or to go back from.
+func backedUp(record *report.Run) bool {
+	return slices.ContainsFunc(record.Steps, func(s report.Step) bool {
+		return s.ID() == contract.BackupStep().String() && s.Status.OK()
+	})
+}
+
+// rewritten is a configuration as a release has it.
+type rewritten struct {
+	text, now []byte // the file as it is, and as it would be
+	changes   []migrate.Change
+	config    *config.Config
+}
+
+// settings are the changes, wherever in the file they are.
+func (r rewritten) settings() []string {
+	var out []string
+	for _, c := range r.changes {
+		c.Line = 0
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// rewrite reads the configuration as release r has it, where it was written for another one.
+func (o *upgradeOptions) rewrite(io console.Streams, r *platform.Release) (out rewritten, err error) {
+	f := &o.install.deployment
+	if out.text, err = f.Source.Read(io); err != nil {
+		return out, err
+	}
+	steps, err := f.Release.Steps(r, o.written)
+	if err != nil {
+		return out, err
+	}
+	out.now = out.text
+	if len(steps) > 0 {
+		if out.now, out.changes, err = config.UpgradeFile(out.text, f.Source.FileName(), steps, ""); err != nil {
+			return out, err
+		}
+	}
+	out.config, err = f.Source.Parse(out.now, func([]migrate.Change) {})
+	return out, err
+}
+
+// migrate has the run work on the configuration as its release has it, where that was written
+// for another one, and shows what that changes. unsaid: the configuration does not say for
+// which one it was written. The file stays as it is.
+func (o *upgradeOptions) migrate(io console.Streams, c *conductor.Options, unsaid bool) error {
+	f := &o.install.deployment
+	file, err := o.rewrite(io, c.Release)
+	if err != nil || len(file.changes) == 0 {
+		return err
+	}
+	file.config.Platform.Release = c.Config.Platform.Release
+	*c.Config = *file.config
+	c.Path.Settings = file.settings()
+	fmt.Fprintf(io.Err, "slipway: %s was written for release %s; it is read as release %s has it:\n", f.Source.FileName(), o.written, c.Release.Version)
+	for _, change := range file.changes {
+		fmt.Fprintf(io.Err, "  %s\n", change)
+	}
+	if err := diff.YAML(io.Err, f.Source.FileName(), file.text, file.now); err != nil || platform.Older(c.Release.Version, o.written) {
+		return err // one that is only passed on the way is nothing to write for
+	}
+	from := ""
+	if unsaid {
+		from = o.written
+	}
+	fmt.Fprintf(io.Err, "  %s writes it so\n", f.Hint(platform.MigrateCommand(from, c.Release.Version)))
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +89,7 @@ func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
 		fmt.Fprintln(w, "no configurations are stored; slipway configure creates one")
 		return gone
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	for _, name := range names {
 		mark := "  "
 		if name == current {

@@ -99,7 +99,7 @@ func (o *validateOptions) content(io console.Streams, cfg *config.Config, r *pla
 			check.images, check.manifests, check.registry = known, manifests, known.Registry != nil
 		}
 	}
-	return together(check.run(io.Err), unknown, check.gates())
+	return together(check.run(io.Err), unknown, check.gates(io.Err))
 }
 
 // givenAccess judges the access to a cluster that is there already, where it can be read

@@ -108,6 +108,7 @@ type Advanced struct {
 	// MissingImages is what happens with images of the release that neither the bundle nor
 	// the registry has: RefuseMissing or PullMissing.
 	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: they are listed, and the cluster pulls them from their own registries."`
+	Save          Save   `json:"save,omitzero" jsonschema_description:"When a run is packed into one file at its end, for others to look at or to reproduce; never when left out."`
 	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
 }
 
@@ -115,6 +116,19 @@ type Advanced struct {
 type Timeouts struct {
 	App  Duration `json:"app" jsonschema:"example=10m" jsonschema_description:"How long an app may take to become Synced and Healthy, 1s to 24h."`
 	Step Duration `json:"step" jsonschema:"example=1h" jsonschema_description:"How long a step may take, 1s to 24h."`
+}
+
+// When a run is packed at its end.
+const (
+	SaveFailed = "failed" // if it did not succeed
+	SaveAlways = "always"
+	SaveNever  = "never"
+)
+
+// Save says when a run is packed and where the package is put.
+type Save struct {
+	When string `json:"when,omitempty" jsonschema:"enum=failed,enum=always,enum=never,example=failed" jsonschema_description:"Whether a run is packed when it ends: if it failed, always, or never."`
+	To   string `json:"to,omitempty" interpolate:"true" jsonschema:"example=./packages" jsonschema_description:"Directory for the packages; the working directory when left out."`
 }
 
 // Choices returns the components that the user switched on (true) or off (false).
@@ -228,4 +242,13 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	}
 	*d = Duration(v)
 	return nil
+}
+
+// GoBack makes c what it was when was was written, except for the deployment's name, and
+// where its cluster and its state are and how they are reached.
+func (c *Config) GoBack(was *Config) {
+	name := c.Global.Name
+	c.Global, c.Platform, c.TLS, c.Proxy, c.SMTP = was.Global, was.Platform, was.TLS, was.Proxy, was.SMTP
+	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, was.Hooks, was.Advanced
+	c.Global.Name = name
 }

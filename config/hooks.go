@@ -18,15 +18,18 @@ import (
 const (
 	Install   = "install"
 	Upgrade   = "upgrade"
+	Rollback  = "rollback"
 	Destroy   = "destroy"
+	Test      = "test"      // has only the hooks that name it
 	Configure = "configure" // has no steps, and only the hooks that name it
 )
 
 // Workflows returns the names of the workflows that run hooks.
-func Workflows() []string { return append(stepped(), Configure) }
+func Workflows() []string { return append(stepped(), Test, Configure) }
 
-// stepped returns the workflows that have steps: those of a hook that names none.
-func stepped() []string { return []string{Install, Upgrade, Destroy} }
+// stepped returns the workflows of a hook that names none: those that change what is
+// installed.
+func stepped() []string { return []string{Install, Upgrade, Rollback, Destroy} }
 
 // Places of a hook besides "stage/name", one step, and "stage", all steps of one.
 const (
@@ -43,7 +46,7 @@ type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" want:"1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
 	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
 	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
-	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=upgrade,enum=destroy,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, upgrade, destroy, configure; all but the last when left out. With configure it runs before or after workflow: configuring has no steps."`
+	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=upgrade,enum=rollback,enum=destroy,enum=test,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, upgrade, rollback, destroy, test, configure; the first four when left out. With configure it runs before or after workflow: configuring has no steps."`
 	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
 	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Exactly one of run and script."`
 	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
@@ -177,7 +180,7 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 	case at == WholeWorkflow:
 	case slices.Contains(h.Workflows, Configure):
 		want := WholeWorkflow + ": configuring has no steps"
-		if slices.ContainsFunc(h.Workflows, func(w string) bool { return slices.Contains(stepped(), w) }) {
+		if slices.ContainsFunc(h.Workflows, func(w string) bool { return slices.Contains(append(stepped(), Test), w) }) {
 			want += "; or a hook of its own for " + Configure
 		}
 		l.Add(field, document.Quote(at)+" for "+Configure, want)

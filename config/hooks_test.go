@@ -17,9 +17,10 @@ const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef012345678
 // steps returns the steps of a provider with few steps.
 func steps(*config.Config) (map[string][]string, error) {
 	return map[string][]string{
-		config.Install: {"infrastructure/terraform", "orchestrator/sync"},
-		config.Upgrade: {"infrastructure/terraform", "orchestrator/sync"},
-		config.Destroy: {"infrastructure/terraform-destroy"},
+		config.Install:  {"infrastructure/terraform", "orchestrator/sync"},
+		config.Upgrade:  {"infrastructure/terraform", "orchestrator/sync"},
+		config.Rollback: {"infrastructure/terraform", "orchestrator/sync"},
+		config.Destroy:  {"infrastructure/terraform-destroy"},
 	}, nil
 }
 
@@ -96,7 +97,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
     always: true
   - name: twice
     after: orchestrator/sync
-    workflows: [install, destroy, install, rollback]
+    workflows: [install, destroy, install, repair]
     run: [""]
     image: "not an image"
     env:
@@ -124,7 +125,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 	for _, p := range config.Problems(err) {
 		got = append(got, p.String())
 	}
-	const inBoth = `want workflow, "*" for each step, a stage, or a step of install and upgrade: infrastructure/terraform, orchestrator/sync; of destroy: infrastructure/terraform-destroy`
+	const inBoth = `want workflow, "*" for each step, a stage, or a step of install and upgrade and rollback: infrastructure/terraform, orchestrator/sync; of destroy: infrastructure/terraform-destroy`
 	require.Equal(t, []string{
 		`line 2: hooks[0].name: got "Backup", want 1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`,
 		`line 4: hooks[0].after: got after besides before, want one of them; a hook for each place`,
@@ -136,7 +137,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 9: hooks[1].timeout: got 10ms, want a duration from 1s to 24h`,
 		`line 10: hooks[1].always: got true with before, want it with after: a hook before something knows no outcome`,
 		`line 13: hooks[2].workflows[2]: got "install" again, want each workflow once`,
-		`line 13: hooks[2].workflows[3]: got "rollback", want install, upgrade, destroy or configure`,
+		`line 13: hooks[2].workflows[3]: got "repair", want install, upgrade, rollback, destroy, test or configure`,
 		`line 14: hooks[2].run[0]: got nothing, want a command`,
 		`line 15: hooks[2].image: got "not an image", want an image by digest such as registry.example.com/tools/backup@sha256:<64 hex digits>`,
 		`line 17: hooks[2].env.SLIPWAY_RUN: got a name that starts with SLIPWAY_, want another one: these are Slipway's own`,
@@ -177,7 +178,7 @@ func TestHooks_aroundConfiguring(t *testing.T) {
 	_, err = config.Load(v1(`hooks:
   - {name: step, before: orchestrator/sync, workflows: [configure], run: [x]}
   - {name: each, after: "*", workflows: [install, configure], run: [x]}
-  - {name: unknown, before: orchestrator/sync, workflows: [configure, rollback], run: [x]}
+  - {name: unknown, before: orchestrator/sync, workflows: [configure, repair], run: [x]}
 `), config.Options{DefaultProvider: "local", Steps: steps})
 	var got []string
 	for _, p := range config.Problems(err) {
@@ -186,7 +187,7 @@ func TestHooks_aroundConfiguring(t *testing.T) {
 	require.Equal(t, []string{
 		`line 2: hooks[0].before: got "orchestrator/sync" for configure, want workflow: configuring has no steps`,
 		`line 3: hooks[1].after: got "*" for configure, want workflow: configuring has no steps; or a hook of its own for configure`,
-		`line 4: hooks[2].workflows[1]: got "rollback", want install, upgrade, destroy or configure`,
+		`line 4: hooks[2].workflows[1]: got "repair", want install, upgrade, rollback, destroy, test or configure`,
 		`line 4: hooks[2].before: got "orchestrator/sync" for configure, want workflow: configuring has no steps`,
 	}, got)
 }
@@ -198,7 +199,7 @@ func TestHooks_aroundAStage(t *testing.T) {
 	}
 	require.NoError(t, load("before: orchestrator"))
 	require.NoError(t, load("after: infrastructure, always: true, workflows: [install, destroy]"))
-	require.ErrorContains(t, load("before: orchestra"), `hooks[0].before: got "orchestra", want workflow, "*" for each step, a stage, or a step of install and upgrade`)
+	require.ErrorContains(t, load("before: orchestra"), `hooks[0].before: got "orchestra", want workflow, "*" for each step, a stage, or a step of install and upgrade and rollback`)
 	require.ErrorContains(t, load("before: orchestrator, workflows: [destroy]"), `got "orchestrator", which is no step and no stage of destroy`)
 	require.ErrorContains(t, load("before: orchestrator, workflows: [configure]"), "configuring has no steps")
 }

@@ -55,6 +55,7 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	l.Check("global", c.Global)
 	l.Check("tls", c.TLS)
 	l.Check("advanced", c.Advanced)
+	l.Check("advanced.save", c.Advanced.Save)
 	if len(providers) > 0 && !slices.Contains(providers, c.Provider) {
 		l.Add("provider", document.Quote(c.Provider), document.OneOf(providers...))
 	}

@@ -58,6 +58,9 @@ type Images struct {
 	Mirror string
 	// Digest identifies all of the above, "sha256:<hex>".
 	Digest string
+	// Line is what `slipway lock verify` ends with, "sha256:<hex>"; empty with a lock file
+	// that does not have it.
+	Line string
 
 	check func(context.Context) error // nil where nothing is left to check
 }

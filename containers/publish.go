@@ -28,9 +28,10 @@ const (
 	publishLimit = 2 * time.Minute
 )
 
-// Publish publishes the API and the ports on this machine until ctx ends, and calls ready
-// once they are. The error has tunnel.ErrPort in it if a port is taken; not so on Windows,
-// where Dagger listens, and does not say it in a way that a program understands.
+// Publish publishes the API and the ports on this machine until ctx ends, or the node does,
+// and calls ready once they are. The error has tunnel.ErrPort in it if a port is taken; not so
+// on Windows, where Dagger listens, and says neither that in a way that a program understands
+// nor that the node has ended.
 func (c *Cluster) Publish(ctx context.Context, ready func()) error {
 	if runtime.GOOS == "windows" { // where the engine does not find the path of a socket
 		return c.up(ctx, ready)
@@ -58,6 +59,7 @@ func (c *Cluster) Publish(ctx context.Context, ready func()) error {
 	err = host.Serve(ctx, func() {
 		there.Store(true)
 		ready()
+		other.Go(func() { cancel(c.watch(ctx, host.Dial)) })
 	})
 	cancel(err)
 	other.Wait()
@@ -106,7 +108,7 @@ func (c *Cluster) up(ctx context.Context, ready func()) error {
 	})
 	err := c.service.Up(ctx, dagger.ServiceUpOpts{Ports: forward})
 	if err == nil {
-		err = errors.New("Dagger's tunnel ended")
+		err = errors.New("the tunnel of Dagger ended")
 	}
 	cancel(notPublished(fault.Step, err))
 	other.Wait()

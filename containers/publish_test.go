@@ -51,7 +51,7 @@ func TestPortsArePublishedThroughAContainerOfTheirOwn(t *testing.T) {
 func TestPublishedByDagger(t *testing.T) {
 	api, other := free(t), free(t)
 	var problem atomic.Value
-	listening := make(chan func(port int))
+	listening, closed := make(chan func(port int)), make(chan struct{})
 	over := sync.OnceFunc(func() { close(listening) })
 	defer over()
 	client := engine(t, func(fields []string) (any, string) {
@@ -74,6 +74,7 @@ func TestPublishedByDagger(t *testing.T) {
 		for _, l := range all {
 			_ = l.Close()
 		}
+		close(closed)
 		return nil, ""
 	})
 	cluster := Open(client, "dev", &Images{Node: client.Container(), Toolchain: client.Container()}, Access{}).Cluster(api, other)
@@ -93,6 +94,7 @@ func TestPublishedByDagger(t *testing.T) {
 	cancel(enough)
 	require.ErrorIs(t, <-ended, enough)
 	over()
+	<-closed
 
 	problem.Store("listen tcp: address already in use")
 	err := cluster.up(t.Context(), func() { t.Error("they are not published") })

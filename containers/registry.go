@@ -54,6 +54,7 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 		Node:      client.Container().From(refs["node"]),
 		Manifests: client.Container().From(refs[manifests]).Rootfs(),
 		Mirror:    mirror(registry),
+		Line:      pins.Line,
 	}
 	_, digest, _ := strings.Cut(refs["toolchain"], "@")
 	images.Tools = map[string]string{"toolchain": digest}

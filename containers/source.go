@@ -11,6 +11,7 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -32,6 +33,14 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 	if err != nil {
 		return nil, err
 	}
+	pins, err := lock.Load()
+	if err != nil {
+		return nil, err
+	}
+	line, err := lock.LineOf(pins, index.Index)
+	if err != nil {
+		return nil, err
+	}
 	// Mounted: copied, they would make a new layer of some 260 MB in each session.
 	tools := map[string]string{}
 	toolchain := client.Container().Import(dir.File(bundle.ToolchainArchive))
@@ -49,6 +58,7 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Refs:      index.Images(),
 		Tools:     tools,
 		Digest:    digest,
+		Line:      line,
 	}
 	images.fromBundle(index)
 	for _, image := range index.Index.Images {
@@ -98,8 +108,11 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 	case got != contentDigest(tool.SHA256):
 		return damaged(tool.Path + ": its content is not the one that " + bundle.IndexFile + " names")
 	}
-	// From here on the result depends on content alone, so the engine may reuse it.
+	// From here on the result depends on content alone, so the engine may reuse it. An engine
+	// of Dagger v0.19.10 crashes when what runs in a container whose root is nothing, or an
+	// empty directory, is cancelled (core/dagop.go, extractContainerBkOutputs).
 	done := client.Container().
+		WithRootfs(client.Directory().WithNewDirectory("bundle")).
 		WithMountedFile("/"+runner, dir.File(tool.Path)).
 		WithMountedDirectory("/bundle", dir).
 		WithExec([]string{"/" + runner, "bundle", "verify", "/bundle"}, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})

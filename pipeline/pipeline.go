@@ -50,6 +50,8 @@ type Detail struct {
 	Reused  bool   // the output is that of an earlier run
 	Attempt int    // which attempt gave the result, counted from 1; 0 when there are no attempts
 	Log     string // where the step's log is, relative to the run's directory
+	// Counts are what the step has counted, by name, whether it succeeded or not.
+	Counts map[string]int64
 }
 
 // Result is how a step ended.

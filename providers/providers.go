@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"io/fs"
 	"net/netip"
+	"strings"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // Section is the part of a provider that concerns the config: its name and its section.
@@ -95,6 +97,19 @@ type Addons struct {
 	// is one of Values, and image "NAME" is an image's reference by digest.
 	Manifests map[string]string `json:"manifests"`
 	Values    map[string]string `json:"values"`
+}
+
+// CheckAccess checks what a section says of the access to a cluster.
+func CheckAccess(l *document.List, kubeconfig config.SecretRef, context string) {
+	switch {
+	case kubeconfig == "":
+		l.Add("kubeconfig", "nothing", "where the access to the cluster is: "+config.RefForms)
+	case !kubeconfig.Valid():
+		l.Add("kubeconfig", "something else", "where the access to the cluster is: "+config.RefForms+"; the access itself does not belong in this file")
+	}
+	if strings.ContainsFunc(context, func(r rune) bool { return r < ' ' }) {
+		l.Add("context", document.Quote(context), "the name of a context")
+	}
 }
 
 // IsNetwork reports whether text is an IPv4 network without host bits whose prefix has

@@ -31,7 +31,7 @@ func (w *platformWiring) fill(names []string) map[string]any {
 		} else if image, ok := platform.ImageHole(name); ok && w.Images[image] != "" {
 			out[name] = w.Images[image]
 		} else if path, ok := platform.SettingHole(name); ok {
-			if v, ok := setting(cfg.Platform.Settings, path); ok {
+			if v, ok := platform.Setting(cfg.Platform.Settings, path); ok {
 				out[name] = v
 			}
 		} else if name == platform.FillStorageClass {
@@ -52,24 +52,6 @@ func (w *platformWiring) withoutProxy() string {
 		none = append(none, p.NoProxy)
 	}
 	return strings.Join(none, ",")
-}
-
-// setting finds a value in platform.settings by its path.
-func setting(settings json.RawMessage, path string) (any, bool) {
-	var at any
-	if json.Unmarshal(settings, &at) != nil { // it has been checked; there may be none
-		return nil, false
-	}
-	for _, key := range strings.Split(path, ".") {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if at, ok = m[key]; !ok {
-			return nil, false
-		}
-	}
-	return at, true
 }
 
 // appImages are the references of the images that apps name.

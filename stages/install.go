@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -17,28 +16,27 @@ const checkImage = "busybox"
 
 // Install brings the platform up, or makes sure that it is.
 func Install() conductor.Workflow {
-	return conductor.Workflow{Name: config.Install, Wire: func(g *conductor.Graph) error { return wireInstall(g, false) }}
+	return conductor.Workflow{Name: config.Install, Wire: func(g *conductor.Graph) error { return wirePlatform(g, config.Install) }}
 }
 
 // Upgrade brings a platform that is installed to another release.
 func Upgrade() conductor.Workflow {
-	return conductor.Workflow{Name: config.Upgrade, Wire: func(g *conductor.Graph) error { return wireInstall(g, true) }}
+	return conductor.Workflow{Name: config.Upgrade, Wire: func(g *conductor.Graph) error { return wirePlatform(g, config.Upgrade) }}
 }
 
-func wireInstall(g *conductor.Graph, upgrade bool) error {
+// wirePlatform wires a workflow that brings a release about.
+func wirePlatform(g *conductor.Graph, workflow string) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()
+	}
+	if err := g.Release.Fits(g.Config); err != nil {
+		return err
 	}
 	disabled, err := g.Release.Off(g.Config.Choices())
 	if err != nil {
 		return err
 	}
-	p := g.Config.Platform
-	if err := errors.Join(g.Release.Overrides(g.Config.Overrides()), g.Release.CheckSettings(p.Settings),
-		g.Release.CheckGiven(slices.Collect(maps.Keys(p.Secrets)))); err != nil {
-		return err
-	}
-	w := &platformWiring{Graph: g, disabled: disabled, upgrade: upgrade, steps: map[string]pipeline.Dep{}, handed: map[string]pipeline.Dep{}}
+	w := &platformWiring{Graph: g, disabled: disabled, workflow: workflow, steps: map[string]pipeline.Dep{}, handed: map[string]pipeline.Dep{}}
 	site := wireInfrastructure(g, disabled, w.objects)
 	w.site = site
 	if err := w.wire(); err != nil {
@@ -124,6 +122,7 @@ func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contra
 	found := conductor.Add(g, contract.ClusterPreflightStep(), func() contract.ClusterPreflightInput {
 		in := contract.ClusterPreflightInput{
 			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil, Adopt: g.Adopt,
+			Exec: len(g.Release.Data) > 0,
 		}
 		for _, c := range g.Release.Components {
 			in.Label = in.Label || c.Node != nil

@@ -19,7 +19,7 @@ type platformWiring struct {
 	*conductor.Graph
 	site     infrastructure
 	disabled []string // components that are switched off
-	upgrade  bool     // to another release than the one that is installed
+	workflow string   // config.Install, config.Upgrade or config.Rollback
 
 	prepared []pipeline.Dep          // what every component needs
 	steps    map[string]pipeline.Dep // of the components so far, by name
@@ -51,10 +51,14 @@ func (w *platformWiring) wire() error {
 			installed, last = append(installed, step), append(last, pipeline.Spare(step))
 		}
 	}
+	if checked := w.dataLast(last); checked != nil {
+		last = append(last, checked)
+	}
 	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
 		in := contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
 			Disabled: append(slices.Clone(w.disabled), w.leftOut()...), LoadBalancer: w.site.terraform.Value().LoadBalancer,
+			Config: cfg.Canonical(),
 		}
 		if node := w.Site.Node; node != nil {
 			in.APIPort = node.APIPort
@@ -103,7 +107,7 @@ func (w *platformWiring) leftOut() []string {
 // prepare: what must be there before anything is installed.
 func (w *platformWiring) prepare() {
 	g, cfg := w.Graph, w.Config
-	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, w.site.free...)
+	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, w.dataFirst(w.site.free)...)
 	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
 		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)
@@ -179,7 +183,7 @@ func (w *platformWiring) installed() []string {
 
 // objects are what the platform is made of, without what changes no object's name.
 func (w *platformWiring) objects() contract.OwnershipInput {
-	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.upgrade}
+	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.workflow == config.Upgrade, Change: w.Change}
 	for _, name := range w.installed() {
 		c, _ := w.Release.Component(name)
 		all := w.input(c)

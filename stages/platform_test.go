@@ -28,9 +28,9 @@ const components = `
 components:
   - {name: console, kind: manifests, path: a.yaml, namespace: shop, after: [seed, optional]}
   - {name: seed, kind: job, path: job.yaml, namespace: shop, after: [database]}
-  - {name: database, kind: chart, path: chart, namespace: shop}
+  - {name: database, kind: chart, path: chart, namespace: shop, images: [db]}
   - {name: optional, kind: chart, path: chart, namespace: shop, after: [off], optional: true}
-  - {name: off, kind: chart, path: chart, namespace: shop, enabled: false}
+  - {name: off, kind: chart, path: chart, namespace: shop, enabled: false, images: [db]}
   - {name: seen, kind: gate, after: [console, database], ready: [{rollout: apps/v1/Deployment shop/console}]}
 `
 
@@ -66,6 +66,7 @@ func load(t *testing.T, sections string) *platform.Release {
 		"a.yaml":      "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "job.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}",
 		"appset.yaml":      "{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, metadata: {name: a}}",
 		"chart/Chart.yaml": "name: a", "gitops/web/Chart.yaml": "name: web", "settings.json": "{}",
+		"pod.yaml": "{apiVersion: v1, kind: Pod, metadata: {namespace: shop}, spec: {containers: [{name: a, image: db}]}}",
 	} {
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}

@@ -49,6 +49,13 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Surve
 			out.Components = append(out.Components, w.input(c))
 		}
 	}
+	suites, unused := in.Release.Parts(off)
+	for _, c := range suites {
+		out.Suites = append(out.Suites, w.input(c))
+	}
+	for _, c := range unused {
+		out.Off = append(out.Off, w.input(c))
+	}
 	others := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
 		return (c.Kind == platform.AppSet || c.Kind == platform.Adopted) && !slices.Contains(off, c.Name)
 	})
@@ -71,11 +78,15 @@ func Rendering(in conductor.Inputs) (contract.Survey, error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Order, err = w.order(); err != nil {
-		return out, err
-	}
-	out.UserSecrets, out.UserTLS = in.UserSecrets, in.Config.TLS.Mode == config.UserCertificate
-	return out, nil
+	return w.complete(out)
+}
+
+// complete adds what a rendering needs besides.
+func (w *platformWiring) complete(out contract.Survey) (contract.Survey, error) {
+	var err error
+	out.Order, err = w.order()
+	out.UserSecrets, out.UserTLS = w.UserSecrets, w.Config.TLS.Mode == config.UserCertificate
+	return out, err
 }
 
 // order names the components in the order of their steps.
@@ -123,4 +134,13 @@ func (w *platformWiring) projectsInput() *contract.ProjectsInput {
 	}
 	out.Repository, out.Target = git.CloneURL(git.Repository), contract.Branch
 	return &out
+}
+
+// Foreseen is Preview with what Terraform says of the infrastructure.
+func Foreseen(in conductor.Inputs, found contract.Infrastructure) (contract.Survey, error) {
+	out, w, err := preview(in, found)
+	if err != nil {
+		return out, err
+	}
+	return w.complete(out)
 }

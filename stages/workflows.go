@@ -14,7 +14,9 @@ import (
 )
 
 // Workflows are those that run on a deployment.
-func Workflows() []conductor.Workflow { return []conductor.Workflow{Install(), Upgrade(), Destroy()} }
+func Workflows() []conductor.Workflow {
+	return []conductor.Workflow{Install(), Upgrade(), Rollback(), Destroy(), Test(Suite{})}
+}
 
 // Named is the workflow with that name.
 func Named(name string) (conductor.Workflow, error) {
@@ -51,11 +53,25 @@ func Steps(provider providers.Provider, cfg *config.Config, release *platform.Re
 		for _, n := range nodes {
 			out[w.Name] = append(out[w.Name], n.String())
 		}
-		if release == nil && w.Name != config.Destroy {
-			out[w.Name] = append(out[w.Name], contract.StagePreOrchestrator+"/*", contract.StageOrchestrator+"/*")
+		if release != nil {
+			continue
+		}
+		for _, stage := range unknownSteps(w.Name) {
+			out[w.Name] = append(out[w.Name], stage+"/*")
 		}
 	}
 	return out, nil
+}
+
+// unknownSteps are the stages of a workflow that have steps named for what is in a release.
+func unknownSteps(workflow string) []string {
+	switch workflow {
+	case config.Destroy:
+		return nil
+	case config.Test:
+		return []string{contract.StageTest, contract.StageAppsDeploy, contract.StageAppsCheck, contract.StageAppsDestroy}
+	}
+	return []string{contract.StagePreOrchestrator, contract.StageOrchestrator}
 }
 
 // CheckHooks checks what the hooks of a configuration are bound to.

@@ -27,6 +27,7 @@ import (
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
 // Long is the text of the command's help.
@@ -64,6 +65,7 @@ type options struct {
 	sets       []string
 	fragment   string // file with answers
 	file       string // an earlier configuration or run
+	packageKey string // file with the public key that a package must be signed with
 	output     string
 	quiet      bool // asks nothing
 	plain      bool // asks in lines
@@ -86,7 +88,8 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; the configuration stored under it is where the form begins")
 	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; an empty answer takes the field away, and its default applies; may be repeated")
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
-	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, or a run that slipway report has written (its directory, or a .tar.gz of it)")
+	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, a package of slipway save, or a run that slipway report has written (its directory, or a .tar.gz of it)")
+	set.StringVar(&c.packageKey, "package-key", "", "public key that the package given with --file must be signed with, PEM: a file, or env:NAME")
 	set.StringVarP(&c.output, "output", "o", "", "file to write instead of storing it by name; - is standard output")
 	c.images.AddFlags(set)
 	c.secrets.AddFlags(set)
@@ -106,7 +109,7 @@ func (c *Command) describe() *jsonschema.Schema {
 // Run does it, with the hooks around it: those before of the configuration that there
 // is, those after of the one that was written.
 func (c *Command) Run(ctx context.Context, io console.Streams) error {
-	if err := c.begin(io); err != nil {
+	if err := c.begin(ctx, io); err != nil {
 		return err
 	}
 	around := c.hooks(io)
@@ -180,7 +183,7 @@ func (c *Command) asker(io console.Streams) form.Asker {
 }
 
 // begin reads the earlier configuration: that of --file, else what is there already.
-func (c *Command) begin(io console.Streams) error {
+func (c *Command) begin(ctx context.Context, io console.Streams) error {
 	switch other := os.Getenv(source.EnvDeployment); {
 	case c.deployment == "" && c.cmd.Flags().Changed("deployment"):
 		return usage.Errorf("--deployment is empty; give a name")
@@ -209,7 +212,13 @@ func (c *Command) begin(io console.Streams) error {
 		return err
 	}
 	recorded := false
-	switch {
+	switch packed := strings.HasSuffix(c.file, runpackage.Suffix); {
+	case c.packageKey != "" && !packed:
+		return usage.Errorf("--package-key goes with --file and a package, FILE%s", runpackage.Suffix)
+	case packed:
+		c.from = c.file
+		recorded = true
+		c.base, err = c.fromPackage(ctx, io)
 	case c.file != "":
 		c.from = c.file
 		c.base, recorded, err = source.Recorded(c.file, io)

@@ -13,7 +13,26 @@ import (
 // PLT-005, because a copy of the tree would not contain their targets.
 func Digest(fsys fs.FS) (string, error) {
 	h := sha256.New()
-	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error { // in lexical order
+	if err := eachFile(fsys, func(path string) error { return addFile(h, fsys, path) }); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Open is Load for a release as its author has it. Links and other special files are PLT-005,
+// as for Digest, and none is opened: what they lead to is no part of the release.
+func Open(fsys fs.FS) (*Release, error) {
+	if _, err := fs.Lstat(fsys, File); err == nil { // else it may be any directory
+		if err := eachFile(fsys, func(string) error { return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return Load(fsys)
+}
+
+// eachFile calls do for every file in fsys, in lexical order. Its errors are PLT-005.
+func eachFile(fsys fs.FS, do func(path string) error) error {
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -23,12 +42,12 @@ func Digest(fsys fs.FS) (string, error) {
 		case !d.Type().IsRegular():
 			return fmt.Errorf("%s: a %s instead of a file", path, kind(d.Type()))
 		}
-		return addFile(h, fsys, path)
+		return do(path)
 	})
 	if err != nil {
-		return "", unreadable(err)
+		return unreadable(err)
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	return nil
 }
 
 // addFile writes the file's digest to h instead of its content, so that no content can

@@ -179,6 +179,31 @@ func ImageHole(name string) (image string, ok bool) { return strings.CutPrefix(n
 // SettingHole returns the path of a setting from a name of Fill.
 func SettingHole(name string) (path string, ok bool) { return strings.CutPrefix(name, fillSettings) }
 
+// Setting finds a value in platform.settings by its path.
+func Setting(settings json.RawMessage, path string) (any, bool) {
+	var at any
+	if json.Unmarshal(settings, &at) != nil { // it has been checked; there may be none
+		return nil, false
+	}
+	for _, key := range strings.Split(path, ".") {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = m[key]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// HolesIn returns the names in braces in a text, sorted.
+func HolesIn(text string) []string { return holes(text) }
+
+// Everywhere are the names that values, hosts, ConfigMaps and pods may contain, besides
+// those of images and settings.
+func Everywhere() []string { return filled() }
+
 // filled are the names that values, hosts and ConfigMaps may contain.
 func filled() []string {
 	return []string{FillDomain, FillDeployment, FillAdminEmail, FillScale, FillStorageClass, FillProxyHTTP, FillProxyHTTPS, FillProxyNone, FillKnownHosts}

@@ -46,6 +46,11 @@ type Release struct {
 	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; the release takes none when left out
 	Guidance       string        `json:"guidance,omitempty"`       // file with the text template that is shown at the end of an install
 	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from a cluster that stays
+	Data           []Data        `json:"data,omitempty"`           // what an upgrade must not lose
+	Migrations     []Migration   `json:"migrations,omitempty"`     // what an upgrade changes in data, in this order
+	Configuration  []Change      `json:"configuration,omitempty"`  // what changed in what users write under platform, oldest first; those of earlier releases stay
+	Tests          []Test        `json:"tests,omitempty"`          // what users rely on; tried by slipway test
+	Workloads      []Workload    `json:"workloads,omitempty"`      // what users run on the platform, for slipway test to deploy, check and remove
 
 	files        fs.FS
 	schema       *jsonschema.Schema // of Settings; nil if there is none
@@ -105,6 +110,11 @@ type Component struct {
 	Empty     bool     `json:"empty,omitempty"`     // of kind appset: whether it may bring no Application
 	Needs     []string `json:"needs,omitempty"`     // components without which this one does not work
 	Images    []string `json:"images,omitempty"`    // images that it runs: short names of the bundle's, "postgresql", or references as in a manifest
+
+	// The name that the component had in the releases before: what that one
+	// has is this one's, and nothing of it is made anew. Of kind chart or adopted, it is the
+	// name of the Helm release, which stays.
+	RenamedFrom string `json:"renamedFrom,omitempty"`
 
 	// Values of a chart, in place of its own. Texts may have names in braces; a text that
 	// is nothing but one is replaced by the value itself, be it text or not.

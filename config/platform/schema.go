@@ -134,6 +134,7 @@ func rules() map[string]rule.Rule {
 		"Component.needs":       rule.Each(name),
 		"Component.images":      rule.Each(rule.Match(imagePattern)),
 		"Component.valuesFiles": rule.Each(rule.Path),
+		"Component.renamedFrom": name,
 		"Component.hosts":       rule.All(rule.Keys(host), rule.Values(reference)),
 		"Node.label":            rule.Match(joined(labelRE, "=", valueRE)),
 
@@ -165,6 +166,25 @@ func rules() map[string]rule.Rule {
 		"Accounts.writer":        reference,
 		"Accounts.reader":        reference,
 
+		"Data.name":         name,
+		"Data.component":    name,
+		"Data.pod":          rule.Path,
+		"Data.scratch":      rule.Path,
+		"Data.dump":         rule.Least(1),
+		"Data.restore":      rule.Least(1),
+		"Data.check":        rule.Least(1),
+		"Data.users":        rule.Each(matches(workloadRE)),
+		"Data.retain":       rule.Between(1, maxRetain),
+		"Migration.name":    name,
+		"Migration.version": version,
+		"Migration.data":    name,
+		"Migration.when":    rule.OneOf(Before, After),
+		"Migration.command": rule.Least(1),
+		"Migration.undo":    rule.Least(1),
+		"Change.version":    version,
+		"Change.move":       rule.All(rule.Keys(matches(settingRE)), rule.Values(matches(settingRE))),
+		"Change.remove":     rule.Each(matches(settingRE)),
+
 		"Remove.order":     rule.Each(name),
 		"Remove.claims":    rule.OneOf(claimPolicies()...),
 		"Remove.crds":      rule.OneOf(crdPolicies()...),
@@ -178,6 +198,19 @@ func rules() map[string]rule.Rule {
 		"Check.component":  name,
 		"Check.path":       absolute,
 		"Check.status":     status,
+
+		"Test.name":          name,
+		"Test.suites":        rule.All(rule.Least(1), rule.Each(rule.All(name, rule.Not(rule.OneOf(ReservedSuites()...))))),
+		"Test.component":     name,
+		"Test.path":          rule.Path,
+		"Test.namespace":     name,
+		"Test.images":        rule.Each(rule.Match(imagePattern)),
+		"Workload.name":      name,
+		"Workload.component": name,
+		"Workload.path":      rule.Path,
+		"Workload.namespace": name,
+		"Workload.images":    rule.Each(rule.Match(imagePattern)),
+		"Workload.check":     rule.Path,
 	}
 }
 
@@ -220,6 +253,7 @@ func shapes() map[string]rule.Rule {
 			rule.If(rule.Field("components", rule.Not(apps)), no("gitops")),
 			rule.If(rule.All(rule.With("gitops"), rule.Field("gitops", rule.With("server"))), rule.All(rule.With("certificates"), rule.Field("certificates", rule.Least(1)))),
 		),
+		"Change":      rule.AnyOf(rule.With("move"), rule.With("remove")),
 		"Requirement": rule.ExactlyOne("secret", "configMap"),
 		"Await":       rule.ExactlyOne(gates()...),
 		"SecretKey": rule.All(
@@ -238,9 +272,16 @@ func shapes() map[string]rule.Rule {
 			rule.When("kind", isNot(App), rule.All(rule.Field("wave", rule.OneOf(0)), rule.Field("name", rule.Not(rule.OneOf(ReservedNames()...))))),
 			rule.When("kind", isNot(AppSet), rule.Field("empty", rule.OneOf(false))),
 			rule.When("kind", isNot(Chart, Adopted, Manifests, Job), no("node")),
+			rule.When("kind", is(Gate), no("renamedFrom")),
+			rule.When("kind", is(AppSet), no("renamedFrom")),
 			rule.When("kind", isNot(Manifests), no("bundle")),
 			rule.When("kind", isNot(Chart, Adopted), no("values", "valuesFiles")),
 			rule.When("required", []bool{true}, rule.All(rule.Field("enabled", rule.OneOf(true)), rule.Field("optional", rule.OneOf(false)))),
+		),
+		"Test": rule.All(
+			rule.AnyOf(rule.With("path"), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)))),
+			rule.If(rule.With("path"), rule.With("namespace")),
+			rule.If(rule.With("namespace"), rule.With("path")),
 		),
 	}
 }

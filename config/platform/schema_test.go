@@ -67,6 +67,7 @@ func TestSchema_accepts(t *testing.T) {
 		"images":        "{name: cd, kind: manifests, path: a, namespace: demo, node: {label: storage=fast}, images: [redis, 'redis:8.2', 'localhost:5000/a/b_c', 'ghcr.io/dexidp/dex:v2.45.0@sha256:" + strings.Repeat("0", 64) + "']}",
 		"hosts":         "{name: cd, kind: manifests, bundle: argocd, namespace: demo, hosts: {'git-{domain}': demo/git, git.test: demo/git}}",
 		"not an app":    "{name: cd, kind: manifests, path: a/b.yaml, namespace: kube-system, wave: 0, empty: false, required: true, enabled: true}",
+		"tests":         "{name: a, kind: manifests, path: a, namespace: demo}]\ntests: [{name: web, path: a, namespace: demo}, {name: open, suites: [smoke, full, own], component: a, ready: [{synced: a}], images: [busybox], deadline: 30s}]\nworkloads: [{name: a, path: a, check: b.yaml, namespace: demo, images: [busybox]}]\nlinks: [",
 		"named as step": "{name: sync, kind: app, path: gitops/apps/sync, namespace: demo}]\ngitops: {engine: cd}\nlinks: [",
 	} {
 		texts[what] = []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0-rc.1\ncomponents: [" + more + "]\n")
@@ -85,11 +86,13 @@ func beyond() map[string][]string {
 			"adopted-outside-the-tree", "after-cycle", "after-cycle-of-three", "after-cycle-through-apps", "after-cycle-through-the-engine",
 			"after-cycle-of-an-appset-and-the-engine", "after-cycle-of-an-appset-and-the-git-server", "gitops-engine-is-a-job", "gitops-engine-is-an-appset", "after-itself", "after-unknown",
 			"app-after-an-app", "app-in-the-engines-namespace", "app-outside-the-tree", "certificate-namespace-unknown", "certificate-twice", "check-component-unknown", "check-twice",
-			"component-host-namespace-unknown", "component-namespace-unknown", "component-needs-itself", "component-needs-unknown", "component-twice",
+			"component-host-namespace-unknown", "component-namespace-unknown", "component-needs-itself", "component-needs-unknown", "component-twice", "configuration-not-in-order", "configuration-of-a-newer-release",
+			"configuration-onto-what-moves", "configuration-twice", "configuration-two-onto-one", "renamed-from-another", "renamed-from-itself", "renamed-from-twice",
 			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",
 			"gate-namespace-unknown", "gate-rollout-namespace-unknown", "gate-synced-no-app", "gate-synced-unknown", "gitops-engine-can-be-off",
 			"gitops-engine-is-an-app", "gitops-engine-unknown", "gitops-server-unknown", "link-component-unknown", "link-twice", "namespace-twice",
 			"remove-order-an-app", "remove-order-twice", "remove-order-unknown",
+			"test-component-unknown", "test-namespace-unknown", "test-twice", "workload-component-unknown", "workload-twice",
 			"requires-a-generated-secret", "requires-namespace-unknown", "secret-copy-of-a-copy", "secret-copy-of-a-given-one", "secret-copy-of-nothing",
 			"secret-key-twice", "secret-namespace-unknown", "secret-twice", "upgradable-from-itself", "yaml-two-documents",
 		},
@@ -97,12 +100,12 @@ func beyond() map[string][]string {
 			"adopted-without-chart-yaml", "app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
 			"chart-without-chart-yaml", "component-path-not-there", "component-path-without-manifests", "gitops-tree-is-a-file", "gitops-tree-not-there",
 			"guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
-			"settings-not-json", "settings-not-there",
+			"settings-not-json", "settings-not-there", "test-path-not-there", "workload-check-not-there", "workload-path-without-manifests",
 		},
 		"what is in a text": {
 			"adopted-values-unknown-name", "chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
 			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "remove-finalizers-after", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
-			"link-unknown-name", "secret-literal-unknown-name",
+			"link-unknown-name", "secret-literal-unknown-name", "test-deadline-zero", "workload-deadline-too-long",
 		},
 	}
 }

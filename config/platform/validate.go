@@ -104,6 +104,11 @@ func (v *validator) release() {
 	v.links()
 	v.checks()
 	v.remove()
+	v.data()
+	v.migrations()
+	v.configuration()
+	v.tests()
+	v.workloads()
 }
 
 func (v *validator) namespaces() {

@@ -52,6 +52,7 @@ func (v *validator) components() {
 		v.chart(field, c)
 		v.hosts(field, c)
 		v.node(field, c)
+		v.renamed(field, i)
 		for j, a := range c.Ready {
 			v.gate(fmt.Sprintf("%s.ready[%d]", field, j), a)
 		}
@@ -70,7 +71,7 @@ func (v *validator) image(field, image string) {
 
 // ReservedNames are names of steps of Slipway's own in the stages that have components.
 func ReservedNames() []string {
-	return []string{"adoption", "component", "configmaps", "git", "namespaces", "projects", "prune", "publish", "reconcile", "repository", "requires", "secrets", "status", "sync", "tls"}
+	return []string{"adoption", "backup", "backup-data", "component", "configmaps", "data-check", "git", "migrate-after", "migrate-before", "namespaces", "projects", "prune", "publish", "reconcile", "repository", "requires", "restore", "secrets", "status", "sync", "tls"}
 }
 
 // kind checks what a component of its kind must have and must not have.

@@ -55,14 +55,15 @@ const version = 1
 
 // Info describes a background cluster to clients. The server sets Version and PID.
 type Info struct {
-	Version    int     `json:"version"` // first: it says how to read the rest
-	Deployment string  `json:"deployment"`
-	Session    Session `json:"session"`
-	Node       string  `json:"node"`       // containers.Cluster.ID of the service
-	PID        int     `json:"pid"`        // of the server
-	Background bool    `json:"background"` // it is attached to no terminal
-	Log        string  `json:"log"`        // its file; empty without one
-	Ends       bool    `json:"ends"`       // it is about to end
+	Version     int     `json:"version"` // first: it says how to read the rest
+	Deployment  string  `json:"deployment"`
+	Session     Session `json:"session"`
+	Node        string  `json:"node"`                  // containers.Cluster.ID of the service
+	PID         int     `json:"pid"`                   // of the server
+	Background  bool    `json:"background"`            // it is attached to no terminal
+	Log         string  `json:"log"`                   // its file; empty without one
+	Unpublished bool    `json:"unpublished,omitempty"` // it publishes no port of this machine
+	Ends        bool    `json:"ends"`                  // it is about to end
 }
 
 // callTimeout bounds calls of the server that wait for nothing.
@@ -237,6 +238,18 @@ func (s *Server) Working() string {
 		return a.String()
 	}
 	return ""
+}
+
+// Does reports whether a run that does work, such as "destroy", works in the session.
+func (s *Server) Does(work string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a := range s.clients {
+		if a.work == work {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *attendance) String() string { return fmt.Sprintf("process %d (%s)", a.pid, a.work) }

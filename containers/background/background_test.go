@@ -213,6 +213,7 @@ func TestStopWaitsForTheEnd(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
 	last.Wait()
 	require.NoError(t, s.Cause())
+	require.NoError(t, c.Stop(t.Context()), "it is gone already")
 }
 
 func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
@@ -221,6 +222,8 @@ func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
 	leave, err := c.Attend(t.Context(), "install", io.Discard)
 	require.NoError(t, err)
 	require.Contains(t, s.Working(), "(install)")
+	require.True(t, s.Does("install"))
+	require.False(t, s.Does("destroy"))
 	err = c.Stop(t.Context())
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-004"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
@@ -238,6 +241,7 @@ func TestAStopIsRefusedWhileARunWorks(t *testing.T) {
 	leave()
 	<-drained
 	require.Empty(t, s.Working())
+	require.False(t, s.Does("install"))
 }
 
 func TestNoRunBeginsInASessionThatEnds(t *testing.T) {

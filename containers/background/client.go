@@ -142,16 +142,19 @@ func (c *Client) Publish(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/publish", nil, nil)
 }
 
-// Stop ends the server and the cluster, and returns when they are gone; a run that
-// works in its session is a fault of class Locked.
+// Stop ends the server and the cluster, and returns when they are gone, as they may be
+// already; a run that works in its session is a fault of class Locked.
 func (c *Client) Stop(ctx context.Context) error {
 	conn, err := c.attend(ctx, "")
+	if nobody(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil {
+	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil && !nobody(err) {
 		return errors.Join(err, conn.Close())
 	}
 	_, _ = io.Copy(io.Discard, conn) // it ends with the server

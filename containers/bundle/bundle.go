@@ -93,7 +93,7 @@ type File struct {
 	Name    string `json:"name"` // "terraform", "workloads", "argocd"
 	Kind    Kind   `json:"kind"`
 	Version string `json:"version"`
-	Origin  string `json:"origin"` // "go:<module>@<version>#<package>", "source", "images"
+	Origin  string `json:"origin"` // "go:<module>@<version>#<package>", "source:sha256:<hex>", "images"
 	SHA256  string `json:"sha256"` // hex
 	Size    int64  `json:"size"`   // bytes
 }

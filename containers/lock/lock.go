@@ -28,6 +28,12 @@ const CodeLock fault.Code = "LCK-001"
 // platforms are those that a lock may name.
 func platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
+// clients are those whose vendors' releases of tools a lock may name: for people's machines
+// others as well.
+func clients() []string {
+	return append(platforms(), "darwin/amd64", "darwin/arm64", "windows/amd64")
+}
+
 //go:embed lock.yaml
 var embedded []byte
 
@@ -43,6 +49,10 @@ type Lock struct {
 	// Location is the host[:port]/path below which `slipway bundle push` put the
 	// images; empty in the lock of this repository.
 	Location string `json:"location,omitempty"`
+	// Packages are the Debian packages of all images, by platform, sorted by name.
+	Packages map[string][]Package `json:"packages,omitempty"`
+	// Line is that of the bundle that was pushed; see LineOf.
+	Line string `json:"line,omitempty"`
 }
 
 // Tool is a program of the toolchain.
@@ -192,7 +202,9 @@ func (l *Lock) Validate() error {
 		p.header(at, t.Name, t.Version, seen)
 		p.modules(at, t.Modules, true)
 		for platform, r := range t.Release {
-			p.platform(at, platform)
+			if !slices.Contains(clients(), platform) {
+				p.add(at, "%q is none of the platforms %s", platform, strings.Join(clients(), ", "))
+			}
 			if !strings.HasPrefix(r.URL, "https://") {
 				p.add(at, "release %s: the URL does not begin with https://", platform)
 			}
@@ -228,6 +240,10 @@ func (l *Lock) Validate() error {
 		}
 		p.registry(at, a.Registry)
 		p.standsFor(at, a.StandsFor, standIns)
+	}
+	p.packages(l.Packages)
+	if l.Line != "" && !bundle.IsDigest(l.Line) {
+		p.add("line", "%q is no digest", l.Line)
 	}
 	for _, m := range l.Manifests {
 		at := "manifest " + m.Name

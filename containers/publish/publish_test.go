@@ -171,6 +171,11 @@ func TestPushedTwiceUploadsOnce(t *testing.T) {
 		return l
 	}
 	first := push()
+	b, err := bundle.Read(f.dir)
+	require.NoError(t, err)
+	line, err := lock.LineOf(f.lock, b.Index)
+	require.NoError(t, err)
+	require.Equal(t, line, first.Line, "reports of runs from the registry have it")
 	require.Equal(t, []string{"gitea", "manifests", "node", "redis", "toolchain"}, finished)
 	require.Empty(t, there)
 	before := uploads.Load()
@@ -188,7 +193,7 @@ func TestPushedTwiceUploadsOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, second, read)
 	require.Equal(t, to, read.Location)
-	b, err := bundle.Read(f.dir)
+	b, err = bundle.Read(f.dir)
 	require.NoError(t, err)
 	for _, i := range read.Images {
 		r := i.Registry["linux/amd64"]

@@ -118,7 +118,12 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		entry.Index = i.Index
 		added = append(added, lock.Added{Name: i.Name, Path: path, StandsFor: i.StandsFor, Registry: map[string]lock.Registry{b.Platform: entry}})
 	}
-	return o.Lock.At(o.To, b.Platform, images, images[manifests], added)
+	pushed, err := o.Lock.At(o.To, b.Platform, images, images[manifests], added)
+	if err != nil {
+		return nil, err
+	}
+	pushed.Line, err = lock.LineOf(o.Lock, b.Index)
+	return pushed, err
 }
 
 type pusher struct {

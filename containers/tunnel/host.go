@@ -143,6 +143,14 @@ func (h *Host) lead(ctx context.Context, conn net.Conn, port int) {
 	join(conn, stream)
 }
 
+// Dial connects to a port behind the tunnel. The connection ends if nothing listens there.
+func (h *Host) Dial(ctx context.Context, port int) (net.Conn, error) {
+	if stream := h.open(ctx, port); stream != nil {
+		return stream, nil
+	}
+	return nil, errors.New("the other end of the tunnel is away")
+}
+
 // open opens a stream to a port; nil if the other end is away for too long.
 func (h *Host) open(ctx context.Context, port int) *yamux.Stream {
 	late := time.After(waitLimit)

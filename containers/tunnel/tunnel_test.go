@@ -271,3 +271,32 @@ func TestAnEndThatCannotReachTheOtherOneSaysSo(t *testing.T) {
 	err := Answer(t.Context(), filepath.Join(t.TempDir(), "nothing"), "127.0.0.1")
 	require.ErrorContains(t, err, "reach the other end of the tunnel: dial unix ")
 }
+
+// TestADialThroughTheTunnel reaches ports to which none of this machine leads.
+func TestADialThroughTheTunnel(t *testing.T) {
+	h, err := Listen(t.Context(), nil)
+	require.NoError(t, err)
+	early, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = h.Dial(early, 1)
+	require.ErrorContains(t, err, "the other end of the tunnel is away")
+
+	ctx, end := context.WithCancel(t.Context())
+	var both sync.WaitGroup
+	both.Go(func() { _ = Answer(ctx, between(t, h.Socket()), "127.0.0.1") })
+	both.Go(func() { _ = h.Serve(ctx, func() {}) })
+	defer both.Wait()
+	defer end()
+	for port, says := range map[int]string{
+		serve(t, func(conn net.Conn) { _, _ = io.WriteString(conn, "good day"); _ = conn.Close() }): "good day",
+		free(t): "",
+	} {
+		conn, err := h.Dial(t.Context(), port)
+		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.Equal(t, says, string(answer))
+		require.NoError(t, conn.Close())
+	}
+}

@@ -22,10 +22,10 @@ import (
 const frame = `
 apiVersion: slipway/v2
 name: shop
-version: 1.0.0
+version: 2.0.0
 namespaces: [{name: shop}]
 components:
-  - {name: database, kind: chart, path: charts/database, namespace: shop}
+  - {name: database, kind: chart, path: charts/database, namespace: shop, images: [postgresql]}
   - {name: migrate, kind: job, path: jobs/migrate.yaml, namespace: shop}
   - {name: web, kind: manifests, path: manifests/web, namespace: shop}
 `
@@ -90,6 +90,27 @@ func whole(t *testing.T, example string) fstest.MapFS {
 		for _, name := range list {
 			for _, profile := range config.Profiles() {
 				add(platform.Fill(name.(string), map[string]string{platform.FillScale: profile.Name()}), "")
+			}
+		}
+	}
+	data, _ := part["data"].([]any)
+	for _, d := range data {
+		for _, field := range []string{"pod", "scratch"} {
+			add(d.(map[string]any)[field].(string), "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop}\nspec: {containers: [{name: a, image: postgresql}]}\n")
+		}
+	}
+	for _, key := range []string{"tests", "workloads"} {
+		all, _ := part[key].([]any)
+		for _, of := range all {
+			for _, field := range []string{"path", "check"} {
+				at, _ := of.(map[string]any)[field].(string)
+				switch {
+				case at == "":
+				case path.Ext(at) != "":
+					add(at, "")
+				default:
+					add(at+"/objects.yaml", "")
+				}
 			}
 		}
 	}

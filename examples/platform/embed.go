@@ -15,7 +15,7 @@ import (
 // CodeNoRelease: the reference platform has no release of that version.
 const CodeNoRelease fault.Code = "PLT-006"
 
-//go:embed all:1.0.0 all:1.1.0
+//go:embed all:1.0.0 all:1.1.0 all:2.0.0
 var releases embed.FS
 
 // Release returns the directory of a release: platform.yaml with charts, manifests and
@@ -37,4 +37,4 @@ func Release(version string) (fs.FS, error) {
 }
 
 // Versions returns the versions of the releases, oldest first.
-func Versions() []string { return []string{"1.0.0", "1.1.0"} }
+func Versions() []string { return []string{"1.0.0", "1.1.0", "2.0.0"} }

@@ -153,8 +153,8 @@ func renderAll(t *testing.T, dir fs.FS, scale string, enabled map[string]bool) m
 	release, err := platform.Load(dir)
 	require.NoError(t, err)
 	parts := map[string]part{}
-	add := func(c platform.Component, name, namespace, folder string, values map[string]any) {
-		text, err := manifest(load(t, dir, folder), name, namespace, values)
+	add := func(c platform.Component, name, helm, namespace, folder string, values map[string]any) {
+		text, err := manifest(load(t, dir, folder), helm, namespace, values)
 		require.NoError(t, err, folder)
 		parts[name] = part{component: c, manifest: text, objects: objects(t, text)}
 	}
@@ -162,8 +162,8 @@ func renderAll(t *testing.T, dir fs.FS, scale string, enabled map[string]bool) m
 	for _, c := range release.Components {
 		byName[c.Name] = c
 	}
-	add(byName["gitea"], "gitea", "gitea", byName["gitea"].Path, giteaValues(t, scale, ""))
-	add(platform.Component{}, "root-app", "argocd", path.Join(release.GitOps.Tree, "root-app"), rootValues(scale, enabled))
+	add(byName["gitea"], "gitea", "gitea", "gitea", byName["gitea"].Path, giteaValues(t, scale, ""))
+	add(platform.Component{}, "root-app", "root-app", "argocd", path.Join(release.GitOps.Tree, "root-app"), rootValues(scale, enabled))
 	for _, app := range parts["root-app"].objects {
 		values, _, err := unstructured.NestedMap(app.Object, "spec", "source", "helm", "valuesObject")
 		require.NoError(t, err)
@@ -171,7 +171,9 @@ func renderAll(t *testing.T, dir fs.FS, scale string, enabled map[string]bool) m
 		require.NoError(t, err)
 		namespace, _, err := unstructured.NestedString(app.Object, "spec", "destination", "namespace")
 		require.NoError(t, err)
-		add(byName[app.GetName()], app.GetName(), namespace, path.Join(release.GitOps.Tree, folder), values)
+		helm, _, err := unstructured.NestedString(app.Object, "spec", "source", "helm", "releaseName")
+		require.NoError(t, err)
+		add(byName[app.GetName()], app.GetName(), helm, namespace, path.Join(release.GitOps.Tree, folder), values)
 	}
 	return parts
 }

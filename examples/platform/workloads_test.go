@@ -119,7 +119,7 @@ func TestWorkloadsAreConfined(t *testing.T) {
 				require.GreaterOrEqual(t, c.Resources.Limits.Memory().Cmp(*c.Resources.Requests.Memory()), 0, name)
 			}
 		})
-		require.Equal(t, 6, seen)
+		require.Equal(t, 5, seen)
 	})
 }
 
@@ -231,13 +231,13 @@ func TestProfilesAgree(t *testing.T) {
 	dir, _ := open(t)
 	for _, p := range config.Profiles() {
 		parts := renderAll(t, dir, p.Name(), nil)
-		for _, o := range slices.Concat(parts["gitea"].objects, parts["database"].objects, parts["guestbook"].objects) {
+		for _, o := range slices.Concat(parts["gitea"].objects, parts["postgresql"].objects, parts["guestbook"].objects) {
 			switch o.GetKind() + " " + o.GetName() {
 			case "Deployment guestbook":
 				require.EqualValues(t, p.Replicas, o.Object["spec"].(map[string]any)["replicas"], p.Name())
 			case "PersistentVolumeClaim gitea":
 				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.GitGiB), p.Name())
-			case "StatefulSet database":
+			case "PersistentVolumeClaim data-database-0":
 				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.DatabaseGiB), p.Name())
 			}
 		}
@@ -267,12 +267,12 @@ func TestChartsRefuseImagesThatAreNotPinned(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 5, charts)
+	require.Equal(t, 4, charts)
 
 	values := rootValues("50", nil)
 	values["images"] = images("guestbook")
 	_, err := manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", values)
-	require.ErrorContains(t, err, "images.postgresql is needed by database")
+	require.ErrorContains(t, err, "images.postgresql is needed by postgresql")
 }
 
 func TestBrokenImage(t *testing.T) {

@@ -160,7 +160,7 @@ func (r *Run) facts() []fact {
 	for _, f := range []fact{
 		{"Run", r.ID}, {"Workflow", r.Workflow}, {"Deployment", r.Deployment}, {"Provider", r.Provider},
 		{"Platform", platform}, {"Platform’s digest", r.Platform.Digest}, {"Configuration’s digest", r.Config},
-		{"Slipway", r.Slipway}, {"Started", utc(r.Started)}, {"Ended", ended},
+		{"Slipway", r.Slipway}, {"Lock", r.Lock}, {"Started", utc(r.Started)}, {"Ended", ended},
 		{"Exit code", exit},
 	} {
 		if f.Value != "" {

@@ -28,6 +28,9 @@ func (r *Run) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "; exit code %d (%s)", r.Exit, meaning(r.Exit))
 	}
 	b.WriteByte('\n')
+	if r.Lock != "" {
+		fmt.Fprintf(&b, "\n`lock %s`\n", code(r.Lock))
+	}
 	for _, p := range r.problems() {
 		p.markdown(&b)
 	}
@@ -102,6 +105,12 @@ func (r *Run) mdSteps(b *bytes.Buffer) {
 			on = "◆"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", styleOf(s.Status).Emoji, md(rows[i][0]), md(rows[i][1]), rows[i][2], on)
+	}
+	for i, line := range r.counted() {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "- %s\n", md(line))
 	}
 }
 

@@ -57,5 +57,9 @@ func TestMarkdown_longAndFenced(t *testing.T) {
 }
 
 func TestMarkdown_empty(t *testing.T) {
-	require.Equal(t, "## ⏳ install blue (reference 1.0.0): running\n\nRun `20260102-030405-a1b2c3`; steps: none\n", markdown(t, startedRun("install", nil)))
+	const want = "## ⏳ install blue (reference 1.0.0): running\n\nRun `20260102-030405-a1b2c3`; steps: none\n"
+	r := startedRun("install", nil)
+	require.Equal(t, want+"\n`lock "+r.Lock+"`\n", markdown(t, r))
+	r.Lock = ""
+	require.Equal(t, want, markdown(t, r), "an older record")
 }

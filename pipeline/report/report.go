@@ -10,8 +10,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +57,7 @@ type Run struct {
 	// Tools are the digests of what the steps ran with: of each tool of a bundle, or of
 	// the toolchain's image from a registry.
 	Tools     map[string]string `json:"tools,omitempty"`
+	Lock      string            `json:"lock,omitempty"`      // what slipway lock verify ends with on such a machine
 	Started   time.Time         `json:"started"`             // when the run began
 	Finished  time.Time         `json:"finished,omitzero"`   // when it ended; missing while it has not
 	Outcome   Outcome           `json:"outcome"`             // how it ended
@@ -68,6 +71,13 @@ type Run struct {
 	Links     []Link            `json:"links,omitempty"`     // addresses of the platform
 	Commands  []string          `json:"commands,omitempty"`  // what to do next
 	Guidance  string            `json:"guidance,omitempty"`  // what the platform release tells people, plain text
+	Approved  *Plan             `json:"approved,omitempty"`  // the plan that the run carried out, if one was approved
+}
+
+// Plan is what somebody has approved before the run.
+type Plan struct {
+	Digest string `json:"digest"` // of the plan: "sha256:…"
+	Text   string `json:"text"`   // as it was shown
 }
 
 // Platform is the platform release of a run.
@@ -108,11 +118,39 @@ type Step struct {
 	Error     string          `json:"error,omitempty"`     // why it failed, or was blocked or cancelled
 	BlockedBy []string        `json:"blockedBy,omitempty"` // "stage/step" of the failed steps that prevented it from starting
 	Log       string          `json:"log,omitempty"`       // file, relative to the run's directory
-	Note      string          `json:"-"`                   // what the summary says behind its status; not recorded
+	// Counts are what the step has counted, by name, such as what the check of a workload
+	// has found.
+	Counts map[string]int64 `json:"counts,omitempty"`
+	Note   string           `json:"-"` // what the summary says behind its status; not recorded
 }
 
 // ID returns "stage/step".
 func (s *Step) ID() string { return s.Stage + "/" + s.Step }
+
+// Counted returns what the step has counted, by name, in one line: "requests 812, rows 40";
+// nothing if it has counted nothing.
+func (s *Step) Counted() string { return Counted(s.Counts) }
+
+// Counted writes counts in one line, by name.
+func Counted(counts map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, name+" "+strconv.FormatInt(counts[name], 10))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ParseCounted reads what Counted has written.
+func ParseCounted(text string) map[string]int64 {
+	counts := map[string]int64{}
+	for part := range strings.SplitSeq(text, ", ") {
+		name, number, _ := strings.Cut(part, " ")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			counts[name] = n
+		}
+	}
+	return counts
+}
 
 // elapsed returns Seconds as a duration.
 func (s *Step) elapsed() time.Duration { return time.Duration(s.Seconds * float64(time.Second)) }
@@ -186,7 +224,7 @@ func steps(results []pipeline.Result) []Step {
 	out := make([]Step, 0, len(results))
 	for _, r := range results {
 		s := Step{
-			Stage: r.Stage, Step: r.Name, Status: r.Status, Attempt: r.Detail.Attempt, Log: r.Detail.Log,
+			Stage: r.Stage, Step: r.Name, Status: r.Status, Attempt: r.Detail.Attempt, Log: r.Detail.Log, Counts: r.Detail.Counts,
 			Started: r.Started, Finished: r.Finished, Seconds: r.Elapsed().Round(time.Millisecond).Seconds(),
 		}
 		if r.Err != nil {

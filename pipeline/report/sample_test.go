@@ -79,7 +79,7 @@ func logOf(id string) string { return "steps/" + strings.Replace(id, "/", ".", 1
 
 func startedRun(workflow string, nodes []pipeline.Node) *report.Run {
 	r := &report.Run{
-		ID: "20260102-030405-a1b2c3", Workflow: workflow, Deployment: "blue", Provider: "local", Slipway: "v0.4.0", Tools: map[string]string{"terraform": "sha256:" + strings.Repeat("0c", 32)},
+		ID: "20260102-030405-a1b2c3", Workflow: workflow, Deployment: "blue", Provider: "local", Slipway: "v0.4.0", Lock: "sha256:" + strings.Repeat("1a", 32), Tools: map[string]string{"terraform": "sha256:" + strings.Repeat("0c", 32)},
 		Platform: report.Platform{Name: "reference", Version: "1.0.0", Digest: "sha256:" + strings.Repeat("5f", 32)},
 		Config:   "sha256:" + strings.Repeat("a7", 32), Started: at(0), Outcome: report.Running,
 	}

@@ -28,6 +28,12 @@ func (r *Run) summary(w io.Writer, why func(string) string) error {
 		b.WriteByte('\n')
 		table(&b, []string{"STEP", "STATUS", "TIME"}, r.stepRows())
 	}
+	for i, line := range r.counted() {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s\n", line)
+	}
 	for _, s := range r.Steps {
 		if s.Status == pipeline.Failed {
 			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(why(s.Error)))
@@ -82,6 +88,18 @@ func (r *Run) stepRows() [][]string {
 		rows = append(rows, []string{s.ID(), status, took})
 	}
 	return rows
+}
+
+// counted has a line for each step that has counted something: "apps-check/shop counted:
+// rows 40".
+func (r *Run) counted() []string {
+	var lines []string
+	for i := range r.Steps {
+		if s := &r.Steps[i]; len(s.Counts) > 0 {
+			lines = append(lines, Clean(s.ID()+" counted: "+s.Counted()))
+		}
+	}
+	return lines
 }
 
 func (r *Run) tail(b *bytes.Buffer) {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
@@ -55,15 +54,7 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 	}
 	var s Settings
 	l := document.List(config.Decode(section, &s))
-	switch {
-	case s.Kubeconfig == "":
-		l.Add("kubeconfig", "nothing", "where the access to the cluster is: "+config.RefForms)
-	case !s.Kubeconfig.Valid():
-		l.Add("kubeconfig", "something else", "where the access to the cluster is: "+config.RefForms+"; the access itself does not belong in this file")
-	}
-	if strings.ContainsFunc(s.Context, func(r rune) bool { return r < ' ' }) {
-		l.Add("context", document.Quote(s.Context), "the name of a context")
-	}
+	providers.CheckAccess(&l, s.Kubeconfig, s.Context)
 	if s.Registry != "" && !config.IsRegistry(s.Registry) {
 		l.Add("registry", document.Shown(s.Registry), "host[:port][/path] such as registry.internal:5000/slipway, without scheme and tag")
 	}

@@ -38,15 +38,7 @@ func (Provider) Settings() any { return Settings{} }
 func (Provider) Validate(section json.RawMessage) []config.Problem {
 	var s Settings
 	l := document.List(config.Decode(section, &s))
-	switch {
-	case s.Kubeconfig == "":
-		l.Add("kubeconfig", "nothing", "where the access to the cluster is: "+config.RefForms)
-	case !s.Kubeconfig.Valid():
-		l.Add("kubeconfig", "something else", "where the access to the cluster is: "+config.RefForms+"; the access itself does not belong in this file")
-	}
-	if strings.ContainsFunc(s.Context, func(r rune) bool { return r < ' ' }) {
-		l.Add("context", document.Quote(s.Context), "the name of a context")
-	}
+	providers.CheckAccess(&l, s.Kubeconfig, s.Context)
 	for i, text := range s.Addresses {
 		if !isAddressRange(text) {
 			l.Add(fmt.Sprintf("addresses[%d]", i), document.Shown(text), "an IPv4 address, a network or a range such as 192.0.2.10-192.0.2.20")

@@ -8,12 +8,14 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/component"
+	"github.com/slipway-sh/slipway/stages/data"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
 	"github.com/slipway-sh/slipway/stages/postorchestrator"
 	"github.com/slipway-sh/slipway/stages/preorchestrator"
 	"github.com/slipway-sh/slipway/stages/step"
+	"github.com/slipway-sh/slipway/stages/suites"
 )
 
 // All are the steps, whose state is in a volume or in one of these stores.
@@ -22,8 +24,10 @@ func All(stores map[string]store.Opener) *step.Registry {
 	infrastructure.Register(&reg)
 	preorchestrator.Register(&reg)
 	component.Register(&reg)
+	data.Register(&reg)
 	orchestrator.Register(&reg)
 	postorchestrator.Register(&reg)
+	suites.Register(&reg)
 	diagnosis.Register(&reg)
 	// client-go logs every connection that it could not make; the steps retry and say
 	// themselves what they wait for.

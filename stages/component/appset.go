@@ -45,6 +45,9 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if err != nil {
 		return out, err
 	}
+	if p, _ := dryrun.Previewing(ctx); p != nil {
+		return out, nil
+	}
 	sets := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return !isSet(o) })
 	asked := refreshed{}
 	if dryrun.On(ctx) {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -45,6 +46,9 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 	rel, err := i.open(ch, values)
 	if err != nil {
 		return nil, contract.Component{}, err
+	}
+	if p, _ := dryrun.Previewing(ctx); p != nil {
+		return nil, contract.Component{}, rel.preview(ctx)
 	}
 	change, err := rel.converge(ctx)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -95,7 +96,7 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	case platform.AppSet:
 		out, err = i.appSet(ctx)
 	}
-	if err != nil {
+	if p, _ := dryrun.Previewing(ctx); err != nil || p != nil {
 		return out, err
 	}
 	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {

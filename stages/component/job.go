@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -182,6 +181,9 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	if !there && done[kube.JobKey(o)] == digest {
 		return false, nil
 	}
+	if p, _ := dryrun.Previewing(ctx); p != nil {
+		return previewJob(ctx, o, live, there, digest), nil
+	}
 	if there {
 		_, failed := kube.JobEnd(live)
 		if live.Annotations[workAnnotation] != digest || failed != "" || live.DeletionTimestamp != nil {
@@ -237,68 +239,46 @@ const podsEvery = 2 * time.Second
 
 // watched is what is seen of a Job while it runs.
 type watched struct {
-	installer       *installer
-	namespace, name string
-	uid             types.UID // of the Job; empty until it has been seen
-	looked          time.Time // when its pods were looked at
-	failure         string    // of the Job: "BackoffLimitExceeded …"
-	why             string    // of its pods, also when these are gone
+	kube.JobWatch
+	why string // of its pods, also when these are gone
 }
 
-// look tells whether the Job has ended, and what is seen of it.
-func (w *watched) look(ctx context.Context) (ended bool, seen string, err error) {
-	j, err := w.installer.client.Kubernetes.BatchV1().Jobs(w.namespace).Get(ctx, w.name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err), err == nil && w.uid != "" && w.uid != j.UID:
-		w.failure = "it is gone, and nobody has seen it complete: somebody has deleted it, or its ttlSecondsAfterFinished is too short"
-		return true, "", nil
-	case err != nil:
-		return false, "", err
-	}
-	w.uid = j.UID
-	done, failure := kube.JobEnd(j)
-	if w.failure = failure; done || failure != "" {
-		return true, "", nil
-	}
-	if time.Since(w.looked) >= podsEvery {
-		w.pods(ctx)
-	}
-	seen = fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
-	if w.why != "" {
-		seen += ": " + w.why
-	}
-	return false, seen, nil
+// watch begins to look at a Job.
+func (i *installer) watch(namespace, name string) *watched {
+	w := &watched{JobWatch: kube.JobWatch{Client: i.client, Namespace: namespace, Name: name, Every: podsEvery}}
+	w.Pods = w.pods
+	return w
 }
 
 // pods looks at what is wrong with the pods. That there are none any more says nothing
 // against what was wrong with them.
-func (w *watched) pods(ctx context.Context) {
-	w.looked = time.Now()
-	why := w.installer.client.PodCause(ctx, w.namespace, "job-name="+w.name, w.name)
+func (w *watched) pods(ctx context.Context) string {
+	why := w.Client.PodCause(ctx, w.Namespace, "job-name="+w.Name, w.Name)
 	if w.why == "" || !strings.HasPrefix(why, kube.NoPods) {
 		w.why = why
 	}
+	return w.why
 }
 
 // completed waits until a Job has completed. In a dry run it looks once.
 func (i *installer) completed(ctx context.Context, namespace, name string) error {
 	id := namespace + "/" + name
-	w := &watched{installer: i, namespace: namespace, name: name, looked: time.Now()}
+	w := i.watch(namespace, name)
 	if dryrun.On(ctx) {
-		ended, seen, err := w.look(ctx)
-		if err == nil && (!ended || w.failure != "") {
-			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.failure, seen))
+		ended, seen, err := w.Look(ctx)
+		if err == nil && (!ended || w.Failure != "") {
+			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.Failure, seen))
 		}
 		return err
 	}
-	err := i.client.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.look)
-	if err == nil && w.failure == "" {
+	err := i.client.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.Look)
+	if err == nil && w.Failure == "" {
 		return nil
 	}
 	told := err != nil && w.why != "" // by the wait
 	if err == nil {
 		err = &fault.Fault{
-			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.failure),
+			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.Failure),
 			Fix: "correct the cause, then run again: slipway install; its log: kubectl logs -n " + namespace + " job/" + name,
 		}
 	}
@@ -308,7 +288,7 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
-	if w.pods(limited); w.why == "" {
+	if w.pods(limited) == "" {
 		return err
 	}
 	with := *f

@@ -56,7 +56,7 @@ func (i *installer) node(ctx context.Context) error {
 	case len(free) == 0:
 		return i.noNode("no node is ready that could get the label "+label, "look at the nodes: kubectl get nodes")
 	}
-	if err := dryrun.Check(ctx, "label node %s", free[0]); err != nil {
+	if err := dryrun.Pass(ctx, "label node %s", free[0]); err != nil {
 		return err
 	}
 	i.env.Progress("node %s gets the label %s", free[0], label)

@@ -158,13 +158,13 @@ func portsTaken(provider string, err error) error {
 	return &fault.Fault{
 		Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: err,
 		Fix: "stop what listens there, such as the cluster of another deployment; or choose other ports in section " + provider +
-			" of the configuration; ports below 1024 may need root; an install without --keep-cluster needs no port of this machine",
+			" of the configuration; ports below 1024 may need root; an install without --keep-cluster, or with --unpublished, needs no port of this machine",
 	}
 }
 
-// Up runs the cluster's service and publishes its ports on this machine until
-// ctx ends. ready is called once they accept connections.
-func (c *Cluster) Up(ctx context.Context, ready func()) error {
+// Up runs the cluster's service and, with publish, publishes its ports on this machine, until
+// ctx ends. ready is called once they accept connections, or the service runs.
+func (c *Cluster) Up(ctx context.Context, publish bool, ready func()) error {
 	s, err := c.get()
 	if err != nil {
 		return err
@@ -172,11 +172,18 @@ func (c *Cluster) Up(ctx context.Context, ready func()) error {
 	if err := c.installed(ctx, runCluster); err != nil {
 		return err
 	}
-	if err := c.FreePorts(ctx); err != nil {
-		return err
+	if publish {
+		if err := c.FreePorts(ctx); err != nil {
+			return err
+		}
 	}
 	if err := c.start(ctx, s); err != nil {
 		return err
+	}
+	if !publish {
+		ready()
+		<-ctx.Done()
+		return nil
 	}
 	err = c.service.Publish(ctx, ready)
 	switch {

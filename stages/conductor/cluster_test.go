@@ -31,5 +31,5 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, strconv.Itoa(taken))
 	require.NotContains(t, err.Error(), strconv.Itoa(other))
 	f, _ := errors.AsType[*fault.Fault](err)
-	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration; ports below 1024 may need root; an install without --keep-cluster needs no port")
+	require.Contains(t, f.Fix, "; or choose other ports in section local of the configuration; ports below 1024 may need root; an install without --keep-cluster, or with --unpublished, needs no port")
 }

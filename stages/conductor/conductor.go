@@ -76,6 +76,13 @@ type Options struct {
 	// somebody else's, and a deployment of this name that the state does not know;
 	// otherwise these end the run.
 	Adopt bool
+	// Change says how an upgrade or a rollback is done.
+	Change contract.Change
+	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
+	// there is to do.
+	Approve string
+	// Path is what a plan of an upgrade says of the releases that it goes through.
+	Path contract.PlannedPath
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: no secret can be found.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
@@ -139,7 +146,7 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
-			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt,
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Change: opts.Change,
 		},
 		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
 	}, nil

@@ -10,20 +10,23 @@ import (
 )
 
 // TestARemovalOnAnotherEngineIsRefused: the state, which others share, would go,
-// and the cluster stay.
+// and the cluster stay. Tests would start a cluster with nothing in it.
 func TestARemovalOnAnotherEngineIsRefused(t *testing.T) {
 	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
 	c.opts.State.URL = "s3://bucket"
-	_, err := c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(*Graph) error { return nil }})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
-	require.ErrorContains(t, err, "on another engine")
+	for _, w := range []Workflow{{Name: config.Destroy, Removes: true}, {Name: config.Test, Tries: true}} {
+		w.Wire = func(*Graph) error { return nil }
+		_, err := c.Conduct(t.Context(), w)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+		require.ErrorContains(t, err, "on another engine")
+	}
 	require.NotContains(t, e.all(), "purge")
 	require.NotContains(t, e.all(), "slipway-node-")
 
 	c, _ = conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`})
 	c.opts.State.URL = "s3://bucket"
-	require.NoError(t, c.here(t.Context()))
+	require.NoError(t, c.here(t.Context(), Workflow{Removes: true}))
 	c, e = conducted(t, nil)
-	require.NoError(t, c.here(t.Context()), "the volume is the state")
+	require.NoError(t, c.here(t.Context(), Workflow{Removes: true}), "the volume is the state")
 	require.Empty(t, e.all())
 }

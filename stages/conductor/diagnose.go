@@ -21,8 +21,9 @@ const diagnosisLimit = time.Minute
 // results these are, while the cluster runs. It takes a minute at most. It is
 // nil without an error when none of the steps needs a cluster. An error says why
 // there is no diagnosis; it is never about the failures.
-func diagnose(ctx context.Context, steps *containerRunner, g *Graph, failed []pipeline.Result) (*contract.Diagnosis, error) {
+func diagnose(ctx context.Context, steps *containerRunner, g *Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
 	in := diagnosisInput(g, failed)
+	in.Refused = installs(workflow) && allRefuse(failed)
 	if len(in.Failed) == 0 {
 		return nil, nil
 	}

@@ -43,7 +43,7 @@ func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 }
 
 func TestWithoutAClusterThereIsNoDiagnosis(t *testing.T) {
-	d, err := diagnose(t.Context(), nil, sample(t, Inputs{}), []pipeline.Result{ // with nothing that could run a step
+	d, err := diagnose(t.Context(), nil, sample(t, Inputs{}), "install", []pipeline.Result{ // with nothing that could run a step
 		failedAt("infrastructure", "node", errors.New("no")), failedAt("infrastructure", "preflight", errors.New("no")),
 	})
 	require.NoError(t, err)

@@ -23,6 +23,11 @@ type Workflow struct {
 	// Removes says that the deployment is gone after a success: its state is deleted,
 	// but for the records of its runs.
 	Removes bool
+	// Tries says that what is installed is only tried: the deployment's runtime state stays
+	// as it is.
+	Tries bool
+	// Conclude returns the error of the run, from that of its graph; nil: that one.
+	Conclude func(error) error
 }
 
 // Inputs are what a workflow is wired from.
@@ -35,6 +40,7 @@ type Inputs struct {
 	Tools       map[string]string // version, by name, without a leading v
 	UserSecrets []string          // names of the secrets that the configuration gives
 	Adopt       bool              // see Options
+	Change      contract.Change   // see Options
 }
 
 // Findings are what steps found out, of which a run's record and the deployment's
@@ -93,6 +99,7 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 			Reused:  result.Status == contract.Reused,
 			Attempt: result.Attempt,
 			Log:     path.Join("steps", d.Stage+"."+d.Name, "log.txt"),
+			Counts:  result.Counts,
 		})
 		return out, err
 	}, needs...)

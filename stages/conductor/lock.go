@@ -34,7 +34,8 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 	return ctx, l, end
 }
 
-// wait returns once the lock is held, or with the reason why it cannot be taken.
+// wait returns once the lock is held, or with the reason why it cannot be taken. A clean-up
+// step, whose context outlasts that, is skipped then: the run has made nothing.
 func (l *deploymentLock) wait(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -44,6 +45,14 @@ func (l *deploymentLock) wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-l.tried:
+		switch {
+		case l.held():
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		return pipeline.ErrSkip
 	}
 }
 

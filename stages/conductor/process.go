@@ -57,7 +57,7 @@ func Verify(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Con
 		step:     step, hooked: plan.Hooked, verified: map[string]contract.Seen{},
 	}
 	// The container is connected to the cluster, which runs: there is no action to take.
-	g, err := newGraph(w, Inputs{Config: cfg, Release: release, Site: plan.Site, Images: plan.Refs, Rewrite: plan.Rewrite, Tools: plan.Tools, UserSecrets: plan.UserSecrets, Adopt: plan.Adopt}, p, nil)
+	g, err := newGraph(w, inputsOf(plan, cfg, release), p, nil)
 	if err != nil {
 		return contract.Verified{}, err
 	}

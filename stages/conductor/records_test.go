@@ -107,7 +107,7 @@ func TestWhatWasEverInstalledIsKnown(t *testing.T) {
 // neither a node nor its volume.
 func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	for what, ask := range map[string]func(*Conductor) error{
-		"cluster":      func(c *Conductor) error { return c.Up(t.Context(), nil) },
+		"cluster":      func(c *Conductor) error { return c.Up(t.Context(), true, nil) },
 		"cluster's id": func(c *Conductor) error { _, err := c.ClusterID(t.Context()); return err },
 		"toolchain": func(c *Conductor) error {
 			_, err := c.Shell(t.Context(), []string{"true"}, io.Discard, io.Discard)
@@ -117,7 +117,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		"kubeconfig":      func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
 		"status":          func(c *Conductor) error { _, err := c.Status(t.Context(), true); return err },
 		"toolchain only":  func(c *Conductor) error { c.service = nil; _, err := c.ToolchainID(t.Context()); return err },
-		"after a destroy": func(c *Conductor) error { return c.Up(t.Context(), nil) },
+		"after a destroy": func(c *Conductor) error { return c.Up(t.Context(), true, nil) },
 	} {
 		state := `{"cluster":false}`
 		if what == "after a destroy" {
@@ -132,7 +132,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	}
 
 	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
-	err := other.Up(t.Context(), nil)
+	err := other.Up(t.Context(), true, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
 	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
 	require.NotContains(t, asked.all(), "slipway-node-", "a second one is not made")
@@ -146,7 +146,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
 	c := &Cluster{provider: "elsewhere"}
 	for _, ask := range []func() error{
-		func() error { return c.Up(t.Context(), nil) },
+		func() error { return c.Up(t.Context(), true, nil) },
 		func() error { _, err := c.ClusterID(t.Context()); return err },
 	} {
 		err := ask()
@@ -204,6 +204,26 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	s.Elsewhere = true
 	require.NoError(t, s.Text(&out))
 	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
+}
+
+// TestStatusSaysWhichReleaseIsInstalled, where the last run was for another one: a downgrade
+// that was refused has changed nothing.
+func TestStatusSaysWhichReleaseIsInstalled(t *testing.T) {
+	for installed, says := range map[string]string{
+		"1.1.0": "the last run was for release 1.0.0; release 1.1.0 is what was installed to the end\n", "1.0.0": "", "": "",
+	} {
+		stored := &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: report.Failed, Platform: report.Platform{Version: "1.0.0"}}, Cluster: true, Platform: installed}
+		s, err := (&Records{}).status(stored)
+		require.NoError(t, err)
+		require.Equal(t, installed, s.Installed)
+		var w strings.Builder
+		require.NoError(t, s.Text(&w))
+		if says == "" {
+			require.NotContains(t, w.String(), "the last run was for")
+			continue
+		}
+		require.Contains(t, w.String(), ": Failed\n"+says)
+	}
 }
 
 // TestStatusIsAnsweredFromTheRecord: without --live no cluster is started for it.

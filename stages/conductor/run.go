@@ -15,11 +15,11 @@ import (
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
 // needs, the access to a cluster that is there already cannot be used, or the lock cannot
-// be taken. Destroy is refused if the cluster runs on another
-// engine: it would delete the state and leave the cluster.
+// be taken. A workflow that removes or tries what is installed is refused if the cluster runs
+// on another engine: it would delete the state and leave the cluster, or start another one.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
-	if w.Removes {
-		if err := c.here(ctx); err != nil {
+	if w.Removes || w.Tries {
+		if err := c.here(ctx, w); err != nil {
 			return nil, err
 		}
 	}
@@ -40,13 +40,13 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	for _, collect := range r.graph.collect {
 		collect(&found)
 	}
-	if w.Removes {
+	if w.Tries || w.Removes {
 		found.State = nil
-		if err == nil {
-			// Nothing may be reused after this: journal, credentials, Terraform state.
-			if err = c.commands.run(ctx, "slipway", "state", "purge"); err != nil {
-				r.record.Finish(nil, err, time.Now())
-			}
+	}
+	if w.Removes && err == nil {
+		// Nothing may be reused after this: journal, credentials, Terraform state.
+		if err = c.commands.run(ctx, "slipway", "state", "purge"); err != nil {
+			r.record.Finish(nil, err, time.Now())
 		}
 	}
 	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)
@@ -96,7 +96,7 @@ func (r *run) plan() contract.Plan {
 	return contract.Plan{
 		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(), Site: r.inputs.Site,
 		Refs: r.inputs.Images, Rewrite: r.inputs.Rewrite, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
-		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, Adopt: r.inputs.Adopt, Selection: r.opts.Select, Hooked: r.hooked,
+		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, Adopt: r.inputs.Adopt, Change: r.inputs.Change, Selection: r.opts.Select, Hooked: r.hooked,
 	}
 }
 
@@ -120,6 +120,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	ctx, lock, end := r.takeLock(ctx)
 	defer end(nil)
 	r.steps.lock = lock
+	if err := r.approved(ctx, lock, record); err != nil {
+		return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
+	}
 	begun := r.begin(ctx, *record)
 	observe := oneAtATime(r.opts.Observe)
 	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe}
@@ -146,13 +149,16 @@ func (r *run) carryOut(ctx context.Context) error {
 			if !lock.held() {
 				return nil
 			}
-			d, err := diagnose(ctx, r.steps, r.graph, failed)
+			d, err := diagnose(ctx, r.steps, r.graph, r.workflow.Name, failed)
 			note(record, failed, d, err)
 			return err
 		},
 	})
 	if !lock.held() {
 		return err
+	}
+	if r.workflow.Conclude != nil {
+		err = r.workflow.Conclude(err)
 	}
 	if e := <-begun; e != nil && ctx.Err() == nil {
 		err = errors.Join(err, e)
@@ -167,7 +173,7 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
 		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
-		Tools: c.opts.Images.Tools,
+		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line,
 	}
 	if p := c.opts.Release; p != nil {
 		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest}
@@ -202,13 +208,16 @@ func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 }
 
 // here returns a fault unless the cluster, if there is one, is on this engine.
-func (c *Conductor) here(ctx context.Context) error {
+func (c *Conductor) here(ctx context.Context, w Workflow) error {
 	if c.service == nil || c.opts.State.URL == "" {
 		return nil
 	}
 	s, err := c.stored(ctx)
 	if err != nil || !s.Cluster || s.Here {
 		return err
+	}
+	if w.Tries {
+		return c.elsewhere("test the platform", "slipway status shows what the last run saw")
 	}
 	return c.elsewhere("remove the deployment", "if that is gone, delete what is below the deployment's name in the bucket")
 }

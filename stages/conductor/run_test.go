@@ -80,3 +80,22 @@ func TestARemovalThatLeavesTheStateHasFailed(t *testing.T) {
 	require.Equal(t, pipeline.Succeeded, record.Steps[0].Status, "the steps are as they were")
 	require.Contains(t, asked, "the disk is full", "the record that is written says so")
 }
+
+// TestARunThatOnlyTries leaves the runtime state as it is, and may conclude otherwise.
+func TestARunThatOnlyTries(t *testing.T) {
+	c, e := conducted(t, map[string]any{
+		`"slipway","step","infrastructure/preflight"`: `{"status":"failed","fault":{"code":"INF-001","class":3,"op":"look at the machine","message":"too small"}}`,
+		`"slipway","state","keep"`:                    "{}",
+	})
+	record, err := c.Conduct(t.Context(), Workflow{Name: config.Test, Tries: true, Wire: func(g *Graph) error {
+		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+		return nil
+	}, Conclude: func(err error) error {
+		require.ErrorIs(t, err, &fault.Fault{Code: "INF-001"})
+		return &fault.Fault{Code: "TST-001", Class: fault.Step, Err: err}
+	}})
+	require.ErrorIs(t, err, &fault.Fault{Code: "TST-001"})
+	require.Equal(t, fault.Step, record.Exit)
+	require.Equal(t, fault.Code("TST-001"), record.Fault.Code)
+	require.NotContains(t, e.all(), `"runtime"`)
+}

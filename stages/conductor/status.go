@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -17,15 +16,20 @@ import (
 type DeploymentStatus struct {
 	Deployment string            `json:"deployment"`
 	Provider   string            `json:"provider"`
-	Platform   string            `json:"platform"` // version of the release
-	Run        string            `json:"run"`      // id of the last run
-	Workflow   string            `json:"workflow"` // of the last run
-	Outcome    report.Outcome    `json:"outcome"`  // of the last run
+	Platform   string            `json:"platform"` // version of the release of Run
+	Run        string            `json:"run"`      // id of the last run that was not refused, if there is one
+	Workflow   string            `json:"workflow"` // of that run, as are Platform, Steps and Links
+	Outcome    report.Outcome    `json:"outcome"`
 	State      contract.Progress `json:"state"`
+	// Installed is the version of the release that was installed to the end, if any: not
+	// Platform after a run that came to no end.
+	Installed string `json:"installed,omitempty"`
+	// Refused is the last run, if it was refused before it had changed anything.
+	Refused *contract.Refusal `json:"refused,omitempty"`
 	// Waiting is what the steps that run wait for.
 	Waiting []contract.Wait `json:"waiting,omitempty"`
-	Steps   []report.Step   `json:"steps"` // of the last run
-	Apps    []report.App    `json:"apps"`  // as the last run saw them, or as they are now
+	Steps   []report.Step   `json:"steps"`
+	Apps    []report.App    `json:"apps"` // as the last run saw them, or as they are now
 	Links   []report.Link   `json:"links,omitempty"`
 	Live    bool            `json:"live"` // Apps and Gates are as they are now
 	// Gates are those of the components, looked at once; only if Live.
@@ -37,8 +41,21 @@ type DeploymentStatus struct {
 
 // Text writes the status for a terminal.
 func (s *DeploymentStatus) Text(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s\n", s.Deployment, s.State); err != nil || s.State == contract.NotStarted {
+	if _, err := fmt.Fprintf(w, "%s: %s\n", s.Deployment, s.State); err != nil {
 		return err
+	}
+	if r := s.Refused; r != nil {
+		if _, err := fmt.Fprintf(w, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, strings.Join(strings.Fields(report.Clean(r.Error)), " ")); err != nil {
+			return err
+		}
+	}
+	if s.State == contract.NotStarted {
+		return nil
+	}
+	if s.Installed != "" && s.Installed != s.Platform {
+		if _, err := fmt.Fprintf(w, "the last run was for release %s; release %s is what was installed to the end\n", s.Platform, s.Installed); err != nil {
+			return err
+		}
 	}
 	for _, a := range s.Waiting {
 		if _, err := fmt.Fprintf(w, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), strings.Join(strings.Fields(report.Clean(a.Seen)), " ")); err != nil {
@@ -115,15 +132,16 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 // status is the status as far as the deployment's state knows it. That of a deployment
 // that is not there comes with a fault.
 func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
-	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Steps: []report.Step{}, Apps: []report.App{}}
+	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Steps: []report.Step{}, Apps: []report.App{}}
 	if s.Record == nil {
 		return out, r.notThere("show the status")
 	}
-	installs := s.Record.Workflow == config.Install || s.Record.Workflow == config.Upgrade
+	installs := installs(s.Record.Workflow) && (s.Refused == nil || s.Refused.Run != s.Record.ID)
 	if s.Cluster || installs {
 		out.Provider, out.Platform = s.Record.Provider, s.Record.Platform.Version
 		out.Run, out.Workflow, out.Outcome, out.Links = s.Record.ID, s.Record.Workflow, s.Record.Outcome, s.Record.Links
 		out.Steps, out.Apps = append(out.Steps, s.Record.Steps...), append(out.Apps, s.Record.Apps...)
+		out.Installed = s.Platform
 		out.State, out.Waiting = stateOf(s.Record.Outcome), s.Waits
 		if len(s.Waits) > 0 {
 			out.State = contract.Waiting

@@ -12,6 +12,9 @@ import (
 // DiagnosisInput is what diagnosis/collect looks for the cause of.
 type DiagnosisInput struct {
 	Failed []FailedStep `json:"failed"` // in the order of the run's graph
+	// Refused says that they refused the run before anything was changed: what the cluster
+	// says of the last install stays.
+	Refused bool `json:"refused,omitempty"`
 	// Namespaces are those that may hold the cause, beside those of Kubernetes
 	// and of the apps; the more likely first. Empty: all.
 	Namespaces []string `json:"namespaces"`

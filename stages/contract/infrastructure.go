@@ -26,7 +26,8 @@ type Preflight struct {
 	MemoryBytes int64             `json:"memoryBytes"` // total, limited by the container's cgroup
 	DiskBytes   int64             `json:"diskBytes"`   // free on the state volume
 	CPUs        int               `json:"cpus"`
-	Tools       map[string]string `json:"tools"` // tool → version, without a leading v
+	Kernel      string            `json:"kernel,omitempty"` // release of the engine's
+	Tools       map[string]string `json:"tools"`            // tool → version, without a leading v
 }
 
 // TerraformInput is what infrastructure/terraform and
@@ -52,6 +53,7 @@ type ClusterPreflightInput struct {
 	Admin bool `json:"admin,omitempty"`
 	Label bool `json:"label,omitempty"` // a node is to be labelled
 	Proxy bool `json:"proxy,omitempty"` // Services are asked through the API server
+	Exec  bool `json:"exec,omitempty"`  // commands are run in pods
 	// Adopt takes a deployment of this name over that is in the cluster and not in the state.
 	Adopt bool `json:"adopt,omitempty"`
 }
@@ -80,10 +82,14 @@ type OwnershipInput struct {
 	Adopt      bool             `json:"adopt,omitempty"` // take over what is somebody else's
 	// Upgrade says that the run brings the platform to another release than it has.
 	Upgrade bool `json:"upgrade,omitempty"`
+	Change
 }
 
 // Lasting leaves out what only one run is told.
-func (in OwnershipInput) Lasting() any { in.Adopt, in.Upgrade = false, false; return in }
+func (in OwnershipInput) Lasting() any {
+	in.Adopt, in.Upgrade, in.Change = false, false, Change{}
+	return in
+}
 
 // Ownership is what infrastructure/ownership saw.
 type Ownership struct {

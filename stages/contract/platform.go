@@ -226,4 +226,10 @@ type AccessInput struct {
 	Disabled     []string     `json:"disabled"` // components that are switched off, or that the run has left out
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
 	APIPort      int          `json:"apiPort,omitempty"` // of this machine, on which a cluster that Slipway runs is published
+	// Config is the configuration, canonical, which is kept with the release.
+	Config json.RawMessage `json:"config,omitempty"`
 }
+
+// Lasting leaves out the configuration: the step looks itself whether it is the one that was
+// kept.
+func (in AccessInput) Lasting() any { in.Config = nil; return in }

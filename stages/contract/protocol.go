@@ -77,6 +77,8 @@ type Result struct {
 	// Attempt is the number of the attempt in its run, counted from 1; 0 when the
 	// step was not tried.
 	Attempt int `json:"attempt,omitempty"`
+	// Counts are what the step has counted, by name, whether it succeeded or not.
+	Counts map[string]int64 `json:"counts,omitempty"`
 	// Known is how many steps of the deployment have succeeded before with the
 	// same tools.
 	Known int `json:"known,omitempty"`

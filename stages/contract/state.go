@@ -34,12 +34,21 @@ type RunFiles struct {
 
 // Stored is what `slipway state show` prints: what the deployment's state knows.
 type Stored struct {
-	Record  *report.Run `json:"record,omitempty"` // of the last run
-	Cluster bool        `json:"cluster"`          // something was installed on a cluster
-	Here    bool        `json:"here"`             // its credentials are in the state volume
+	Record  *report.Run `json:"record,omitempty"`  // of the last run that was not refused, if there is one
+	Refused *Refusal    `json:"refused,omitempty"` // of the last run; nil: it was not
+	Cluster bool        `json:"cluster"`           // something was installed on a cluster
+	Here    bool        `json:"here"`              // its credentials are in the state volume
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
 	Waits    []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
+}
+
+// Refusal is a run that was refused before it had changed anything.
+type Refusal struct {
+	Run      string     `json:"run"`
+	Workflow string     `json:"workflow"`
+	Code     fault.Code `json:"code"`
+	Error    string     `json:"error"`
 }
 
 // Wait is something that a step waits for.

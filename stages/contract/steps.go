@@ -183,6 +183,44 @@ func ReconcileStep() Step[ReconcileInput, Reconcile] {
 	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "reconcile")}}
 }
 
+// BackupDataCode is the code that the backups of all data share.
+func BackupDataCode() Step[BackupDataInput, BackedUp] {
+	return Step[BackupDataInput, BackedUp]{Spec{Key: key(StagePreOrchestrator, "backup-data"), Platform: true}}
+}
+
+// BackupDataStep dumps data into the deployment's state, and proves that by restoring it.
+func BackupDataStep(name string) Step[BackupDataInput, BackedUp] {
+	s := BackupDataCode()
+	s.Code, s.Key = s.Key, key(StagePreOrchestrator, "backup-"+name)
+	return s
+}
+
+// BackupStep completes a backup by release and configuration.
+func BackupStep() Step[BackupInput, BackupSummary] {
+	return Step[BackupInput, BackupSummary]{Spec{Key: key(StagePreOrchestrator, "backup"), Platform: true}}
+}
+
+// MigrateBeforeStep carries out the migrations before the components of a release.
+func MigrateBeforeStep() Step[MigrateInput, Migrated] {
+	return Step[MigrateInput, Migrated]{Spec{Key: key(StagePreOrchestrator, "migrate-before"), Platform: true}}
+}
+
+// MigrateAfterStep carries out the migrations after the components of a release, and checks
+// the data.
+func MigrateAfterStep() Step[MigrateInput, Migrated] {
+	return Step[MigrateInput, Migrated]{Spec{Key: key(StageOrchestrator, "migrate-after"), Platform: true}}
+}
+
+// RestoreStep takes migrations of data back, or puts a backup in its place.
+func RestoreStep() Step[RestoreInput, Restored] {
+	return Step[RestoreInput, Restored]{Spec{Key: key(StagePreOrchestrator, "restore"), Platform: true}}
+}
+
+// DataCheckStep checks the data after a rollback.
+func DataCheckStep() Step[RestoreInput, Migrated] {
+	return Step[RestoreInput, Migrated]{Spec{Key: key(StageOrchestrator, "data-check"), Platform: true}}
+}
+
 // PublishStep pushes the GitOps tree.
 func PublishStep() Step[PublishInput, Publication] {
 	return Step[PublishInput, Publication]{Spec{Key: key(StageOrchestrator, "publish"), Platform: true}}

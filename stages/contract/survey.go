@@ -17,7 +17,8 @@ type Survey struct {
 	Guessed    bool             // that version is a guess: the cluster is not Slipway's own
 	Manifests  fs.FS            // the bundle's, by project; nil where they are not at hand
 	Components []ComponentInput // of those that are installed, but for apps
-	Off        []ComponentInput // of those that are switched off, but for apps
+	Off        []ComponentInput // of those that are switched off, but for apps, and of tests and workloads for these
+	Suites     []ComponentInput // of the tests and workloads for what is installed: see platform.Release.Part
 	Apps       *TreeValues      // nil where the release has none
 	// Elsewhere says that the tree of the apps is not that of the release.
 	Elsewhere bool
@@ -31,7 +32,7 @@ type Survey struct {
 	UserTLS     bool     // the certificate is the user's
 }
 
-// ImageUse is an image that a component runs.
+// ImageUse is an image that a component, a test or a workload runs.
 type ImageUse struct {
 	Component string
 	File      string // of the release

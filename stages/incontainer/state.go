@@ -12,7 +12,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -157,6 +159,57 @@ func (s *State) completed(ctx context.Context, run, live string, data []byte) (r
 	return report.Load(copied, run, run == live)
 }
 
+// last is the record of a run or, where that does not say how the deployment is, because it
+// is one of tests or was refused, of the last one before it that does; of one that was
+// refused if there is no other. With it comes the last run that is not one of tests, if that
+// was refused.
+func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Refusal, error) {
+	live, err := s.liveRun(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := state.File(ctx, s.store, run, report.RecordFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("read run %s: %w", run, err)
+	}
+	record, err := s.completed(ctx, run, live, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	var first *report.Run // that was refused, going back
+	var refused *contract.Refusal
+	says := func(r *report.Run) bool {
+		if r.Workflow == config.Test {
+			return false
+		}
+		why := conductor.Refusal(r)
+		if why != nil && first == nil {
+			first, refused = r, why
+		}
+		return why == nil
+	}
+	if says(record) {
+		return record, nil, nil
+	}
+	ids, err := state.Runs(ctx, s.store)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the runs: %w", err)
+	}
+	for _, id := range slices.Backward(ids) {
+		if id >= run { // ids sort by time
+			continue
+		}
+		earlier, problem, err := s.record(ctx, id, live)
+		if err != nil {
+			return nil, nil, err
+		}
+		if problem == "" && earlier != nil && says(earlier) {
+			return earlier, refused, nil
+		}
+	}
+	return first, refused, nil
+}
+
 // stored is what is known of the deployment.
 func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	out := &contract.Stored{}
@@ -166,15 +219,7 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	case err != nil:
 		return nil, fmt.Errorf("find the last run: %w", err)
 	default:
-		live, err := s.liveRun(ctx)
-		if err != nil {
-			return nil, err
-		}
-		data, err := state.File(ctx, s.store, run, report.RecordFile)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read run %s: %w", run, err)
-		}
-		if out.Record, err = s.completed(ctx, run, live, data); err != nil {
+		if out.Record, out.Refused, err = s.last(ctx, run); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package incontainer
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -127,4 +129,70 @@ func TestRunsWithARecordThatCannotBeUsed(t *testing.T) {
 	one, err := on.runs(t.Context(), "blue", ids[0])
 	require.NoError(t, err)
 	require.Len(t, one.(contract.RunDetail).Problems, 1)
+}
+
+// TestState_afterTests: how a deployment is, the last run says that was not one of tests.
+func TestState_afterTests(t *testing.T) {
+	root := t.TempDir()
+	s := volume(t, root)
+	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
+	last := func(id, workflow string) *report.Run {
+		r := &report.Run{ID: id, Workflow: workflow, Deployment: "blue", Started: time.Now()}
+		r.Finish(nil, nil, time.Now())
+		record, err := r.Encode()
+		require.NoError(t, err)
+		require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{report.RecordFile: record}))
+		stored, err := on.stored(t.Context())
+		require.NoError(t, err)
+		return stored.Record
+	}
+	require.Nil(t, last("20260101-030405-a1b2c3", "test"))
+	require.Equal(t, "20260102-030405-a1b2c3", last("20260102-030405-a1b2c3", "install").ID)
+	require.Equal(t, "20260103-030405-a1b2c3", last("20260103-030405-a1b2c3", "upgrade").ID)
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "runs/20260103-040405-a1b2c3/steps"), 0o700))
+	for _, id := range []string{"20260104-030405-a1b2c3", "20260105-030405-a1b2c3"} {
+		require.Equal(t, "20260103-030405-a1b2c3", last(id, "test").ID)
+	}
+}
+
+// TestState_afterARefusedRun: how a deployment is, the last run says that was not refused;
+// beside it is the one that was.
+func TestState_afterARefusedRun(t *testing.T) {
+	s := volume(t, t.TempDir())
+	on := &State{place: state.Place{Volume: t.TempDir()}, store: s, errw: io.Discard}
+	unfit := &fault.Fault{Code: "PRE-002", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
+	last := func(id, workflow, step string, err error) *contract.Stored {
+		t.Helper()
+		r := &report.Run{ID: id + "-030405-a1b2c3", Workflow: workflow, Deployment: "blue", Started: time.Now()}
+		var results []pipeline.Result
+		if err != nil {
+			results = []pipeline.Result{{Key: pipeline.Key{Stage: "infrastructure", Name: step}, Status: pipeline.Failed, Err: err}}
+		}
+		r.Finish(results, err, time.Now())
+		record, err := r.Encode()
+		require.NoError(t, err)
+		require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{report.RecordFile: record}))
+		stored, err := on.stored(t.Context())
+		require.NoError(t, err)
+		return stored
+	}
+	stored := last("20260101", "install", "preflight", unfit)
+	require.Equal(t, "20260101-030405-a1b2c3", stored.Record.ID, "there is no other")
+	require.NotNil(t, stored.Refused)
+
+	stored = last("20260102", "install", "", nil)
+	require.Nil(t, stored.Refused)
+	stored = last("20260103", "upgrade", "ownership", &fault.Fault{Code: "UPG-001", Class: fault.Usage, Op: "install", Err: errors.New("older")})
+	require.Equal(t, "20260102-030405-a1b2c3", stored.Record.ID)
+	require.Equal(t, "UPG-001", string(stored.Refused.Code))
+	last("20260104", "test", "", nil)
+	stored = last("20260105", "install", "preflight", unfit)
+	require.Equal(t, "20260102-030405-a1b2c3", stored.Record.ID)
+	require.Equal(t, &contract.Refusal{Run: "20260105-030405-a1b2c3", Workflow: "install", Code: "PRE-002", Error: "check the disk: 1 GiB is free"}, stored.Refused)
+	stored = last("20260106", "test", "", nil)
+	require.Equal(t, "20260105-030405-a1b2c3", stored.Refused.Run)
+
+	stored = last("20260107", "install", "terraform", &fault.Fault{Code: "TFM-001", Class: fault.Step, Op: "apply", Err: errors.New("it ended")})
+	require.Equal(t, "20260107-030405-a1b2c3", stored.Record.ID, "that one may have changed something")
+	require.Nil(t, stored.Refused)
 }

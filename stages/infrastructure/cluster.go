@@ -38,7 +38,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	start := time.Now()
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
-	err := wait.WaitSuccess(ctx, what, func(ctx context.Context) (err error) {
+	err := wait.WaitSuccess(dryrun.Patient(ctx), what, func(ctx context.Context) (err error) {
 		out, err = readCluster(ctx, env.Kubeconfig, in.Existing) // access file and certificates may still change
 		return err
 	})
@@ -80,7 +80,7 @@ func keepAccess(ctx context.Context, env *step.Env) error {
 	}
 	changed, err := env.Place.SealKubeconfig(ctx, s, dryrun.On(ctx))
 	if err == nil && changed {
-		return dryrun.Check(ctx, "keep the access to the cluster in %s", s.Location())
+		return dryrun.Pass(ctx, "keep the access to the cluster in %s", s.Location())
 	}
 	return err
 }

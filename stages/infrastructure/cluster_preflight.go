@@ -228,7 +228,7 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 // keepCluster notes which cluster the deployment is on, before anything is made there.
 func keepCluster(ctx context.Context, env *step.Env, c *kube.Client) error {
 	known, now, err := clusters(ctx, env, c)
-	if err != nil || known != nil {
+	if p, _ := dryrun.Previewing(ctx); err != nil || known != nil || p != nil {
 		return err
 	}
 	s, err := env.Store(ctx)

@@ -124,10 +124,11 @@ func TestEverythingThatAClusterLacksIsNamed(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 	require.NotContains(t, err.Error(), "services/proxy")
-	_, err = clusterPreflight(t.Context(), env, contract.ClusterPreflightInput{Kubernetes: "1.35.4", Label: true, Proxy: true})
+	_, err = clusterPreflight(t.Context(), env, contract.ClusterPreflightInput{Kubernetes: "1.35.4", Label: true, Proxy: true, Exec: true})
 	require.NotContains(t, err.Error(), "do everything", "nobody hands rights on")
 	require.ErrorContains(t, err, "the credentials may not patch nodes;")
 	require.ErrorContains(t, err, "the credentials may not get services/proxy;")
+	require.ErrorContains(t, err, "the credentials may not get, create pods/exec;")
 }
 
 func TestVersionsOfAClusterThatIsThereAlready(t *testing.T) {

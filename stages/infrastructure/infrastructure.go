@@ -73,6 +73,10 @@ func Register(r *step.Registry) {
 	step.Register(r, contract.PlatformRemoveStep(), platformRemove)
 	step.Register(r, contract.PlatformInventoryStep(), platformInventory)
 	step.Register(r, contract.InventoryStep(), inventory)
+	step.Previewed(r, contract.TerraformStep(), tools.previewTerraform)
+	step.Previewed(r, contract.TerraformDestroyStep(), tools.previewTerraformDestroy)
+	step.Previewed(r, contract.PlatformRemoveStep(), previewRemove)
+	step.Previewed(r, contract.InventoryStep(), previewRemoval)
 }
 
 // toolchain is where the tools are.

@@ -17,6 +17,7 @@ type machine struct {
 	memory      int64 // bytes, limited by the container's cgroup
 	disk        int64 // bytes free on the state volume
 	cpus        int
+	kernel      string // its release; empty if it does not say
 	filesystems []string
 	netfilter   bool
 }
@@ -25,6 +26,9 @@ type machine struct {
 // volume that holds state.
 func observe(root, state string) (machine, error) {
 	m := machine{cpus: runtime.NumCPU()}
+	if b, err := os.ReadFile(filepath.Join(root, "proc/sys/kernel/osrelease")); err == nil {
+		m.kernel = strings.TrimSpace(string(b))
+	}
 	meminfo, err := os.ReadFile(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
 		return m, err

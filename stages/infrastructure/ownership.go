@@ -43,7 +43,7 @@ func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (
 	}
 	has, err := installed.Read(ctx, c)
 	if err == nil {
-		err = has.Check(r, in.Upgrade)
+		err = has.Check(r, installed.How{Upgrade: in.Upgrade, Change: in.Change})
 	}
 	if err != nil {
 		return contract.Ownership{}, err

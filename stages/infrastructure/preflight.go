@@ -26,7 +26,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 		return contract.Preflight{}, err
 	}
 	out := contract.Preflight{
-		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Tools: map[string]string{},
+		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Kernel: seen.kernel, Tools: map[string]string{},
 	}
 	for _, tool := range slices.Sorted(maps.Keys(in.Tools)) {
 		version, err := t.of(env).version(ctx, tool)

@@ -54,6 +54,9 @@ func rights(in contract.ClusterPreflightInput) []right {
 	if in.Proxy {
 		out = append(out, right{resource: "services", subresource: "proxy", verbs: []string{"get"}})
 	}
+	if in.Exec {
+		out = append(out, right{resource: "pods", subresource: "exec", verbs: []string{"get", "create"}})
+	}
 	for group, resources := range map[string][]string{
 		"":                          {"namespaces", "secrets", "configmaps", "services", "serviceaccounts", "pods", "persistentvolumeclaims"},
 		"apps":                      {"deployments", "statefulsets", "daemonsets"},

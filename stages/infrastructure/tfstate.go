@@ -10,6 +10,7 @@ import (
 type tfstate struct {
 	Version   int          `json:"version"`
 	Serial    int64        `json:"serial"`
+	Lineage   string       `json:"lineage"`
 	Resources []tfresource `json:"resources"`
 }
 

@@ -49,6 +49,9 @@ func withoutApps(ctx context.Context, env *step.Env, c *kube.Client) (deleted, k
 // gone.
 func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, root unstructured.Unstructured) error {
 	namespace, name := root.GetNamespace(), root.GetName()
+	if p, _ := dryrun.Previewing(ctx); p != nil {
+		return c.Delete(ctx, argo.Applications(), namespace, name, metav1.DeletePropagationBackground)
+	}
 	if err := dryrun.Check(ctx, "remove the Application %s/%s", namespace, name); err != nil {
 		return err
 	}

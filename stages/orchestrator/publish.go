@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -34,6 +35,9 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
+	if err := renameApps(ctx, env, c, r, func(app string) bool { return !slices.Contains(in.Values.Disabled, app) }); err != nil { // before Argo CD sees the tree
+		return contract.Publication{}, err
+	}
 	user, err := gitserver.Account(ctx, c, in.Git.GitServer, in.Git.Writer, env.Redact)
 	if err != nil {
 		return contract.Publication{}, err
@@ -43,6 +47,9 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 
 // publish pushes tree unless the branch holds it already.
 func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in contract.PublishInput) (contract.Publication, error) {
+	if p, _ := dryrun.Previewing(ctx); p != nil {
+		return previewPublish(ctx, user, tree, in)
+	}
 	revision, changed, err := user.Push(ctx, in.Git.Repository, contract.Branch, tree, gitserver.Commit{
 		Author: "Slipway", Email: "slipway@" + in.Values.Domain, When: time.Now(),
 		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, env.Deployment),
@@ -59,6 +66,18 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	}
 	env.Progress("%s %s %s, %d files", in.Git.Repository, verb, argo.Short(revision), len(tree))
 	return contract.Publication{Revision: revision, Changed: changed}, nil
+}
+
+// previewPublish tells which files a push would change.
+func previewPublish(ctx context.Context, user *gitserver.Server, tree gitserver.Tree, in contract.PublishInput) (contract.Publication, error) {
+	found, err := user.Compare(ctx, in.Git.Repository, contract.Branch, tree)
+	if err != nil {
+		return contract.Publication{}, dryrun.Later("what the git server has (%v)", err)
+	}
+	dryrun.Tell(ctx, contract.PlannedGit{
+		Repository: in.Git.Repository, Revision: found.Revision, Added: found.Added, Changed: found.Changed, Removed: found.Removed,
+	})
+	return contract.Publication{Revision: found.Revision}, nil
 }
 
 // buildTree reads the release's GitOps folder and adds what Slipway fills in.

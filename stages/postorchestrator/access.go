@@ -42,6 +42,7 @@ const (
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
 	step.RegisterRepeatable(r, contract.AccessStep(), runAccess)
+	step.Looks(r, contract.AccessStep())
 }
 
 func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (contract.Access, error) {
@@ -72,6 +73,9 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	state, err := c.Told(ctx)
 	if err == nil && state != contract.Success { // an earlier step of this run has said that it goes on
 		err = dryrun.Check(ctx, "say that the platform is installed")
+	}
+	if err == nil {
+		err = keep(ctx, env, r, in.Config)
 	}
 	if err == nil {
 		err = installed.End(ctx, c, env.Deployment, r)
@@ -261,7 +265,7 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 	kubeconfig := "slipway kubeconfig --name " + deployment + " --output kubeconfig"
 	if node {
 		out.Commands = append(out.Commands,
-			"slipway cluster --name "+deployment+"   # runs the cluster and publishes its ports, until Ctrl-C; run the other commands in another terminal")
+			"slipway cluster --name "+deployment+"   # publishes the cluster's ports until Ctrl-C, run the other commands in another terminal; not needed while it runs in the background (--keep-cluster)")
 		kubeconfig += fmt.Sprintf(" --server https://127.0.0.1:%d", in.APIPort)
 	}
 	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")

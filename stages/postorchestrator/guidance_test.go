@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -45,6 +46,27 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 	require.Equal(t, "sample 1.0.0, blue, example.org, 50, ada@example.org: web", out.Guidance)
 	data := api.Get(atStatus)["data"].(map[string]any)
 	require.Equal(t, []any{"Success", "sample 1.0.0 is installed"}, []any{data["state"], data["message"]})
+
+	// The release and its configuration are kept for the backup before an upgrade.
+	in.Config = []byte(`{"scale":100}`)
+	_, err = runAccess(dryrun.Context(t.Context()), env, in)
+	require.ErrorIs(t, err, dryrun.ErrWouldChange, "another configuration")
+	_, err = runAccess(t.Context(), env, in)
+	require.NoError(t, err)
+	s, err := env.Store(t.Context())
+	require.NoError(t, err)
+	repo, err := backup.Open(t.Context(), env.Place, s)
+	require.NoError(t, err)
+	kept, err := repo.Installed(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"sample", "1.0.0", `{"scale":100}`}, []string{kept.Platform, kept.Version, string(kept.Config)})
+	archive, err := repo.Archive(t.Context(), backup.InstalledKey(kept.Digest), kept.Release)
+	require.NoError(t, err)
+	files, err := backup.Unpack(archive)
+	require.NoError(t, err)
+	digest, err := platform.Digest(files)
+	require.NoError(t, err)
+	require.Equal(t, kept.Digest, digest, "byte for byte")
 
 	links := []contract.Link{{Name: "Web", URL: "https://web.example.org"}}
 	r, err := platform.Load(os.DirFS(env.PlatformDir))

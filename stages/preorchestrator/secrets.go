@@ -23,9 +23,13 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
+
+// generated stands in a preview for what is made anew in each.
+const generated = "generated"
 
 func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (contract.Secrets, error) {
 	r, c, err := open(env)
@@ -37,6 +41,7 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 		Keys: []platform.SecretKey{{Key: kube.SaltKey, Generate: platform.Token, Length: platform.DefaultLength}},
 	})
 	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}, declared: r.Secrets}
+	s.made = func(value string) { dryrun.Label(ctx, value, generated) }
 	for _, name := range in.UserSecrets {
 		if s.given[name], err = userSecret(env, name); err != nil {
 			return contract.Secrets{}, err
@@ -69,6 +74,7 @@ type secrets struct {
 	deployment string
 	in         contract.SecretsInput
 	redact     func(string) // told every value that is made or read
+	made       func(string) // told every value that is made; may be nil
 	have       map[string]*corev1.Secret
 	given      map[string][]byte // secrets of the configuration, by name
 	declared   []platform.Secret // by the release
@@ -156,6 +162,9 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 				return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
 			}
 			s.hide(k, v)
+			if s.made != nil && !isGiven && k.Generate != platform.Literal {
+				s.made(string(v))
+			}
 			plan[name][k.Key] = v
 		}
 	}

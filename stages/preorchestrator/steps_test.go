@@ -1,11 +1,15 @@
 package preorchestrator
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -116,4 +120,27 @@ func TestWhatIsCounted(t *testing.T) {
 	require.Equal(t, "1 secret", counted(theirs(secrets.Names), "secret"))
 	require.Equal(t, 1, theirs(secrets.Created))
 	require.Equal(t, "0 secrets", counted(0, "secret"))
+}
+
+// TestTheListsOfARenamedComponentAreMoved before anything asks what it has.
+func TestTheListsOfARenamedComponentAreMoved(t *testing.T) {
+	const lists = "/api/v1/namespaces/slipway-system/configmaps/"
+	api, env := preparing(t, "")
+	_, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	api.Set(t, lists+"site-objects", "{metadata: {name: site-objects, namespace: slipway-system, labels: {slipway.sh/deployment: demo}}, data: {objects: \"v1 ConfigMap shop/a\\n\"}}")
+	text, err := os.ReadFile(filepath.Join(env.PlatformDir, platform.File))
+	require.NoError(t, err)
+	text = bytes.Replace(text, []byte("{name: web,"), []byte("{name: web, renamedFrom: site,"), 1)
+	require.NoError(t, os.WriteFile(filepath.Join(env.PlatformDir, platform.File), text, 0o600))
+
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Nil(t, api.Get(lists+"site-objects"))
+	require.Equal(t, "v1 ConfigMap shop/a\n", api.Get(lists + "web-objects")["data"].(map[string]any)["objects"])
+	require.Contains(t, api.Get(lists + "slipway-removal")["data"].(map[string]any)["removal.json"], `"renamed":{"web":"site"}`, "for a release that is brought back")
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.NoError(t, err, "once is enough")
 }

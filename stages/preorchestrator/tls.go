@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -102,6 +103,7 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 			return nil, nil, err
 		}
 		t.redact(string(ca.Key))
+		label(ctx, ca)
 		if err := t.write(ctx, kube.SystemNamespace, trust.CA, ca, nil); err != nil {
 			return nil, nil, err
 		}
@@ -118,10 +120,17 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 				return nil, nil, err
 			}
 			t.redact(string(leaf.Key))
+			label(ctx, leaf)
 		}
 		leaves = append(leaves, leaf)
 	}
 	return leaves, ca.Certificate, nil
+}
+
+// label has a pair that is made anew in each preview shown as what it is.
+func label(ctx context.Context, pair certificate.Pair) {
+	dryrun.Label(ctx, string(pair.Certificate), generated)
+	dryrun.Label(ctx, string(pair.Key), generated)
 }
 
 // hosts are those of the release, filled in.

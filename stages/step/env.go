@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,9 @@ type Env struct {
 	screen  *redact.LineWriter // stderr
 	secrets *redact.Secrets
 	said    atomic.Pointer[string] // what Progress told last
+
+	counting sync.Mutex // of counts
+	counts   map[string]int64
 
 	waiting sync.Mutex // of waits
 	waits   []contract.Wait
@@ -155,6 +159,30 @@ func (e *Env) Keep(name string, data []byte) error {
 // recordDir is the step's directory of the run's record.
 func recordDir(state, run, stage, step string) string {
 	return filepath.Join(state, "runs", run, "steps", stage+"."+step)
+}
+
+// mostCounts is how many names a step may count under.
+const mostCounts = 100
+
+// Count notes a number for the record of the run, in the place of an earlier one of that
+// name. A name in which there is a secret is passed over, and so is one too many.
+func (e *Env) Count(name string, n int64) {
+	e.counting.Lock()
+	defer e.counting.Unlock()
+	if _, there := e.counts[name]; e.Clean(name) != name || !there && len(e.counts) >= mostCounts {
+		return
+	}
+	if e.counts == nil {
+		e.counts = map[string]int64{}
+	}
+	e.counts[name] = n
+}
+
+// Counts are the numbers that were noted; nil if none were.
+func (e *Env) Counts() map[string]int64 {
+	e.counting.Lock()
+	defer e.counting.Unlock()
+	return maps.Clone(e.counts)
 }
 
 // lastSaid is what Progress told last.

@@ -32,6 +32,9 @@ type untypedStep struct {
 	run Code[json.RawMessage, json.RawMessage]
 	// verify returns the output that still holds; nil: the step runs every time.
 	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)
+	// preview finds out what run would change; nil: run changes nothing that stays.
+	preview Code[json.RawMessage, json.RawMessage]
+	nothing json.RawMessage // the output without a result
 }
 
 // Code observes, converges and verifies. It may be called again at any moment, also
@@ -53,6 +56,22 @@ func RegisterRepeatable[In, Out any](r *Registry, d contract.Step[In, Out], run 
 	add(r, d, run, func(ctx context.Context, env *Env, in, _ json.RawMessage) (json.RawMessage, error) {
 		return code(dryrun.Context(ctx), env, in)
 	})
+	Previewed(r, d, run)
+}
+
+// Looks has a preview take the last result of a step whose code changes nothing that stays,
+// although it is repeatable: it tries out what is installed.
+func Looks[In, Out any](r *Registry, d contract.Step[In, Out]) {
+	s := r.steps[d.String()]
+	s.preview = nil
+	r.steps[d.String()] = s
+}
+
+// Previewed adds the code that finds out in a preview what a step would change.
+func Previewed[In, Out any](r *Registry, d contract.Step[In, Out], code Code[In, Out]) {
+	s := r.steps[d.String()]
+	s.preview = typed(code)
+	r.steps[d.String()] = s
 }
 
 // RegisterVerified is Register for code whose earlier results verify checks: it returns an
@@ -88,7 +107,11 @@ func add[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
 	if r.steps == nil {
 		r.steps = map[string]untypedStep{}
 	}
-	r.steps[id] = untypedStep{run: typed(run), verify: verify}
+	nothing, err := json.Marshal(*new(Out))
+	if err != nil {
+		panic("the output of step " + id + " cannot be encoded: " + err.Error())
+	}
+	r.steps[id] = untypedStep{run: typed(run), verify: verify, nothing: nothing}
 }
 
 // typed is run between JSON and JSON.

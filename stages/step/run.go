@@ -132,11 +132,12 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 	for _, name := range store.SecretVariables() {
 		env.Redact(os.Getenv(name))
 	}
-	if err := env.useAccess(cmp.Or(o.dirs.Access, contract.AccessFile)); err != nil {
+	if err := env.useAccess(accessFile(o.dirs)); err != nil {
 		res.Fault = badState("reach the cluster", err)
 		return finish(o.result, dir, res, stderr)
 	}
 	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace, &res.Attempt)
+	res.Counts = env.Counts()
 	if res.Fault != nil {
 		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
 		env.Logger.Error("step failed", "code", res.Fault.Code, "error", res.Fault)

@@ -269,6 +269,25 @@ func TestFailureIsRunAgain(t *testing.T) {
 	require.Equal(t, 2, b.calls)
 }
 
+// TestWhatAStepCounts is in its result, also when it fails.
+func TestWhatAStepCounts(t *testing.T) {
+	b := newBench(t)
+	_, res := b.run(contract.Request{Digests: digests("d1")})
+	require.Nil(t, res.Counts)
+	b.err = errors.New("broken")
+	b.do = func(_ context.Context, env *step.Env) {
+		env.Redact("hunter2")
+		for n := range 200 {
+			env.Count("rows", int64(n))
+			env.Count("with-hunter2", 1)
+		}
+		env.Count("missing", 0)
+	}
+	_, res = b.run(contract.Request{Digests: digests("d2")})
+	require.Equal(t, contract.Failed, res.Status)
+	require.Equal(t, map[string]int64{"rows": 199, "missing": 0}, res.Counts)
+}
+
 func TestErrorsGetACode(t *testing.T) {
 	wrapped := fmt.Errorf("step three: %w", &fault.Fault{Code: "ABC-002", Class: fault.Locked, Op: "lock", Fix: "wait", Err: errors.New("held")})
 	for name, c := range map[string]struct {

@@ -110,7 +110,7 @@ func (v *surveyor) tree(dir string, tree Tree) {
 		return
 	}
 	engine := v.release.Engine().Namespace
-	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true}
+	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true, fetched: true}
 	var waiting []*unstructured.Unstructured
 	for _, p := range v.chart(root) {
 		waiting = append(waiting, p.objs...)
@@ -146,6 +146,9 @@ func (v *surveyor) application(dir string, o *unstructured.Unstructured) ([]*uns
 	}
 	var out []*unstructured.Unstructured
 	for _, s := range sources {
+		if s.Path != "" && !fs.ValidPath(path.Clean(s.Path)) {
+			return out, fmt.Errorf("its path %s leads out of the tree", s.Path)
+		}
 		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.Path)))
 		if s.Chart != "" || s.Path == "" || err != nil || !info.IsDir() {
 			return out, fmt.Errorf("it is from %s, which is not the platform's tree", s.RepoURL)
@@ -203,7 +206,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		release = name
 	}
 	var out []*unstructured.Unstructured
-	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true}) {
+	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true}) {
 		out = append(out, p.objs...)
 	}
 	return out, nil
@@ -234,7 +237,7 @@ func (s source) values(dir string) (map[string]any, error) {
 		return nil
 	}
 	for n, file := range s.valueFiles() {
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+		text, err := fs.ReadFile(os.DirFS(dir), file) // which leads nowhere else
 		if err == nil {
 			err = add(text)
 		}

@@ -31,6 +31,7 @@ type chart struct {
 	crds      bool                    // its CustomResourceDefinitions, too
 	kept      bool                    // Argo CD applies it
 	open      bool                    // only a run knows all of its values
+	fetched   bool                    // Argo CD fetches what it depends on
 	name      string                  // its own, by which Helm names its files
 }
 
@@ -49,7 +50,18 @@ func (v *surveyor) chart(c chart) []rendered {
 		v.badChart(c, err)
 		return nil
 	}
-	if c.name = ch.Name(); !hasTemplates(ch) {
+	c.name = ch.Name()
+	if v.problems(c.component, render.Definitions(ch), c.inRelease) {
+		c.crds = false
+	}
+	switch err := render.Missing(ch); {
+	case err != nil && c.fetched:
+		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
+		return nil
+	case err != nil:
+		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, c.path))
+		return nil
+	case !hasTemplates(ch):
 		v.wrong(c.component, c.path, 0, errors.New("no template is in the chart, nor in charts of its own that it depends on"))
 		return nil
 	}
@@ -120,8 +132,22 @@ func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	return append(out, rendered{file: c.inRelease(file), objs: objs}), nil
+}
+
+// inRelease is the path in the release of a file that Helm names, with the chart's name in
+// front.
+func (c chart) inRelease(file string) string {
 	_, below, _ := strings.Cut(file, "/")
-	return append(out, rendered{file: path.Join(c.path, below), objs: objs}), nil
+	return path.Join(c.path, below)
+}
+
+// metadataFile is where a chart says what it depends on.
+func metadataFile(ch *helmchart.Chart) string {
+	if ch.Metadata.APIVersion == helmchart.APIVersionV1 {
+		return "requirements.yaml"
+	}
+	return "Chart.yaml"
 }
 
 type document struct{ file, text string }

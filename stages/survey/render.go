@@ -89,17 +89,19 @@ func (v *surveyor) kind(component string) string {
 	return string(platform.App)
 }
 
-// file keeps the objects of a file of a component as they are applied.
+// file keeps the objects of a file of a component as they are applied, and the namespaces
+// that they name.
 func (v *surveyor) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
+	v.locate(component, name, objs)
 	if v.shown == nil || len(objs) == 0 {
 		return
 	}
 	kind := v.kind(component)
 	labels := kube.Labels(v.Deployment)
-	switch platform.Kind(kind) {
-	case platform.Chart, platform.Adopted: // Helm has a label of its own for who manages an object
+	switch {
+	case kind == string(platform.Chart), kind == string(platform.Adopted): // Helm has a label of its own for who manages an object
 		delete(labels, kube.ManagedBy)
-	case platform.App:
+	case kind == string(platform.App), component == theApps && name != platform.File: // Argo CD applies them as they are
 		labels = nil
 	}
 	unknown := map[string]string{}

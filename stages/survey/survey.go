@@ -43,10 +43,13 @@ type surveyor struct {
 	shown   *[]contract.Rendered // nil: only images are asked for
 	off     bool                 // of a component that is switched off
 	absent  map[string]bool      // what stands for images that are not known
+	made    []string             // namespaces that objects of components are
+	located []located
+	more    bool // there may be namespaces besides those
 }
 
-// Images are the images that the components of a release run, sorted, each once for a
-// file, and the components whose images cannot be found, with all that is wrong with the
+// Images are the images that the components of a release and its tests run, sorted, each
+// once for a file, and the components whose images cannot be found, with all that is wrong with the
 // release's files. An error is one of this machine.
 func Images(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.ImageUse, []contract.Unread, error) {
 	v := &surveyor{Survey: s, release: r}
@@ -56,11 +59,20 @@ func Images(r *platform.Release, s contract.Survey, build BuildTree, objects Mak
 	if err := v.all(build); err != nil {
 		return nil, nil, err
 	}
+	for _, in := range s.Suites {
+		c, err := v.part(in.Component)
+		if err != nil {
+			return nil, nil, err
+		}
+		v.declared(c)
+		v.manifests(c, v.complete(c, in))
+	}
 	for _, in := range s.Off {
 		if err := v.unused(in); err != nil {
 			return nil, nil, err
 		}
 	}
+	v.homeless()
 	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
 		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
 	})
@@ -70,9 +82,9 @@ func Images(r *platform.Release, s contract.Survey, build BuildTree, objects Mak
 // all looks at every component.
 func (v *surveyor) all(build BuildTree) error {
 	for _, in := range v.Components {
-		c, ok := v.release.Component(in.Component)
-		if !ok {
-			return fmt.Errorf("platform %s has no component %s", v.release.Name, in.Component)
+		c, err := v.part(in.Component)
+		if err != nil {
+			return err
 		}
 		v.declared(c)
 		if err := v.component(c, in); err != nil {
@@ -83,6 +95,15 @@ func (v *surveyor) all(build BuildTree) error {
 		return nil
 	}
 	return v.apps(build)
+}
+
+// part is a component, or what a test or workload is made of.
+func (v *surveyor) part(name string) (platform.Component, error) {
+	c, ok := v.release.Part(name)
+	if !ok {
+		return c, fmt.Errorf("platform %s has no component %s", v.release.Name, name)
+	}
+	return c, nil
 }
 
 func truth(b bool) int {
@@ -136,12 +157,12 @@ func (v *surveyor) skip(component string, err error) {
 // unused looks for what is wrong with the files of a component that is switched off. The
 // values of its chart may be for users who switch it on to give.
 func (v *surveyor) unused(in contract.ComponentInput) error {
-	c, ok := v.release.Component(in.Component)
-	if !ok {
-		return fmt.Errorf("platform %s has no component %s", v.release.Name, in.Component)
+	c, err := v.part(in.Component)
+	if err != nil {
+		return err
 	}
 	alone := &surveyor{Survey: v.Survey, release: v.release, off: true}
-	err := alone.component(c, in)
+	err = alone.component(c, in)
 	for _, u := range alone.unread {
 		if u.Wrong() {
 			v.wrong(u.Component, u.File, u.Line, u.Err)
@@ -167,7 +188,7 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 			if err != nil {
 				return fmt.Errorf("copy the chart of component %s: %w", c.Name, err)
 			}
-			of := chart{component: c.Name, dir: dir, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in, open: v.off}
+			of := chart{component: c.Name, dir: dir, path: c.Path, release: c.HelmRelease(), namespace: c.Namespace, values: values, in: in, open: v.off}
 			if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
 				of.in, of.kept = contract.ComponentInput{}, true
 			}
@@ -214,6 +235,7 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 			v.skip(c.Name, errors.New("they are those of a bundle, and none is given: --bundle DIR"))
 			return
 		}
+		v.more = true
 		if c.Bundle = ""; c.Path == "" {
 			return
 		}

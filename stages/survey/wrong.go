@@ -70,7 +70,11 @@ func (v *surveyor) lacking(c platform.Component, objs []*unstructured.Unstructur
 	case len(objs) == 0:
 		v.wrong(c.Name, c.Path, 0, errors.New("no object is in it"))
 	case kind != "" && !slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind }):
-		v.wrong(c.Name, c.Path, 0, fmt.Errorf("no %s is in it, which a component of kind %s consists of", kind, c.Kind))
+		err := fmt.Errorf("no %s is in it, which a component of kind %s consists of", kind, c.Kind)
+		if _, ok := v.release.Component(c.Name); !ok {
+			err = fmt.Errorf("no %s is in it, and nothing is tried", kind)
+		}
+		v.wrong(c.Name, c.Path, 0, err)
 	}
 }
 

@@ -40,7 +40,7 @@ func (b *builder) content(ctx context.Context, without []string) ([]part, []bund
 	}
 	if !slices.Contains(without, slipway) {
 		parts = append(parts, part{source: b.built[slipway], mode: 0o755, File: bundle.File{
-			Path: "bin/" + slipway, Name: slipway, Kind: bundle.Tool, Version: "source", Origin: "source:.",
+			Path: "bin/" + slipway, Name: slipway, Kind: bundle.Tool, Version: "source", Origin: "source:" + b.sources,
 		}})
 	}
 	made, err := b.images(ctx)

@@ -36,11 +36,12 @@ const (
 
 // builder builds the parts of one bundle.
 type builder struct {
-	source string // the repository's root
-	arch   string
-	lock   *lock.Lock
-	store  *store.Store
-	report *progress.Reporter
+	source  string // the repository's root
+	sources string // the digest of those of slipway
+	arch    string
+	lock    *lock.Lock
+	store   *store.Store
+	report  *progress.Reporter
 
 	built  map[string]string // program by command name
 	layers map[string]*rootfs.Layer

@@ -55,14 +55,17 @@ func (o choice) choose(l *lock.Lock) (left []string, err error) {
 	return left, nil
 }
 
-// imagesOf are the images of the lock that the components of a platform release name, by
-// short names or by references that they stand for. Other references are slipway bundle
+// imagesOf are the images of the lock that a platform release names for its components,
+// tests and workloads, by short names or by references that they stand for. Other references are slipway bundle
 // add's. What else is wrong with a release, slipway validate says.
 func imagesOf(dir string, l *lock.Lock) ([]string, error) {
+	type part struct {
+		Images []string `json:"images"`
+	}
 	var release struct {
-		Components []struct {
-			Images []string `json:"images"`
-		} `json:"components"`
+		Components []part `json:"components"`
+		Tests      []part `json:"tests"`
+		Workloads  []part `json:"workloads"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "platform.yaml"))
 	if err == nil {
@@ -75,7 +78,7 @@ func imagesOf(dir string, l *lock.Lock) ([]string, error) {
 		}
 	}
 	var names, unknown []string
-	for _, c := range release.Components {
+	for _, c := range slices.Concat(release.Components, release.Tests, release.Workloads) {
 		for _, name := range c.Images {
 			if ref, err := imageref.Normal(name); err == nil && !imageref.IsShort(name) {
 				for _, i := range l.Images {

@@ -26,7 +26,7 @@ func chosen(t *testing.T, o choice) (images, programs []string) {
 	for _, i := range l.Images {
 		images = append(images, i.Name)
 	}
-	all, err := commands(t.Context(), source, l, append(left, slipway)) // its sources are not looked for
+	all, _, err := commands(t.Context(), source, l, append(left, slipway)) // its sources are not looked for
 	require.NoError(t, err)
 	for _, c := range all {
 		programs = append(programs, c.Name)

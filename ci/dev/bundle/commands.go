@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/ci/dev/build/sources"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -37,8 +37,8 @@ const giteaRoot = "usr/share/gitea"
 
 // commands lists the Go commands in the order in which they are built. source is
 // the repository's root; versions come from the lock; without names what is left
-// out.
-func commands(ctx context.Context, source string, l *lock.Lock, without []string) ([]gotool.Command, error) {
+// out. digest is that of slipway's sources.
+func commands(ctx context.Context, source string, l *lock.Lock, without []string) (all []gotool.Command, digest string, err error) {
 	tools := filepath.Join(source, "ci/dev/bundle/tools")
 	node := filepath.Join(source, "containers/node")
 	version := map[string]string{}
@@ -64,7 +64,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 		}
 		return set(variables...)
 	}
-	all := []gotool.Command{
+	all = []gotool.Command{
 		{
 			Name: terraform, Module: filepath.Join(tools, terraform), Package: "github.com/hashicorp/terraform",
 			LDFlags: set("github.com/hashicorp/terraform/version.dev=no"),
@@ -104,54 +104,18 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 		},
 	}
 	if !slices.Contains(without, slipway) {
-		own, err := sourcesOfSlipway(ctx, source)
-		if err != nil {
-			return nil, err
+		var own func(path string) bool
+		if own, digest, err = sources.OfSlipway(ctx, source); err != nil {
+			return nil, "", err
 		}
-		all = append(all, gotool.Command{Name: slipway, Module: source, Package: ".", LDFlags: strip, Sources: own})
+		all = append(all, gotool.Command{Name: slipway, Module: source, Package: ".", LDFlags: set("main.source=" + digest), Sources: own})
 	}
-	return slices.DeleteFunc(all, func(c gotool.Command) bool { return slices.Contains(without, c.Name) }), nil
+	return slices.DeleteFunc(all, func(c gotool.Command) bool { return slices.Contains(without, c.Name) }), digest, nil
 }
 
 // pins are the files of a module that decide what a command outside it is built
 // from.
 func pins(path string) bool { return path == "go.mod" || path == "go.sum" }
-
-// sourcesOfSlipway tells the files that the program slipway is compiled from:
-// its packages' Go files and what they embed.
-func sourcesOfSlipway(ctx context.Context, source string) (func(path string) bool, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", ".")
-	cmd.Dir = source
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("list the sources of slipway: %w\n%s", err, strings.TrimSpace(stderr.String()))
-	}
-	files := map[string]bool{"go.mod": true, "go.sum": true}
-	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
-		var p struct {
-			Dir                 string
-			GoFiles, EmbedFiles []string
-			Module              *struct{ Main bool }
-		}
-		if err := decoder.Decode(&p); err != nil {
-			return nil, fmt.Errorf("list the sources of slipway: %w", err)
-		}
-		if p.Module == nil || !p.Module.Main {
-			continue
-		}
-		dir, err := filepath.Rel(source, p.Dir)
-		if err != nil {
-			return nil, fmt.Errorf("list the sources of slipway: %w", err)
-		}
-		for _, name := range append(p.GoFiles, p.EmbedFiles...) {
-			files[filepath.ToSlash(filepath.Join(dir, name))] = true
-		}
-	}
-	return func(path string) bool { return files[path] }, nil
-}
 
 // moduleDir is where the Go module cache has the module that a tools module
 // pins, fetched if need be.

@@ -29,6 +29,8 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
                 build what has changed and print the bundle's folder,
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to;
                 with the images on demand that the platform releases name
+  pin           build the bundle and write the Debian packages of its images into
+                containers/lock/lock.yaml, with their digests by apt's lists
   reproduce [--platform DIR]…
                 build everything once more in an empty store and compare it, file
                 by file and image by image, with what build made
@@ -107,6 +109,8 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			fmt.Fprintln(stdout, dir)
 		}
 		return err
+	case "pin":
+		return pin(ctx, o, stdout)
 	case "reproduce":
 		return reproduce(ctx, o, stdout)
 	case "help":
@@ -136,11 +140,11 @@ func build(ctx context.Context, st *store.Store, o choice) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmds, err := commands(ctx, source, l, without)
+	cmds, digest, err := commands(ctx, source, l, without)
 	if err != nil {
 		return "", err
 	}
-	b := &builder{source: source, arch: runtime.GOARCH, lock: l, store: st}
+	b := &builder{source: source, sources: digest, arch: runtime.GOARCH, lock: l, store: st}
 	// One more for the base of all layers, and one for what is made of the parts.
 	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
 	if err := b.parts(ctx, cmds, release); err != nil {

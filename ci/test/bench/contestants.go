@@ -48,7 +48,7 @@ func (s settings) choose(all []contestant) []contestant {
 
 // names are those of all contestants, without what their deployments' names begin with.
 func names() []string {
-	return []string{"module", "cli", "resumed", "kept", "script", "static", "static-script", "helmfile"}
+	return []string{"module", "cli", "resumed", "kept", "script", "static", "static-script", "helmfile", "plan", "upgrade", "upgrade-script", "matrix", "matrix-beside"}
 }
 
 // contestants are all of them, in the order of the table. gate is a configuration with which
@@ -64,6 +64,8 @@ func (s settings) contestants(root string, pins *pins, gate string, log io.Write
 		return on(name).CLI(ctx, command, args...)
 	}
 	sh := script{root: root, bundle: s.bundle, pins: pins, log: log, release: reference()}
+	upgradeSh := sh
+	upgradeSh.release, upgradeSh.next = minor(), major()
 	staticSh := sh
 	staticSh.release = static()
 	helmfile := staticSh
@@ -87,6 +89,17 @@ func (s settings) contestants(root string, pins *pins, gate string, log io.Write
 			}
 			return buildHelmfile(ctx, root, pins.target)
 		}},
+		{title: titlePlan, name: "bench-plan", kinds: []kind{cold, planned}, installer: &program{
+			command: cli, log: log, install: []string{"--keep-cluster"}, remove: ignore,
+			other: map[kind][]string{planned: {"plan", "--detailed-exitcode"}}, // a plan with changes is an error
+		}},
+		{title: titleUpgrade, name: "bench-upgrade", kinds: []kind{cold, upgraded}, installer: &program{
+			command: cli, log: log, install: []string{"--platform", filepath.Join(root, minor().dir)}, remove: ignore,
+			other: map[kind][]string{upgraded: {"upgrade", "--to", "2.0.0"}},
+		}},
+		{title: titleUpgradeScript, name: "bench-upgrade-script", kinds: []kind{cold, upgraded}, installer: &upgradeSh},
+		{title: titleMatrix, name: "bench-matrix", kinds: []kind{cells}, installer: &matrix{program: program{command: cli, log: log, remove: ignore}, name: "bench-mx", parallel: 1}},
+		{title: titleBeside, name: "bench-matrix-beside", kinds: []kind{cells}, installer: &matrix{program: program{command: cli, log: log, remove: ignore}, name: "bench-mb", parallel: 2}},
 	}
 }
 

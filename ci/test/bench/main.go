@@ -1,5 +1,5 @@
 // The bench compares Slipway with the plain shell script in install.sh and with helmfile:
-// a cold install and a second one, on one machine, one after the other, in one run.
+// installs, upgrades, plans and matrices, on one machine, one after the other, in one run.
 // docs/benchmarks.md says how it is measured. `make bench` runs it.
 package main
 
@@ -171,11 +171,16 @@ func (c contestant) measure(ctx context.Context, all *samples, errw io.Writer) (
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%s, %s install: %w", c.title, kind, err)
+			return fmt.Errorf("%s, %s: %w", c.title, kind, err)
 		}
 		took := time.Since(start)
 		all.add(c.title, kind, took)
-		fmt.Fprintf(errw, "bench: %s, %s install: %.1f s\n", c.title, kind, took.Seconds())
+		fmt.Fprintf(errw, "bench: %s, %s: %.1f s\n", c.title, kind, took.Seconds())
+		if within, ok := c.installer.(parts); ok {
+			for _, p := range within.Parts() {
+				all.add(c.title, p.kind, p.took)
+			}
+		}
 	}
 	return nil
 }

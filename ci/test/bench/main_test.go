@@ -62,7 +62,7 @@ func TestFailureKeepsTimesAndCleans(t *testing.T) {
 	var all samples
 	err := rounds(t.Context(), two(&log, 2), 1, &all, io.Discard)
 	require.ErrorIs(t, err, errBroken)
-	require.ErrorContains(t, err, "a, second install")
+	require.ErrorContains(t, err, "a, second: broken")
 	require.Equal(t, []string{"a cold install x", "a second install x", "a remove x"}, log)
 	require.Len(t, all.taken[key("a", cold)], 1)
 }
@@ -126,6 +126,19 @@ func TestAnInstallOfAnotherPlatform(t *testing.T) {
 		require.NoError(t, p.Install(t.Context(), "x", k))
 		require.Equal(t, []string{"install", "x", "--platform", "dir"}, given)
 	}
+}
+
+// What is no install is a command of its own.
+func TestWhatIsNoInstall(t *testing.T) {
+	var given []string
+	p := &program{command: func(ctx context.Context, command, name string, args ...string) *exec.Cmd {
+		given = append([]string{command, name}, args...)
+		return exec.CommandContext(ctx, "true")
+	}, log: io.Discard, install: []string{"--keep-cluster"}, other: map[kind][]string{planned: {"plan", "--detailed-exitcode"}}}
+	require.NoError(t, p.Install(t.Context(), "x", planned))
+	require.Equal(t, []string{"plan", "x", "--detailed-exitcode"}, given)
+	require.NoError(t, p.Install(t.Context(), "x", cold))
+	require.Equal(t, []string{"install", "x", "--keep-cluster"}, given)
 }
 
 // A flag that one of the two does not have would end the bench before it began.

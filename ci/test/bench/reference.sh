@@ -2,6 +2,32 @@
 # shellcheck shell=sh disable=SC2154
 
 git_host=gitea.gitea.svc
+version=$(sed -n 's/^version: *//p' "$platform/platform.yaml")
+database=database
+welcome=
+app_names="base database guestbook root"
+case $version in
+1.0.0) ;;
+1.1.0)
+	welcome='  welcome: {enabled: true, images: [busybox], namespace: platform, wave: 30}'
+	app_names="$app_names welcome"
+	;;
+2.0.0)
+	database=postgresql
+	app_names="base guestbook postgresql root"
+	;;
+*) die "the script does not know release $version" ;;
+esac
+
+if [ -n "${UPGRADE:-}" ]; then
+	# shellcheck source=/dev/null
+	. "$bench/upgrade.sh"
+	say "backup"
+	back_up
+	say "migrations before"
+	# shellcheck disable=SC2086 # a word each
+	migrate $migrations_before
+fi
 
 say namespaces
 namespaces gitea argocd platform database guestbook
@@ -225,23 +251,25 @@ cat >"$tmp/tree/root-app/slipway.yaml" <<END
 applications: {namespace: argocd, project: platform}
 components:
   base: {enabled: true, images: [], namespace: platform, wave: 10}
-  database: {enabled: true, images: [postgresql], namespace: database, wave: 20}
+  $database: {enabled: true, images: [postgresql], namespace: database, wave: 20}
   guestbook: {enabled: true, images: [guestbook], namespace: guestbook, wave: 30}
   toolbox: {enabled: false, images: [busybox], namespace: platform, wave: 30}
+$welcome
 deployment: $DEPLOYMENT
 domain: $domain
-images: {guestbook: "$image_guestbook", postgresql: "$image_postgresql"}
+images: {busybox: "$image_busybox", guestbook: "$image_guestbook", postgresql: "$image_postgresql"}
 infrastructure:
   clusterName: $DEPLOYMENT
   loadBalancer: {kind: node}
   objectStore: {kind: none}
   database: {kind: in-cluster}
-platform: 1.0.0
+platform: $version
 repository: {revision: main, url: "https://$git_host/slipway/platform.git"}
 scale: "50"
 storageClass: $class
 END
-push "$tmp/tree" platform "reference 1.0.0 for $DEPLOYMENT"
+[ -z "${UPGRADE:-}" ] || [ "$database" = database ] || hand_over database
+push "$tmp/tree" platform "reference $version for $DEPLOYMENT"
 
 say apps
 apply -f - <<END
@@ -264,9 +292,17 @@ spec:
     automated: {prune: true, selfHeal: true}
     retry: {limit: -1, refresh: true, backoff: {duration: 2s, factor: 2, maxDuration: 30s}}
 END
+kubectl annotate applications.argoproj.io -n argocd root argocd.argoproj.io/skip-reconcile- >/dev/null
 # What is known of the apps may be from before the cluster was started again.
 kubectl annotate applications.argoproj.io -n argocd --all --overwrite argocd.argoproj.io/refresh=normal >/dev/null
-until_ok 1200 "the apps to be Synced and Healthy" apps_are argocd "base database guestbook root"
+until_ok 1200 "the apps to be Synced and Healthy" apps_are argocd "$app_names"
+
+if [ -n "${UPGRADE:-}" ]; then
+	say "migrations after"
+	# shellcheck disable=SC2086 # a word each
+	migrate $migrations_after
+	data_is_whole
+fi
 
 # ------------------------------------------------------------- post-orchestrator
 

@@ -113,8 +113,8 @@ func TestTheScriptsMakeWhatTheReleasesDeclare(t *testing.T) {
 	fill := map[string]any{"domain": "slipway.test", "adminEmail": "admin@slipway.test",
 		"proxy.http": "", "proxy.https": "", "proxy.none": "", "git.knownHosts": ""}
 	texts := map[string]string{"domain": "slipway.test", "adminEmail": "admin@slipway.test"}
-	for r, end := range map[release]string{reference(): "gitea", static(): "postgres"} {
-		t.Run(r.name, func(t *testing.T) {
+	for r, end := range map[release]string{reference(): "gitea", minor(): "gitea", major(): "gitea", static(): "postgres"} {
+		t.Run(r.dir, func(t *testing.T) {
 			want, s := load(t, r), dry(t, r, end)
 			var namespaces []string
 			secrets, configMaps := map[string]map[string]any{}, map[string]map[string]any{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"dagger.io/dagger"
@@ -31,7 +32,8 @@ type script struct {
 	pins     *pins
 	log      io.Writer
 	release  release
-	helmfile bool // it applies the platform in place of kubectl
+	next     release // to which an upgrade brings it
+	helmfile bool    // it applies the platform in place of kubectl
 }
 
 // release is a platform release that a script installs.
@@ -41,6 +43,11 @@ type release struct {
 }
 
 func reference() release { return release{"reference", "examples/platform/1.0.0"} }
+
+// minor and major are the releases of the reference platform after that one.
+func minor() release { return release{"reference", "examples/platform/1.1.0"} }
+
+func major() release { return release{"reference", "examples/platform/2.0.0"} }
 
 // static has neither a git server nor a GitOps engine.
 func static() release { return release{"identity", "examples/platform/manifests/1.0.0"} }
@@ -54,7 +61,7 @@ type session struct {
 
 // open connects to the engine. The time that it takes belongs to the install, as
 // it does for Slipway.
-func (s *script) open(ctx context.Context, name string) (*session, error) {
+func (s *script) open(ctx context.Context, name string, r release) (*session, error) {
 	client, err := dagger.Connect(ctx, dagger.WithLogOutput(s.log))
 	if err != nil {
 		return nil, fmt.Errorf("connect to the engine: %w", err)
@@ -68,7 +75,7 @@ func (s *script) open(ctx context.Context, name string) (*session, error) {
 	host := client.Host()
 	for path, dir := range map[string]string{
 		"/bench":            "ci/test/bench",
-		"/slipway/platform": s.release.dir, "/slipway/terraform": "providers/local/terraform", "/slipway/addons": "providers/local/addons",
+		"/slipway/platform": r.dir, "/slipway/terraform": "providers/local/terraform", "/slipway/addons": "providers/local/addons",
 	} {
 		toolchain = toolchain.WithDirectory(path, host.Directory(filepath.Join(s.root, dir)))
 	}
@@ -76,7 +83,7 @@ func (s *script) open(ctx context.Context, name string) (*session, error) {
 		WithDirectory("/slipway/manifests", bundle.Directory("manifests")).
 		WithNewFile("/bench/pins.env", s.pins.env()).
 		WithEnvVariable("DEPLOYMENT", name).
-		WithEnvVariable("PLATFORM", s.release.name)
+		WithEnvVariable("PLATFORM", r.name)
 	if s.helmfile {
 		toolchain = toolchain.WithMountedFile(binDir+"/helmfile", host.File(helmfilePath(s.root))).WithEnvVariable("HELMFILE", "1")
 	}
@@ -92,7 +99,11 @@ func (s *script) open(ctx context.Context, name string) (*session, error) {
 
 // Install starts the node, runs the script and stops the node.
 func (s *script) Install(ctx context.Context, name string, k kind) (err error) {
-	on, err := s.open(ctx, name)
+	r := s.release
+	if k == upgraded {
+		r = s.next
+	}
+	on, err := s.open(ctx, name, r)
 	if err != nil {
 		return err
 	}
@@ -107,8 +118,15 @@ func (s *script) Install(ctx context.Context, name string, k kind) (err error) {
 		return fmt.Errorf("start the node: %w", err)
 	}
 	ctr := on.toolchain.WithServiceBinding("cluster", cluster)
-	if k == repeated {
+	switch k {
+	case repeated:
 		ctr = ctr.WithEnvVariable("REPEAT_CHECKS", "1")
+	case upgraded:
+		commands, err := dataCommands(os.DirFS(filepath.Join(s.root, r.dir)), s.pins.images)
+		if err != nil {
+			return err
+		}
+		ctr = ctr.WithNewFile("/bench/data.sh", commands).WithEnvVariable("UPGRADE", "1")
 	}
 	if err := s.exec(ctx, ctr, "sh", "/bench/install.sh"); err != nil {
 		return err
@@ -121,7 +139,7 @@ func (s *script) Install(ctx context.Context, name string, k kind) (err error) {
 
 // Remove empties the volumes.
 func (s *script) Remove(ctx context.Context, name string) (err error) {
-	on, err := s.open(ctx, name)
+	on, err := s.open(ctx, name, s.release)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ type program struct {
 	install []string // what every install is given
 	broken  []string // what one that is to fail is given besides
 	remove  []string // what `destroy` is given, so that nothing to remove is no error
+	// other are the commands of what is no install, with their arguments.
+	other map[kind][]string
 }
 
 // stepFailed is the exit code of an install of which a step failed.
@@ -39,6 +41,9 @@ func brokenAtTheEnd() (file string, remove func(), err error) {
 
 // Install never repeats a check that Slipway remembers.
 func (p *program) Install(ctx context.Context, name string, k kind) error {
+	if other := p.other[k]; other != nil {
+		return slipway.Run(p.command(ctx, other[0], name, other[1:]...), p.log)
+	}
 	if k != failed {
 		return slipway.Run(p.command(ctx, "install", name, p.install...), p.log)
 	}

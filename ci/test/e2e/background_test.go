@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +27,7 @@ const pods = `{range .items[*]}{.metadata.name}{"\t"}{.status.containerStatuses[
 
 // TestBackgroundCluster follows an install whose cluster keeps running between runs.
 func TestBackgroundCluster(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "e2e-background")
 	run := func(t *testing.T, command string, args ...string) result {
 		t.Helper()
@@ -111,14 +114,26 @@ curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
 		undoesDrift(t, kubectl, func(t *testing.T) result { return ok(t, "install") })
 	})
 
-	t.Run("a push gives its author no right", func(t *testing.T) {
-		refusesEvilPushes(t, kubectl, func(t *testing.T, script string, env ...string) string {
+	toolchain := func(t *testing.T, script string, env ...string) string {
+		t.Helper()
+		args := append(append([]string{"--", "env"}, env...), "sh", "-ceu", script)
+		r := finish(t, d.CLI(t.Context(), "toolchain", args...)) // not logged: a password is among them
+		require.Zero(t, r.code, r.err)
+		return r.out
+	}
+	t.Run("a plan says what an install would do, and an approved one is what it does", func(t *testing.T) {
+		plans(t, kubectl, run, func(t *testing.T) {
 			t.Helper()
-			args := append(append([]string{"--", "env"}, env...), "sh", "-ceu", script)
-			r := finish(t, d.CLI(t.Context(), "toolchain", args...)) // not logged: a password is among them
-			require.Zero(t, r.code, r.err)
-			return r.out
-		}, func(t *testing.T) result { return ok(t, "install") })
+			address := kubectl(t, "get", "service", "-n", "gitea", "gitea", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
+			password := func(secret string) string {
+				return decoded(t, kubectl(t, "get", "secret", "-n", "gitea", secret, "-o", "jsonpath={.data.password}"))
+			}
+			toolchain(t, pushes, "READER="+password("gitea-reader"), "WRITER="+password("gitea-slipway"), "ADDRESS="+address, "EVIL=# a comment")
+		})
+	})
+
+	t.Run("a push gives its author no right", func(t *testing.T) {
+		refusesEvilPushes(t, kubectl, toolchain, func(t *testing.T) result { return ok(t, "install") })
 	})
 
 	t.Run("a command in the toolchain prints and ends as it does elsewhere", func(t *testing.T) {
@@ -218,6 +233,24 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		require.NotNil(t, pid, r.out)
 		require.NoError(t, exec.CommandContext(t.Context(), "kill", "-KILL", pid[1]).Run())
 		require.Contains(t, ok(t, "cluster", "--background").out, "It runs in the background")
+	})
+
+	t.Run("one whose node has died ends, and the next command starts the node again", func(t *testing.T) {
+		found := regexp.MustCompile(`process (\d+)`).FindStringSubmatch(ok(t, "cluster", "--background").out)
+		require.NotNil(t, found)
+		lender, err := strconv.Atoi(found[1])
+		require.NoError(t, err)
+		killed := 0
+		for _, p := range processes(t) {
+			if filepath.Base(p.args[0]) == "slipway-node" && slices.Contains(p.args, d.Name) {
+				require.NoError(t, syscall.Kill(p.pid, syscall.SIGKILL))
+				killed++
+			}
+		}
+		require.Positive(t, killed)
+		require.Eventually(t, func() bool { return syscall.Kill(lender, 0) != nil }, 40*time.Second, 500*time.Millisecond) // half a minute, and its end
+		require.Contains(t, ok(t, "install").out, "Synced")
+		ok(t, "cluster", "--background")
 	})
 
 	t.Run("an endpoint that answers late is waited for", func(t *testing.T) { waitsForAnAnswer(t, others) })

@@ -15,7 +15,7 @@ import (
 // longer fits the platform fails here. The one of the reference platform costs a minute
 // more than it tells: `make bench` itself fails with it.
 func TestBenchScript(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "")
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./bench",
 		"--bundle", d.Bundle, "--only", "static-script", "--cold", "--rounds", "1", "--verbose")

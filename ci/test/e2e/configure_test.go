@@ -165,7 +165,7 @@ func TestFormThatIsLeft(t *testing.T) {
 // TestConfigureWithTheModule makes a configuration with `dagger call`: out of answers,
 // and in the form, in a terminal of the engine's.
 func TestConfigureWithTheModule(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "slipway.yaml")

@@ -105,7 +105,11 @@ type status struct {
 	Platform   string `json:"platform"`
 	Outcome    string `json:"outcome"`
 	State      string `json:"state"`
-	Waiting    []struct {
+	Refused    *struct {
+		Workflow string `json:"workflow"`
+		Code     string `json:"code"`
+	} `json:"refused"`
+	Waiting []struct {
 		Step  string    `json:"step"`
 		For   string    `json:"for"`
 		Since time.Time `json:"since"`

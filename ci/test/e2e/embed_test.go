@@ -12,7 +12,7 @@ import (
 // TestAnotherProgramInstalls: a program with Slipway's packages and a provider of its own
 // installs, and destroys what it installed.
 func TestAnotherProgramInstalls(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "e2e-embed")
 	program := filepath.Join(t.TempDir(), "embed")
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, ".")

@@ -206,7 +206,7 @@ func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 // TestExistingCluster installs the platform to a cluster that is there already, with
 // objects of others in it, and removes it again.
 func TestExistingCluster(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	r := startRegistry(t)
 	host, kubeconfig := another(t, r)
 	bytes, err := os.ReadFile(kubeconfig)
@@ -272,6 +272,8 @@ func TestExistingCluster(t *testing.T) {
 		requireHealthy(t, s, apps...)
 		require.Contains(t, k.must(t, "toolchain", "--", "kubectl", "get", "configmap", "-n", "foreign", "settings", "-o", "name").out, "configmap/settings")
 		require.Contains(t, k.must(t, "kubeconfig").out, "tls-server-name: cluster")
+		k.must(t, "test", "--suite", "smoke")
+		k.must(t, "test", "--suite", "apps-deploy") // which the destroy finds
 		up := k.cli(t, "cluster")
 		require.Equal(t, 2, up.code)
 		require.Contains(t, up.err, "DEP-002")
@@ -294,10 +296,11 @@ func TestExistingCluster(t *testing.T) {
 		again := k.with(as("installer")).must(t, "install")
 		for _, step := range []string{
 			"infrastructure/cluster-preflight", "infrastructure/terraform", "infrastructure/cluster", "infrastructure/storage", "infrastructure/loadbalancer",
-			"preorchestrator/namespaces", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync", "postorchestrator/access",
+			"preorchestrator/namespaces", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync",
 		} {
 			require.Regexp(t, `(?m)^\s*`+step+`\s+reused`, again.out)
 		}
+		require.Regexp(t, `(?m)^\s*postorchestrator/access\s+succeeded`, again.out, "it keeps the configuration, which names the credentials")
 	})
 
 	stage("no credential is in the record", func(t *testing.T) {

@@ -52,7 +52,7 @@ hooks:
 
 // TestHooks follows hooks of the configuration on the real engine.
 func TestHooks(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "e2e-hooks")
 	with := func(hooks string) *kept { return &kept{deployment: d, config: write(t, configured+hooks)} }
 	plain := with("")

@@ -67,7 +67,12 @@ func (k *kept) begin(t *testing.T, command string, args ...string) *begun {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	t.Cleanup(cancel)
-	b := &begun{cmd: k.command(ctx, command, args...)}
+	return start(t, k.command(ctx, command, args...))
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *begun {
+	t.Helper()
+	b := &begun{cmd: cmd}
 	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.out
 	require.NoError(t, b.cmd.Start())
 	return b

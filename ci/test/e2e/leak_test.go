@@ -108,8 +108,8 @@ func holds(text string, forms []string) bool {
 }
 
 // requireNoLeak asserts that no secret of the cluster is in what the commands on
-// the deployment printed, in the report of the last run, in its state volume, which
-// has the records of all of them, and in more: texts by what they are.
+// the deployment printed, in the report of the last run and the package of it, in its state
+// volume, which has the records of all of them, and in more: texts by what they are.
 func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 	t.Helper()
 	places := map[string]string{"what commands printed": k.printed.String()}
@@ -124,6 +124,9 @@ func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 		places["the report's "+filepath.ToSlash(name)] = read(t, report, name)
 		return nil
 	}))
+	for name, text := range unpacked(t, k.save(t)) {
+		places["the package's own "+name] = text
+	}
 	for name, text := range volume(t, k.shell(t, packVolume)) {
 		places["the state volume's "+name] = text
 	}

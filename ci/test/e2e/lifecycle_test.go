@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +50,7 @@ const forgotten = "failed to get requester session"
 
 // TestLifecycle follows one deployment from interrupted installs to its removal.
 func TestLifecycle(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "e2e")
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
 	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
@@ -69,7 +71,8 @@ func TestLifecycle(t *testing.T) {
 
 	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("hooks: [{name: snapshot, after: postorchestrator/access, script: %q}]\n", "echo '"+mark+"'"+snapshot))}
 	t.Run("install", func(t *testing.T) {
-		r := d.call(t, "install", "--config", k.config)
+		r := finish(t, d.readme(t, d.Root, "dagger call install", "--name", d.Name, "--config", k.config))
+		d.printed.add(r.out + r.err)
 		if strings.Contains(r.err, forgotten) {
 			r = d.call(t, "install", "--config", k.config)
 		}
@@ -107,6 +110,8 @@ func TestLifecycle(t *testing.T) {
 		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
 	})
 
+	t.Run("the example for GitHub Actions installs and shows its report", d.pipeline)
+
 	// The rest is done by the command line tool, with a cluster that keeps running.
 	const port = "local: {apiPort: 6543}\n"
 	hooks, err := os.ReadFile(filepath.Join(root(t), "examples/config/hooks.yaml"))
@@ -131,8 +136,11 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	failed := map[string]string{} // the report of a run that failed
+	packages, file := t.TempDir(), ""
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
-		r := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull}\n")).cli(t, "install", "--platform", brokenPlatform(t))
+		broken := brokenPlatform(t)
+		k := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull, save: {when: failed, to: "+packages+"}}\n"))
+		r := k.cli(t, "install", "--platform", broken)
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Contains(t, r.err, "45s", "the deadline of the configuration")
@@ -152,7 +160,12 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.NoError(t, err)
 		require.Regexp(t, `(?s)<h2 id="applications">.*<th scope="row">guestbook</th>`, string(page), "the apps, although the run failed")
 		requireReadable(t, report)
+		var files map[string]string
+		file, files = k.saved(t, packages, broken)
+		maps.Copy(failed, files)
 	})
+	require.NotEmpty(t, file)
+	reproduced := d.reproduces(t, file) // beside the rest
 
 	t.Run("the corrected platform installs, once the database is saved", func(t *testing.T) {
 		r := k.must(t, "install")
@@ -169,7 +182,22 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		k.requireNoLeak(t, failed)
 	})
 
+	t.Run("the platform's tests pass, and one that fails is named", k.tries)
+
+	t.Run("a larger scale is an install of the same release", k.with(write(t, configured+port+"global: {scale: 100}\n")).scales)
+	k = k.with(write(t, strings.Replace(string(hooks), "{name: hooked}", "{name: hooked, scale: 100}", 1)+port))
+
 	t.Run("an upgrade brings the next release, and nothing goes back", k.upgrades)
+
+	t.Run("what users had deployed before it is still there", k.keepsWorkloads)
+
+	t.Run("an upgrade that fails loses no row, and a rollback brings the release back", k.keepsData)
+
+	t.Run("a rollback that puts the backup in the data's place asks first", k.restoresData)
+
+	t.Run("a renamed component keeps what it has, and an older configuration is read", k.renames)
+
+	t.Run("the broken image is reproduced elsewhere from its package", reproduced)
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")
@@ -183,7 +211,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 }
 
 func TestThreeFaultsAreReportedTogether(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "")
 	cmd := d.Module(t.Context(), "install", "--config", filepath.Join(root(t), "examples/config/invalid-three-faults.yaml"))
 	out, err := cmd.CombinedOutput()
@@ -196,16 +224,31 @@ func TestThreeFaultsAreReportedTogether(t *testing.T) {
 }
 
 func TestWrongBundleFileIsNamed(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	d := open(t, "e2e-bundle")
 	bad := linked(t, d.Bundle)
 	for _, file := range []string{"images/node.tar", "manifests/argocd/core-install.yaml"} {
 		text, err := os.ReadFile(filepath.Join(bad, file))
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(filepath.Join(bad, file)), "what it is a link to stays as it is")
-		require.NoError(t, os.WriteFile(filepath.Join(bad, file), append(text, 'x'), 0o600))
+		text[len(text)/2] ^= 1 // of the same length: it has to be read
+		require.NoError(t, os.WriteFile(filepath.Join(bad, file), text, 0o600))
 	}
 	d.Bundle = bad
+	verified := d.CLI(t.Context(), "install")
+	require.NoError(t, verified.Start())
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(processes(t), func(p process) bool {
+			return len(p.args) > 3 && p.args[0] == "/slipway" && p.args[1] == "bundle" && p.args[2] == "verify"
+		})
+	}, callLimit, 10*time.Millisecond, "it verifies the bundle")
+	for range 2 { // the second time it does not wait for the end; the engine must not end with it
+		require.NoError(t, verified.Process.Signal(os.Interrupt))
+		time.Sleep(100 * time.Millisecond)
+	}
+	_ = verified.Wait()
+	require.Equal(t, 7, verified.ProcessState.ExitCode())
+
 	r := finish(t, d.CLI(t.Context(), "install"))
 	require.Equal(t, 3, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "images/node.tar")

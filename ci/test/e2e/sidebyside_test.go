@@ -19,7 +19,7 @@ import (
 // Each has its own cluster, passwords and records, and removing what the failed one left
 // leaves the other alone.
 func TestTwoDeploymentsSideBySide(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	left, right := open(t, "e2e-left"), open(t, "e2e-right")
 	const last = "preorchestrator/secrets"
 	configs := t.TempDir()

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,6 +24,18 @@ kubectl get deployment -n guestbook guestbook -o 'jsonpath={.spec.template.spec.
 kubectl get deployment -n platform welcome --ignore-not-found -o name
 `
 
+// plans is the plan of an upgrade.
+func (k *kept) plans(t *testing.T, args ...string) planned {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "plan.json")
+	k.must(t, "plan", append([]string{"--workflow", "upgrade", "--out", file}, args...)...)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var p planned
+	require.NoError(t, json.Unmarshal(text, &p))
+	return p
+}
+
 // upgrades brings the reference platform from release 1.0.0 to 1.1.0 and tries to go back.
 func (k *kept) upgrades(t *testing.T) {
 	t.Helper()
@@ -39,9 +54,21 @@ func (k *kept) upgrades(t *testing.T) {
 	refused("PLT-023", "upgrade to release 1.0.0: it is installed already", "upgrade", "--to", "1.0.0")
 	refused("PLT-021", "there is no release 7.0.0", "upgrade", "--to", "7.0.0")
 
+	plan := k.plans(t, "--to", "1.1.0")
+	require.Equal(t, before, facts(), "a plan changes nothing")
+	var brought []string
+	for _, a := range plan.Applications {
+		brought = append(brought, a.Name)
+	}
+	require.Contains(t, brought, "welcome")
+	require.Contains(t, plan.names(), "change Secret argocd/argocd-redis")
+	require.Contains(t, plan.names(), "add Deployment platform/welcome")
+	require.NotEmpty(t, plan.Git.Changed)
+
 	const started = `curl -fsS http://cluster:6444/readyz | grep '"started"'`
 	node := k.shell(t, started)
-	r := k.must(t, "upgrade", "--to", "1.1.0")
+	r := k.must(t, "upgrade", "--to", "1.1.0", "--approve", plan.Digest)
+	require.Contains(t, read(t, k.report(t), "report.html"), plan.Digest)
 	require.Equal(t, node, k.shell(t, started), "the cluster keeps running")
 	require.Contains(t, r.out, "\nupgraded from 1.0.0 to 1.1.0 in ")
 	require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
@@ -58,4 +85,10 @@ func (k *kept) upgrades(t *testing.T) {
 	refused("PLT-021", "1.0.0 is older than 1.1.0", "upgrade", "--to", "1.0.0")
 	refused("PLT-023", "upgrade to release 1.1.0: it is installed already", "upgrade", "--to", "1.1.0")
 	require.Equal(t, after, facts(), "what is refused changes nothing")
+	var s status
+	require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--output", "json").out), &s))
+	require.Equal(t, []string{"Success", "1.1.0"}, []string{s.State, s.Platform}, "the deployment as it is")
+	require.NotNil(t, s.Refused)
+	require.Equal(t, []string{"install", "UPG-001"}, []string{s.Refused.Workflow, s.Refused.Code})
+	require.Equal(t, "Success", k.shell(t, "kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state}'"))
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -63,12 +65,17 @@ type Deployment struct {
 	*conductor.Conductor
 	Config  *config.Config
 	Session *session.Session
+	Images  *containers.Images
+	Pins    *lock.Lock // of tools and images
+	Inputs  Inputs
 	Hint    func(string) string
 }
 
 // Run is what a command does with a deployment.
 type Run struct {
 	Lifetime session.Lifetime
+	// Unpublished keeps a cluster that outlives the command off the ports of this machine.
+	Unpublished bool
 	// Workflow is that of a run that changes something; empty: none.
 	Workflow string
 	// Prepare completes the conductor's options; nil: they are complete.
@@ -118,7 +125,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	s, err := session.Open(ctx, io, session.Options{
 		Deployment: cfg.Global.Name, Lifetime: run.Lifetime, Workflow: run.Workflow,
-		Args: f.args(), Stdin: f.Source.Stdin, Verbose: f.verbose,
+		Unpublished: run.Unpublished, Args: f.args(), Stdin: f.Source.Stdin, Verbose: f.verbose,
 	})
 	if err != nil {
 		return err
@@ -161,7 +168,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Hint: f.Hint})
+	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Inputs: from, Hint: f.Hint})
 }
 
 // args are the flags of this command line that say what it works on, for a process in

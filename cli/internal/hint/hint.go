@@ -24,6 +24,9 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 	command := regexp.MustCompile(`\b(slipway|dagger call) ([a-z]+)\b[^;,)#\n]*`)
 	set := cmd.Flags()
 	return func(text string) string {
+		if slices.Contains([]string{"validate", "render"}, cmd.Name()) { // which find before an install what it would
+			text = strings.ReplaceAll(text, "run slipway install again", "run "+cmd.CommandPath()+" again")
+		}
 		return command.ReplaceAllStringFunc(text, func(found string) string {
 			m := command.FindStringSubmatch(found)
 			program, name := m[1], m[2]

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -70,7 +69,7 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + dir,
 			Fix: "give the path of a directory that exists", Err: errors.Join(err, errors.New("a platform release is a directory"))}
 	}
-	return platform.Load(os.DirFS(dir))
+	return platform.Open(os.DirFS(dir))
 }
 
 // Known is Load for who can do without: nil where the release cannot be read here, or
@@ -170,9 +169,11 @@ func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conducto
 
 // Settings adds to all what the platform release decides: which components are on.
 func Settings(all []config.Setting, cfg *config.Config, release *platform.Release) ([]config.Setting, error) {
+	if err := release.Fits(cfg); err != nil {
+		return nil, err
+	}
 	off, err := release.Off(cfg.Choices())
-	if err := errors.Join(err, release.Overrides(cfg.Overrides()), release.CheckSettings(cfg.Platform.Settings),
-		release.CheckGiven(slices.Collect(maps.Keys(cfg.Platform.Secrets)))); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	for _, c := range release.Components {

@@ -2,6 +2,7 @@ package release
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -41,4 +43,31 @@ func TestAReleaseThatTheEngineFetches(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetched})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.Nil(t, new(Flags).Known(filepath.Clean)(cfg))
+}
+
+// TestALinkIsNotFollowed: a run would refuse it, and what it leads to is not part of the
+// release.
+func TestALinkIsNotFollowed(t *testing.T) {
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	outside := filepath.Join(t.TempDir(), "outside.yaml")
+	require.NoError(t, os.WriteFile(outside, []byte("a: hunter2: b\n"), 0o600))
+	for _, link := range []string{"web/templates/x.yaml", "guidance.txt", platform.File} {
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "web/templates"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "web/Chart.yaml"), []byte("{apiVersion: v2, name: web, version: 1.0.0}"), 0o600))
+		release := "apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents: [{name: web, kind: chart, path: web, namespace: shop}]\n"
+		if link != platform.File {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, platform.File), []byte(release), 0o600))
+		}
+		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+		_, err := (&Flags{Dir: dir}).Load(cfg, filepath.Clean)
+		require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable})
+		require.ErrorContains(t, err, link+": a symbolic link instead of a file")
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+	_, err = (&Flags{Dir: t.TempDir()}).Load(cfg, filepath.Clean)
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeMissing})
 }

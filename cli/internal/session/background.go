@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/process"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
@@ -65,9 +66,13 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 		return nil, failed(fault.Preflight, err)
 	}
 	defer func() { _ = out.Close() }()
-	child := exec.Command(self, append([]string{"cluster", "--lend"}, s.of.Args...)...) //nolint:noctx // it outlives this process
+	args := []string{"cluster", "--lend"}
+	if s.of.Unpublished {
+		args = append(args, "--unpublished")
+	}
+	child := exec.Command(self, append(args, s.of.Args...)...) //nolint:noctx // it outlives this process
 	child.Stdout, child.Stderr = out, out
-	child.SysProcAttr = detached()
+	child.SysProcAttr = process.Detached()
 	if s.of.Stdin != nil {
 		child.Stdin = bytes.NewReader(s.of.Stdin)
 	}

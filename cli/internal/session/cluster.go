@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/fault"
@@ -15,8 +16,8 @@ import (
 )
 
 // Publish ends a command after which the cluster is to run on: its ports are
-// published, and ready is called with them. A run that did not start it leaves nothing
-// running that it began.
+// published, unless nobody wants that, and ready is called with them. A run that did
+// not start it leaves nothing running that it began.
 func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready func(ports []int), runErr error) error {
 	if s.of.Lifetime == Ends {
 		return runErr
@@ -29,6 +30,9 @@ func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready fun
 		return errors.Join(runErr, err)
 	}
 	s.ends = false
+	if s.Joined.Unpublished {
+		ports = nil
+	}
 	ready(ports)
 	return runErr
 }
@@ -42,7 +46,11 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	until, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the cluster", "run the same command again"))
 	defer release()
 	own, err := c.ClusterPorts()
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.of.Unpublished:
+		own = nil
+	default:
 		err = c.FreePorts(until)
 	}
 	if err != nil {
@@ -50,18 +58,18 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	}
 	up := func() { ready(own) }
 	if s.own == nil { // below dagger run
-		return errors.Join(c.Up(until, up), c.Down(ctx))
+		return errors.Join(c.Up(until, own != nil, up), c.Down(ctx))
 	}
 	socket, log, err := files(s.of.Deployment)
 	if err != nil {
 		return err
 	}
-	info := background.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait}
+	info := background.Info{Deployment: s.of.Deployment, Session: s.own.Session, Node: c.NodeID(), Background: wait, Unpublished: s.of.Unpublished}
 	if wait {
 		info.Log = log
 	}
 	k, err := background.Serve(until, socket, info, &s.log, func(ready func()) error {
-		err := c.Up(until, ready)
+		err := c.Up(until, own != nil, ready)
 		if _, coded := errors.AsType[*fault.Fault](err); err != nil && !coded {
 			err = noEngine(fmt.Errorf("it gave the cluster up: %w", err))
 		}
@@ -80,11 +88,15 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 		}()
 	}
 	<-k.Done()
+	cause := k.Cause()
+	if errors.Is(cause, &fault.Fault{Code: containers.CodeNodeGone}) && k.Does(config.Destroy) {
+		cause = nil // the destroy has ended the node
+	}
 	if work := k.Working(); work != "" {
 		fmt.Fprintf(io.Err, "slipway: waiting for %s; interrupt again to stop at once\n", work)
 	}
 	k.Drain(ctx)
-	return errors.Join(k.Cause(), c.Down(ctx), k.Close())
+	return errors.Join(cause, c.Down(ctx), k.Close())
 }
 
 // watchEngine returns when the engine, or the cluster that was there, does not

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,11 +61,12 @@ type opened struct {
 	background.Session
 	input io.Closer
 	cli   *exec.Cmd
+	logs  *receiver
 }
 
 // openSession starts the dagger CLI as the SDK does (dagger.io/dagger v0.19.10,
 // engineconn/session.go): it serves the session until its input ends, and says in
-// the first line of its output where.
+// the first line of its output where. What containers print goes to log.
 func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 	if err := reach(ctx); err != nil {
 		return nil, err
@@ -72,17 +74,27 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 	if os.Getenv(daggercli.EnvCLI) == "" {
 		return nil, noEngine(fmt.Errorf("%s does not name the dagger CLI", daggercli.EnvCLI))
 	}
-	s := &opened{cli: exec.Command(os.Getenv(daggercli.EnvCLI), "session", "--label", "dagger.io/sdk.name:go")} //nolint:noctx // its end is that of its input
-	s.cli.Stderr = log
-	var err error
-	if s.input, err = s.cli.StdinPipe(); err != nil {
-		return nil, noEngine(err)
-	}
-	out, err := s.cli.StdoutPipe()
+	args := []string{"session", "--label", "dagger.io/sdk.name:go"}
+	logs, err := receive(ctx, log)
 	if err != nil {
 		return nil, noEngine(err)
 	}
-	if err := s.cli.Start(); err != nil {
+	extra := logs.Environment()
+	if extra != nil {
+		args = append(args, "--silent")
+	}
+	s := &opened{cli: exec.Command(os.Getenv(daggercli.EnvCLI), args...), logs: logs} //nolint:noctx // its end is that of its input
+	s.cli.Env = append(os.Environ(), extra...)
+	s.cli.Stderr = logs
+	var out io.Reader
+	if s.input, err = s.cli.StdinPipe(); err == nil {
+		out, err = s.cli.StdoutPipe()
+	}
+	if err == nil {
+		err = s.cli.Start()
+	}
+	if err != nil {
+		logs.Close()
 		return nil, noEngine(err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.input.Close() })
@@ -105,6 +117,7 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 func (s *opened) end() {
 	_ = s.input.Close()
 	_ = s.cli.Wait() // its exit code says nothing: attend kills one that does not end
+	s.logs.Close()
 }
 
 // noEngine is the fault of an engine that cannot be reached.
@@ -129,6 +142,12 @@ func reach(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return noEngine(err)
+}
+
+// Answers reports whether somebody listens where an engine is; empty: where the environment
+// says that it is.
+func Answers(ctx context.Context, runner string) bool {
+	return replies(ctx, cmp.Or(runner, os.Getenv(daggercli.EnvRunner))) == nil
 }
 
 // replies returns nil once somebody listens where runner says that the engine is,

@@ -31,12 +31,13 @@ const (
 
 // Options are what a session is for.
 type Options struct {
-	Deployment string
-	Lifetime   Lifetime
-	Workflow   string   // of a run that changes something; empty: none
-	Args       []string // flags that have the background cluster's process work on the same
-	Stdin      []byte   // what it reads
-	Verbose    bool
+	Deployment  string
+	Lifetime    Lifetime
+	Unpublished bool     // a cluster that outlives the command gets no ports of this machine
+	Workflow    string   // of a run that changes something; empty: none
+	Args        []string // flags that have the background cluster's process work on the same
+	Stdin       []byte   // what it reads
+	Verbose     bool
 }
 
 // Session is a session on the Dagger engine.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,11 @@ import (
 // the dagger CLI.
 func TestMain(m *testing.M) {
 	if os.Getenv("SLIPWAY_TEST_BACKGROUND") != "" {
-		fmt.Fprintln(os.Stderr, os.Getenv("SLIPWAY_TEST_BACKGROUND"))
+		said := os.Getenv("SLIPWAY_TEST_BACKGROUND")
+		if said == "args" {
+			said = strings.Join(os.Args[1:], " ")
+		}
+		fmt.Fprintln(os.Stderr, said)
 		os.Exit(9)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "session" && daggercli.Shielded() {
@@ -67,7 +72,7 @@ echo ended >&2
 	require.NoError(t, err)
 	require.Equal(t, background.Session{Port: 4711, Token: "secret"}, s.Session)
 	s.end()
-	require.Equal(t, "connected: session --label dagger.io/sdk.name:go\nended\n", log.String())
+	require.Equal(t, "connected: session --label dagger.io/sdk.name:go --silent\nended\n", log.String())
 
 	t.Setenv(daggercli.EnvToken, "")
 	require.NoError(t, enter(s.Session))
@@ -104,6 +109,26 @@ func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 	_, err = inBackground(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-003"})
 	require.EqualError(t, err, "start the background cluster: run the cluster: port 6443 is taken")
+}
+
+// TestAClusterOnNoPort: the process that keeps it is told, and tells others.
+func TestAClusterOnNoPort(t *testing.T) {
+	silent := console.Streams{Err: progress.Open(io.Discard, progress.Options{})}
+	for unpublished, args := range map[bool]string{false: "cluster --lend --name=dev", true: "cluster --lend --unpublished --name=dev"} {
+		t.Setenv("SLIPWAY_TEST_BACKGROUND", "args")
+		s := inBackground(t)
+		s.of.Unpublished, s.of.Args = unpublished, []string{"--name=dev"}
+		_, err := s.background(t.Context(), silent)
+		require.ErrorContains(t, err, "exit status 9: "+args)
+	}
+	socket, _, err := files("dev")
+	require.NoError(t, err)
+	k, err := background.Serve(t.Context(), socket, background.Info{Deployment: "dev", Unpublished: true}, new(background.Log), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, k.Close()) }()
+	found, err := background.Find(t.Context(), socket)
+	require.NoError(t, err)
+	require.True(t, found.Unpublished)
 }
 
 func TestInsideASessionNothingIsKept(t *testing.T) {

@@ -131,9 +131,18 @@ type record struct {
 
 // Put creates or replaces a secret.
 func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error {
-	plain, err := seal.Seal(kind, version, record{name, value.Reveal()})
+	data, err := v.Encrypt(name, value.Reveal())
 	if err != nil {
 		return err
+	}
+	return v.store.Put(ctx, prefix+name+suffix, data)
+}
+
+// Encrypt encrypts what is stored elsewhere, under a name that Decrypt must be given.
+func (v *Vault) Encrypt(name string, value []byte) ([]byte, error) {
+	plain, err := seal.Seal(kind, version, record{name, value})
+	if err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
 	w, err := age.Encrypt(&out, v.key.recipient)
@@ -144,9 +153,9 @@ func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error 
 		err = w.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("encrypt secret %s: %w", name, err)
+		return nil, fmt.Errorf("encrypt secret %s: %w", name, err)
 	}
-	return v.store.Put(ctx, prefix+name+suffix, out.Bytes())
+	return out.Bytes(), nil
 }
 
 // Get returns a secret. The error is fs.ErrNotExist if there is none.
@@ -155,26 +164,32 @@ func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
 	if err != nil {
 		return redact.Value{}, err
 	}
+	value, err := v.Decrypt(name, data)
+	return redact.New(value), err
+}
+
+// Decrypt returns what Encrypt has encrypted under a name.
+func (v *Vault) Decrypt(name string, data []byte) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(data), v.key.identity)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
-		return redact.Value{}, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
+		return nil, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
 			Err: errors.New("it was encrypted with another key"),
 			Fix: "take the key that the deployment was installed with: " + giveKey}
 	} else if err != nil {
-		return redact.Value{}, damaged(name, err)
+		return nil, damaged(name, err)
 	}
 	plain, err := io.ReadAll(r)
 	if err != nil {
-		return redact.Value{}, damaged(name, err)
+		return nil, damaged(name, err)
 	}
 	var rec record
 	if err := seal.Open(plain, kind, version, &rec); err != nil {
-		return redact.Value{}, damaged(name, err)
+		return nil, damaged(name, err)
 	}
 	if rec.Name != name {
-		return redact.Value{}, damaged(name, fmt.Errorf("it is secret %s", rec.Name))
+		return nil, damaged(name, fmt.Errorf("it is secret %s", rec.Name))
 	}
-	return redact.New(rec.Value), nil
+	return rec.Value, nil
 }
 
 // Names returns the names of the secrets in the vault, sorted.

@@ -33,7 +33,8 @@ func resource(name string) schema.GroupVersionResource {
 const (
 	WaveAnnotation    = "argocd.argoproj.io/sync-wave"
 	RefreshAnnotation = "argocd.argoproj.io/refresh"
-	SyncOptions       = "argocd.argoproj.io/sync-options" // of an object
+	SyncOptions       = "argocd.argoproj.io/sync-options"   // of an object
+	SkipReconcile     = "argocd.argoproj.io/skip-reconcile" // of an Application that is left alone
 	CascadeFinalizer  = "resources-finalizer.argocd.argoproj.io"
 
 	refreshSetAnnotation = "argocd.argoproj.io/application-set-refresh"
@@ -307,8 +308,8 @@ func Short(revision string) string {
 	return revision[:min(len(revision), 10)]
 }
 
-// terminatePatch is the merge patch that ends the sync in progress.
-const terminatePatch = `{"status":{"operationState":{"phase":"Terminating"}}}`
+// Terminate is the merge patch that ends the sync in progress.
+func Terminate() []byte { return []byte(`{"status":{"operationState":{"phase":"Terminating"}}}`) }
 
 // syncPatch returns the merge patch that starts a sync to revision, a commit.
 func syncPatch(revision string) []byte {

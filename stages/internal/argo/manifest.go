@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // InCluster is the cluster that Argo CD runs in, in a destination.
@@ -18,6 +20,11 @@ func Project(namespace, name string, labels map[string]string, spec map[string]a
 	}}
 	o.SetLabels(labels)
 	return o
+}
+
+// Member is the Application of that name.
+func Member(namespace, name string) kube.Member {
+	return kube.Member{Kind: Applications().GroupVersion().WithKind("Application"), Namespace: namespace, Name: name}
 }
 
 // Destinations are namespaces of InCluster, as an AppProject has them.

@@ -170,7 +170,7 @@ func (t *Tracker) follow(now time.Time, a Application, v *Verdict) *progress {
 	switch {
 	case a.Stuck(t.Revision) && p.terminated != a.Operation.Started:
 		p.terminated = a.Operation.Started
-		v.Actions = append(v.Actions, Action{App: a, Patch: []byte(terminatePatch), Why: "end the sync to " + Short(a.Operation.Revision)})
+		v.Actions = append(v.Actions, Action{App: a, Patch: Terminate(), Why: "end the sync to " + Short(a.Operation.Revision)})
 	case p.fresh && a.Revision == t.Revision && a.GivenUp() && !p.resynced && !a.Outdated:
 		p.resynced = true
 		v.Actions = append(v.Actions, Action{App: a, Patch: syncPatch(t.Revision), Why: "sync again, the last one had failed"})

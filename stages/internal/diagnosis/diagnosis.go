@@ -51,8 +51,8 @@ func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contra
 // tell writes into the cluster that the install failed, and why.
 func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *contract.Diagnosis) {
 	client, err := kube.Connect(env.Kubeconfig, nil)
-	if err != nil || len(in.Failed) == 0 {
-		return // there is no cluster, or nothing failed
+	if err != nil || len(in.Failed) == 0 || in.Refused {
+		return // there is no cluster, or nothing failed, or nothing has changed
 	}
 	limited, cancel := context.WithTimeout(ctx, tellLimit)
 	defer cancel()

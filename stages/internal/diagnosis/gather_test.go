@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -298,6 +300,22 @@ func TestTheStepNeverFails(t *testing.T) {
 	b, err = json.Marshal(d)
 	require.NoError(t, err)
 	require.NotContains(t, string(b), "null")
+}
+
+// TestTheClusterIsToldOfAFailure, but not of a run that was refused.
+func TestTheClusterIsToldOfAFailure(t *testing.T) {
+	const at = "/api/v1/namespaces/slipway-system/configmaps/slipway-status"
+	api := kubetest.Serve(t)
+	env := step.NewEnv("r", "diagnosis/collect", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
+	env.Deployment = "blue"
+	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
+	require.NoError(t, os.WriteFile(env.Kubeconfig, fmt.Appendf(nil, `{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL), 0o600))
+	in := contract.DiagnosisInput{Failed: []contract.FailedStep{{Stage: "infrastructure", Step: "ownership", Error: "it is older"}}, Refused: true}
+	tell(t.Context(), env, in, &contract.Diagnosis{})
+	require.Nil(t, api.Get(at))
+	in.Refused = false
+	tell(t.Context(), env, in, &contract.Diagnosis{})
+	require.Equal(t, "infrastructure/ownership: it is older", api.Get(at)["data"].(map[string]any)["message"])
 }
 
 func TestRegister(t *testing.T) {

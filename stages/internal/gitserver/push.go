@@ -36,51 +36,61 @@ const gitTimeout = 2 * time.Minute
 // and the tree of that commit, both as 40 hex digits, or empty strings if the
 // repository has no such branch.
 func (s *Server) Head(ctx context.Context, repository, branch string) (commit, tree string, err error) {
+	c, err := s.head(ctx, repository, branch)
+	if err != nil || c == nil {
+		return "", "", err
+	}
+	return c.Hash.String(), c.TreeHash.String(), nil
+}
+
+// head is the commit that branch of repository points at, with its files; nil if the
+// repository has no such branch.
+func (s *Server) head(ctx context.Context, repository, branch string) (commit *object.Commit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	defer s.waited(ctx, time.Now(), &err)
 	ep, err := s.endpoint(repository)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	session, err := githttp.NewClient(s.client()).NewUploadPackSession(ep, s.auth())
 	if err != nil {
-		return "", "", fmt.Errorf("read %s: %w", repository, err)
+		return nil, fmt.Errorf("read %s: %w", repository, err)
 	}
 	defer func() { _ = session.Close() }()
 	adv, err := session.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return "", "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("list the branches of %s: %w", repository, err)
+		return nil, fmt.Errorf("list the branches of %s: %w", repository, err)
 	}
 	head, ok := adv.References[plumbing.NewBranchReferenceName(branch).String()]
 	if !ok {
-		return "", "", nil
+		return nil, nil
 	}
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	req.Wants = []plumbing.Hash{head}
 	if adv.Capabilities.Supports(capability.Shallow) {
 		req.Depth = packp.DepthCommits(1)
 		if err := req.Capabilities.Set(capability.Shallow); err != nil {
-			return "", "", fmt.Errorf("fetch %s: %w", repository, err)
+			return nil, fmt.Errorf("fetch %s: %w", repository, err)
 		}
 	}
 	resp, err := session.UploadPack(ctx, req)
 	if err != nil {
-		return "", "", fmt.Errorf("fetch %s: %w", repository, err)
+		return nil, fmt.Errorf("fetch %s: %w", repository, err)
 	}
 	defer func() { _ = resp.Close() }()
 	store := memory.NewStorage()
 	if err := packfile.UpdateObjectStorage(store, unband(req.Capabilities, resp)); err != nil {
-		return "", "", fmt.Errorf("read the commit %s of %s: %w", head, repository, err)
+		return nil, fmt.Errorf("read the commit %s of %s: %w", head, repository, err)
 	}
 	c, err := object.GetCommit(store, head)
 	if err != nil {
-		return "", "", fmt.Errorf("read the commit %s of %s: %w", head, repository, err)
+		return nil, fmt.Errorf("read the commit %s of %s: %w", head, repository, err)
 	}
-	return head.String(), c.TreeHash.String(), nil
+	return c, nil
 }
 
 // Push makes branch of repository contain exactly t. If it already does, nothing is

@@ -3,12 +3,16 @@
 package installed
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -16,17 +20,26 @@ import (
 const (
 	// CodeNotOver: a release cannot be installed over the one that is installed.
 	CodeNotOver fault.Code = "UPG-001"
-	// CodeUnfinished: the last upgrade has not come to its end.
+	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
 	CodeUnfinished fault.Code = "UPG-002"
+	// CodeNeedsUpgrade: the release changes data, which an install does not.
+	CodeNeedsUpgrade fault.Code = "UPG-011"
+	// CodeOtherStyle: the upgrade was begun in another style.
+	CodeOtherStyle fault.Code = "UPG-012"
 )
 
 // name is that of the ConfigMap in kube.SystemNamespace; its keys are those of Record.
 const name = "slipway-release"
 
 const (
-	platformKey = "platform"
-	versionKey  = "version"
-	towardKey   = "toward"
+	platformKey   = "platform"
+	versionKey    = "version"
+	towardKey     = "toward"
+	backupKey     = "backup"
+	styleKey      = "style"
+	migrationsKey = "migrations" // "authors=done trim=begun"
+	rollbackKey   = "rollback"
+	savedKey      = "saved"
 )
 
 // Record says which release of which platform a cluster has. The zero value is that of a
@@ -37,62 +50,201 @@ type Record struct {
 	// Toward is the version to which a run brings it, or has begun to bring it; empty if
 	// that is Version.
 	Toward string
+	// Backup is the id of the one that was made before the upgrade to Toward or, where that
+	// is empty, to Version; empty: none was.
+	Backup     string
+	Style      string // of that upgrade: see contract.Change
+	Migrations []Migration
+	// Rollback is the id of the backup to which a run goes back, or has begun to; empty:
+	// none does.
+	Rollback string
+	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
 }
+
+// Migration is one that the upgrade has begun, in their order.
+type Migration struct {
+	Name string
+	Done bool
+}
+
+const (
+	begun = "begun"
+	done  = "done"
+)
 
 // Read returns the record of a cluster.
 func Read(ctx context.Context, c *kube.Client) (Record, error) {
 	data, err := c.Notes(ctx, name, "which release is installed")
-	return Record{Platform: data[platformKey], Version: data[versionKey], Toward: data[towardKey]}, err
+	rec := Record{
+		Platform: data[platformKey], Version: data[versionKey], Toward: data[towardKey],
+		Backup: data[backupKey], Style: data[styleKey], Rollback: data[rollbackKey], Saved: data[savedKey],
+	}
+	for _, m := range strings.Fields(data[migrationsKey]) {
+		name, state, _ := strings.Cut(m, "=")
+		rec.Migrations = append(rec.Migrations, Migration{Name: name, Done: state == done})
+	}
+	return rec, err
 }
 
-// Begin notes that a run brings the cluster to a release.
+// Begin notes that a run brings the cluster to a release. An upgrade or a rollback that goes
+// on, and what was done for the release that is installed, stays noted.
 func (rec Record) Begin(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
 	next := Record{Platform: r.Name, Version: rec.Version, Toward: r.Version}
-	if next.Toward == next.Version {
+	switch {
+	case rec.Rollback != "":
+		next = rec
+	case rec.Backup != "" && (rec.Toward == r.Version || rec.Toward == "" && rec.Version == r.Version):
+		next = rec
+	case next.Toward == next.Version:
 		next.Toward = ""
 	}
-	return next.keep(ctx, c, deployment)
+	return next.Keep(ctx, c, deployment)
 }
 
 // End notes that the cluster has a release.
 func End(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
-	return Record{Platform: r.Name, Version: r.Version}.keep(ctx, c, deployment)
+	rec, err := Read(ctx, c)
+	if err != nil {
+		return err
+	}
+	next := Record{Platform: r.Name, Version: r.Version}
+	if rec.Rollback == "" && rec.Backup != "" && (rec.Toward == r.Version || rec.Toward == "" && rec.Version == r.Version) {
+		next.Backup, next.Style, next.Migrations = rec.Backup, rec.Style, rec.Migrations
+	}
+	return next.Keep(ctx, c, deployment)
 }
 
-func (rec Record) keep(ctx context.Context, c *kube.Client, deployment string) error {
-	data := map[string]string{platformKey: rec.Platform, versionKey: rec.Version, towardKey: rec.Toward}
+// Note notes that a migration has begun, or that it is done.
+func (rec Record) Note(migration string, isDone bool) Record {
+	rec.Migrations = slices.Clone(rec.Migrations)
+	if i := slices.IndexFunc(rec.Migrations, func(m Migration) bool { return m.Name == migration }); i >= 0 {
+		rec.Migrations[i].Done = isDone
+	} else {
+		rec.Migrations = append(rec.Migrations, Migration{migration, isDone})
+	}
+	return rec
+}
+
+// Forget notes that a migration was taken back.
+func (rec Record) Forget(migration string) Record {
+	rec.Migrations = slices.DeleteFunc(slices.Clone(rec.Migrations), func(m Migration) bool { return m.Name == migration })
+	return rec
+}
+
+// Has tells whether a migration is done.
+func (rec Record) Has(migration string) bool {
+	return slices.Contains(rec.Migrations, Migration{migration, true})
+}
+
+// Keep writes the record to the cluster.
+func (rec Record) Keep(ctx context.Context, c *kube.Client, deployment string) error {
+	var migrations []string
+	for _, m := range rec.Migrations {
+		state := begun
+		if m.Done {
+			state = done
+		}
+		migrations = append(migrations, m.Name+"="+state)
+	}
+	data := map[string]string{
+		platformKey: rec.Platform, versionKey: rec.Version, towardKey: rec.Toward, backupKey: rec.Backup, styleKey: rec.Style,
+		migrationsKey: strings.Join(migrations, " "), rollbackKey: rec.Rollback, savedKey: rec.Saved,
+	}
 	return c.KeepNotes(ctx, deployment, name, data)
 }
 
-// Check returns a fault unless a release may be installed over what the cluster has.
+// How says what a run does with a release.
+type How struct {
+	Upgrade bool // it brings the platform to another one than it has
+	contract.Change
+}
+
+// Check returns a fault unless a run may bring a release over what the cluster has.
 // An upgrade to the release that it has is one, too; an install of that is not.
-func (rec Record) Check(r *platform.Release, upgrade bool) error {
-	f := &fault.Fault{Code: CodeNotOver, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name}
+func (rec Record) Check(r *platform.Release, how How) error {
+	if rec.Platform != "" && rec.Platform != r.Name {
+		return notOver(r, fmt.Errorf("the deployment has another platform, %s", rec.Platform), "install it as a deployment of its own: --name NAME")
+	}
+	switch {
+	case how.Backup != "":
+		return rec.checkRollback(r, how.Backup)
+	case rec.Rollback != "":
+		return unfinished(r, fmt.Errorf("the rollback from %s has begun and is not finished", cmp.Or(rec.Toward, rec.Version)),
+			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
+	case how.Resume && (rec.Toward == "" || rec.Backup == ""):
+		return Nothing()
+	case how.Style != "" && rec.Toward == r.Version && rec.Backup != "" && how.Style != rec.Style:
+		return &fault.Fault{
+			Code: CodeOtherStyle, Class: fault.Usage, Op: "upgrade to release " + r.Version,
+			Err: fmt.Errorf("this upgrade was begun in style %s", rec.Style), Fix: "go on with it in that style: slipway upgrade --resume",
+		}
+	case rec.Version != "" && rec.Toward == r.Version && rec.Backup != "" && !how.Upgrade:
+		return unfinished(r, rec.between(), fmt.Sprintf("go on with it: slipway upgrade --resume; or go back to %s: slipway rollback", rec.Version))
+	}
+	return rec.follows(r, how.Upgrade)
+}
+
+// Nothing is the fault of who wants to go on with an upgrade where none was begun.
+func Nothing() error {
+	return &fault.Fault{
+		Code: contract.CodeNothing, Class: fault.Usage, Op: "go on with the upgrade", Err: errors.New("no upgrade was begun that is not finished"),
+		Fix: "begin one: slipway upgrade --to VERSION",
+	}
+}
+
+func (rec Record) between() error {
+	return fmt.Errorf("the upgrade from %s to %s has begun and is not finished", rec.Version, rec.Toward)
+}
+
+// follows returns a fault unless a release can be installed over that of the cluster.
+func (rec Record) follows(r *platform.Release, upgrade bool) error {
 	switch {
 	case rec.Platform == "":
 		return nil
-	case rec.Platform != r.Name:
-		f.Err = fmt.Errorf("the deployment has another platform, %s", rec.Platform)
-		f.Fix = "install it as a deployment of its own: --name NAME"
-		return f
-	case rec.Toward != "" && rec.Version != "" && rec.Toward != r.Version && !r.Follows(rec.Toward):
-		f.Code = CodeUnfinished
-		f.Err = fmt.Errorf("the upgrade from %s to %s has begun and is not finished", rec.Version, rec.Toward)
-		f.Fix = "bring it to its end first: slipway upgrade --to " + rec.Toward
-		return f
+	case rec.Toward != "" && rec.Version != "" && rec.Toward != r.Version && (rec.Backup != "" || !r.Follows(rec.Toward)):
+		fix := "bring it to its end first: slipway upgrade --to " + rec.Toward
+		if rec.Backup != "" {
+			fix += fmt.Sprintf("; or go back to %s: slipway rollback", rec.Version)
+		}
+		return unfinished(r, rec.between(), fix)
 	case rec.Version == r.Version && rec.Toward == "" && upgrade:
 		return platform.Same(r.Version)
+	case rec.Version != "" && rec.Version != r.Version && !upgrade && len(r.Data) > 0 && (r.Follows(rec.Version) || rec.Toward == r.Version):
+		return &fault.Fault{
+			Code: CodeNeedsUpgrade, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
+			Err: fmt.Errorf("release %s is installed, and its data is to be backed up and migrated first", rec.Version),
+			Fix: "upgrade to it: slipway upgrade --to " + r.Version,
+		}
 	case rec.Version == "" || rec.Version == r.Version || rec.Toward == r.Version || r.Follows(rec.Version):
 		return nil
 	case platform.Older(r.Version, rec.Version):
-		f.Err = fmt.Errorf("release %s is installed, and an older one is not installed over it", rec.Version)
-		f.Fix = "name release " + rec.Version + " or a newer one: platform.release in the configuration, or --platform"
-		return f
+		return notOver(r, fmt.Errorf("release %s is installed, and an older one is not installed over it", rec.Version),
+			"name release "+rec.Version+" or a newer one: platform.release in the configuration, or --platform")
 	}
-	f.Err = fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
-		rec.Version, r.Version, orNone(r.UpgradableFrom))
-	f.Fix = "upgrade to a release between first: slipway upgrade --to VERSION; in a release of your own, name " + rec.Version + " under upgradableFrom if it can be installed over that"
-	return f
+	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
+		rec.Version, r.Version, orNone(r.UpgradableFrom)),
+		"upgrade to a release between first: slipway upgrade --to VERSION; in a release of your own, name "+rec.Version+" under upgradableFrom if it can be installed over that")
+}
+
+// checkRollback returns a fault unless the platform may be brought back to a release, from a
+// backup.
+func (rec Record) checkRollback(r *platform.Release, backup string) error {
+	switch {
+	case rec.Rollback != "" && rec.Rollback != backup:
+		return unfinished(r, fmt.Errorf("the rollback to backup %s has begun and is not finished", rec.Rollback),
+			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
+	case rec.Rollback == "" && rec.Toward == "" && rec.Version == r.Version:
+		return platform.Same(r.Version)
+	}
+	return nil
+}
+
+func unfinished(r *platform.Release, err error, fix string) error {
+	return &fault.Fault{Code: CodeUnfinished, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name, Err: err, Fix: fix}
+}
+
+func notOver(r *platform.Release, err error, fix string) error {
+	return &fault.Fault{Code: CodeNotOver, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name, Err: err, Fix: fix}
 }
 
 func orNone(versions []string) string {

@@ -65,7 +65,7 @@ func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o
 		if err := c.applyRank(ctx, objs, ranks[r], opts, out); err != nil {
 			return out, err
 		}
-		if r == rankDefinition && len(ranks[r]) > 0 {
+		if p, _ := dryrun.Previewing(ctx); r == rankDefinition && len(ranks[r]) > 0 && p == nil {
 			if err := c.established(ctx, objs, ranks[r]); err != nil {
 				return out, err
 			}
@@ -92,6 +92,9 @@ func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructure
 func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (Applied, error) {
 	ns := cmp.Or(obj.GetNamespace(), opts.Namespace, metav1.NamespaceDefault)
 	target, namespaced, err := c.resource(ctx, obj.GroupVersionKind(), ns)
+	if meta.IsNoMatchError(err) && unserved(ctx, obj, ns) {
+		return Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}, nil
+	}
 	if err != nil {
 		return Applied{}, rejected("apply "+describe(obj), err)
 	}
@@ -134,7 +137,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, rejected(what, err)
 	}
-	if dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
+	if p, _ := dryrun.Previewing(ctx); p == nil && dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
 		if before, err = Retry(ctx, c, what, live); err != nil {
 			return Applied{}, err
 		}
@@ -149,8 +152,11 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
 	}
+	if len(byHand(after)) > 0 {
+		previewByHand(ctx, before, after)
+	}
 	if a.Change != Unchanged {
-		return a, dryrun.Check(ctx, "%s", what)
+		return a, dryrun.Pass(ctx, "%s", what)
 	}
 	return a, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,17 @@ func TestPodTrouble(t *testing.T) {
 		{"a readiness probe", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{
 			about("Unhealthy", `Readiness probe failed: Get "http://10.0.0.1:80/": dial tcp 10.0.0.1:80: connect: connection refused`, 6), about("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503", 1)},
 			kube.TroubleProbe, "readiness probe of container web fails: dial tcp 10.0.0.1:80: connect: connection refused", "14:02", "web", false},
+		{"a probe that cannot be run", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{about("Unhealthy", `Readiness probe errored and resulted in unknown state: rpc error: code = Unknown desc = failed to exec in container: failed to start exec "5": OCI runtime exec failed: exec failed: unable to start container process: exec: "podcli": executable file not found in $PATH: unknown`, 6)},
+			kube.TroubleProbe, `readiness probe of container web cannot be run: exec: "podcli": executable file not found in $PATH`, "14:02", "web", false},
+		{"a probe that writes lines", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{about("Unhealthy", "Startup probe failed: \nno rows\n"+strings.Repeat("x", 300), 6)},
+			kube.TroubleProbe, "startup probe of container web fails: no rows " + strings.Repeat("x", 192) + "…", "14:02", "web", false},
+		{"a probe by gRPC", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{about("Unhealthy", "Readiness probe failed: service unhealthy (responded with: rpc error: code = Unavailable desc = no database)", 6)},
+			kube.TroubleProbe, "readiness probe of container web fails: no database)", "14:02", "web", false},
+		{"a probe that says nothing", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{about("Unhealthy", "Readiness probe failed: ", 6)},
+			kube.TroubleProbe, "readiness probe of container web fails: it says nothing", "14:02", "web", false},
+		{"a program that ends well when a probe kills it", waits("CrashLoopBackOff", "x", `lastState: {terminated: {exitCode: 0, reason: Completed}},`), []corev1.Event{
+			about("Killing", "Container web failed liveness probe, will be restarted", 2), about("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500", 1)},
+			kube.TroubleProbe, "liveness probe of container web is answered with 500, and it is killed for that", "14:02", "web", false},
 		{"not ready, and nobody says why", unready + `containerStatuses: [{name: web, state: {running: {}}}]`, []corev1.Event{{Reason: "Unhealthy", Message: "of another pod"}},
 			kube.TroubleUnready, "container web runs and is not ready", "14:02", "web", false},
 		{"an init container runs", unready + `initContainerStatuses: [{name: prepare, state: {running: {startedAt: "2026-01-02T14:01:00Z"}}}], containerStatuses: [{name: web, state: {waiting: {reason: PodInitializing}}}]`, nil,

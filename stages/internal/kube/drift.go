@@ -57,7 +57,7 @@ func (c *Client) ScaleUp(ctx context.Context, objs []*unstructured.Unstructured,
 		if n, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); !found || n > 0 {
 			continue
 		}
-		if err := dryrun.Check(ctx, "%s", what); err != nil {
+		if err := dryrun.Pass(ctx, "%s", what); err != nil {
 			return out, err
 		}
 		err = c.Retry(ctx, what, func(ctx context.Context) error {

@@ -14,6 +14,9 @@ type guarded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p, step := dryrun.Previewing(r.Context()); p != nil {
+		return g.preview(p, step, r)
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return g.next.RoundTrip(r)

@@ -2,10 +2,16 @@ package kube
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // JobEnd tells whether a Job completed, or why it failed.
@@ -22,4 +28,45 @@ func JobEnd(j *batchv1.Job) (done bool, failed string) {
 		}
 	}
 	return false, ""
+}
+
+// JobWatch looks at a Job until it has ended.
+type JobWatch struct {
+	Client          *Client
+	Namespace, Name string
+	Every           time.Duration                      // how often Pods is called; the first time after as long
+	Pods            func(context.Context) (why string) // looks at its pods, and says what is wrong with them
+	Failure         string                             // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
+
+	uid    types.UID // empty until it has been seen
+	looked time.Time
+	why    string
+}
+
+// Look tells whether the Job has ended, and what is seen of it. It is for WaitFor.
+func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error) {
+	j, err := w.Client.Kubernetes.BatchV1().Jobs(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && w.uid != "" && w.uid != j.UID:
+		w.Failure = "it is gone, and nobody has seen it complete: somebody has deleted it, or its ttlSecondsAfterFinished is too short"
+		return true, "", nil
+	case err != nil:
+		return false, "", err
+	}
+	w.uid = j.UID
+	done, failure := JobEnd(j)
+	if w.Failure = failure; done || failure != "" {
+		return true, "", nil
+	}
+	if w.looked.IsZero() {
+		w.looked = time.Now()
+	}
+	if time.Since(w.looked) >= w.Every {
+		w.why, w.looked = w.Pods(ctx), time.Now()
+	}
+	seen = fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
+	if w.why != "" {
+		seen += ": " + w.why
+	}
+	return false, seen, nil
 }

@@ -54,15 +54,15 @@ func Ours(o metav1.Object, deployment string) bool {
 	return written(o)
 }
 
-// trackingID is the annotation by which Argo CD knows its own:
+// TrackingID is the annotation by which Argo CD knows its own:
 // "application:group/Kind:namespace/name".
-const trackingID = "argocd.argoproj.io/tracking-id"
+const TrackingID = "argocd.argoproj.io/tracking-id"
 
 // WroteTo reports whether Slipway has written to an object, or Argo CD owns it. One that
 // has the deployment's label and neither is a copy: of a manifest that somebody has read
 // from the cluster, or out of a backup.
 func WroteTo(o metav1.Object) bool {
-	id := o.GetAnnotations()[trackingID]
+	id := o.GetAnnotations()[TrackingID]
 	where := "/" + o.GetName()
 	if ns := o.GetNamespace(); ns != "" {
 		where = ":" + ns + where

@@ -201,20 +201,38 @@ func replicas(n *int32) int32 {
 // WaitPodDone waits until a pod has succeeded. A pod that failed ends the wait
 // with CodeFailed.
 func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error {
-	what := fmt.Sprintf("Pod %s/%s to be done", namespace, name)
+	return c.waitPod(ctx, namespace, name, "done", func(p *corev1.Pod) (bool, string) {
+		if p.Status.Phase == corev1.PodFailed {
+			return false, "it failed"
+		}
+		return p.Status.Phase == corev1.PodSucceeded, ""
+	})
+}
+
+// WaitPodReady waits until a pod is Ready. A pod that has ended ends the wait with CodeFailed.
+func (c *Client) WaitPodReady(ctx context.Context, namespace, name string) error {
+	return c.waitPod(ctx, namespace, name, "ready", func(p *corev1.Pod) (bool, string) {
+		if PodReady(p) || p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
+			return PodReady(p), ""
+		}
+		return false, "it has ended"
+	})
+}
+
+// waitPod waits until a pod is as it should be; never says why it will not be.
+func (c *Client) waitPod(ctx context.Context, namespace, name, be string, is func(*corev1.Pod) (yes bool, never string)) error {
+	what := fmt.Sprintf("Pod %s/%s to be %s", namespace, name, be)
 	err := c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
 		}
-		switch p.Status.Phase {
-		case corev1.PodSucceeded:
-			return true, "", nil
-		case corev1.PodFailed:
-			return false, "", failed(errors.New(strings.TrimSpace("it failed " + p.Status.Reason + " " + p.Status.Message)))
+		yes, never := is(p)
+		if never != "" {
+			return false, "", failed(errors.New(strings.TrimSpace(never + " " + p.Status.Reason + " " + p.Status.Message)))
 		}
 		trouble, _ := PodTrouble(p, nil)
-		return false, cmp.Or(trouble.Text, "phase "+string(p.Status.Phase)), nil
+		return yes, cmp.Or(trouble.Text, "phase "+string(p.Status.Phase)), nil
 	})
 	return withCause(ctx, err, func(ctx context.Context) string {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})

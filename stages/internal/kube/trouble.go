@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -196,7 +197,7 @@ func (r reading) ended(c container, t *corev1.ContainerStateTerminated, previous
 		out.Text = fmt.Sprintf("container %s cannot be started: %s", c.Name, cmp.Or(afterFrame(t.Message), t.Reason))
 		return out
 	}
-	if killed := t.ExitCode == 137 || t.ExitCode == 143; killed {
+	if killed := t.ExitCode == 137 || t.ExitCode == 143 || r.said("Killing", "ontainer "+c.Name+" failed ") != ""; killed {
 		if why := r.probe(c.Name, "Liveness", "Startup"); why != "" {
 			out.Kind, out.Text = TroubleProbe, why+", and it is killed for that"
 			return out
@@ -212,9 +213,9 @@ func (r reading) ended(c container, t *corev1.ContainerStateTerminated, previous
 	return out
 }
 
-// afterFrame drops what the container runtime says before the reason.
+// afterFrame drops what the container runtime says around the reason.
 func afterFrame(msg string) string {
-	msg = OneLine(msg)
+	msg = strings.TrimSuffix(OneLine(msg), ": unknown") // containerd's class of the error
 	if i := strings.LastIndex(msg, `exec: "`); i >= 0 {
 		return msg[i:]
 	}
@@ -229,21 +230,31 @@ func (r reading) probe(container string, which ...string) string {
 		if e.Reason != "Unhealthy" || path != "" && !strings.Contains(path, "{"+container+"}") {
 			continue
 		}
-		name, why, ok := strings.Cut(OneLine(e.Message), " probe failed: ")
-		if !ok || !slices.Contains(which, name) {
+		m := probeEvent.FindStringSubmatch(e.Message)
+		if m == nil || !slices.Contains(which, m[1]) {
 			continue
 		}
-		what := strings.ToLower(name) + " probe of container " + container
+		what, why := strings.ToLower(m[1])+" probe of container "+container, OneLine(m[3])
+		if m[2] != "failed" {
+			return what + " cannot be run: " + Short(afterFrame(why), maxProbe)
+		}
 		if code, ok := strings.CutPrefix(why, "HTTP probe failed with statuscode: "); ok {
 			return what + " is answered with " + code
 		}
 		if strings.Contains(why, ": ") {
 			why = afterAddress(why)
 		}
-		return what + " fails: " + why
+		return what + " fails: " + Short(cmp.Or(why, "it says nothing"), maxProbe)
 	}
 	return ""
 }
+
+// probeEvent is how the kubelet tells of a probe that failed, or could not be run. What
+// follows is what the probe wrote, or the error, and may have several lines.
+var probeEvent = regexp.MustCompile(`(?s)^(Readiness|Startup|Liveness) probe (failed|errored[^:]*):(.*)$`)
+
+// maxProbe is how much is told of what a probe wrote.
+const maxProbe = 200
 
 // afterAddress drops the request from the error of an HTTP probe and keeps the
 // address: `Get "http://10.0.0.1:80/": dial tcp 10.0.0.1:80: connect: refused`.

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // Poll is the usual interval of waits.
@@ -64,6 +65,9 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 			}
 		default:
 			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if !dryrun.Waits(ctx) {
+			return dryrun.Later("%s; seen: %s", what, last)
 		}
 		if last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
 			c.progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))

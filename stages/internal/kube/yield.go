@@ -22,7 +22,7 @@ import (
 func (c *Client) Yield(ctx context.Context, objs []*unstructured.Unstructured, namespace string, managers ...string) error {
 	for _, o := range objs {
 		what := "leave " + describe(o) + " to who applies it now"
-		if err := dryrun.Check(ctx, "%s", what); err != nil {
+		if err := dryrun.Pass(ctx, "%s", what); err != nil {
 			return err
 		}
 		api, err := c.Resource(ctx, o.GroupVersionKind(), cmp.Or(o.GetNamespace(), namespace))

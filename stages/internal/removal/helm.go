@@ -37,7 +37,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	if c.Namespace == "" || c.Apps {
 		return nil, nil
 	}
-	ours, err := OwnsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.Name)
+	ours, err := OwnsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.helm())
 	if err != nil || !ours {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	if out.config, err = helm.Connect(r.Kubeconfig, c.Namespace, r.Log); err != nil {
 		return nil, fmt.Errorf("connect Helm to the cluster: %w", err)
 	}
-	history, err := helm.History(ctx, r.Client, out.config, c.Name)
+	history, err := helm.History(ctx, r.Client, out.config, c.helm())
 	if err != nil || len(history) == 0 {
 		return nil, err
 	}
@@ -99,6 +99,9 @@ func (r *Remover) parts(ctx context.Context, manifest, namespace string) ([]*uns
 // them.
 func (r *Remover) uninstall(ctx context.Context, c *chart) error {
 	name := c.last.Name
+	if p, _ := dryrun.Previewing(ctx); p != nil {
+		return r.previewUninstall(ctx, c)
+	}
 	if err := dryrun.Check(ctx, "uninstall the Helm release %s", name); err != nil {
 		return err
 	}
@@ -123,6 +126,16 @@ func (r *Remover) uninstall(ctx context.Context, c *chart) error {
 		return err
 	}
 	for _, m := range c.hooks { // they have no label
+		if err := r.deleteHook(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// previewUninstall deletes in a preview what Helm would.
+func (r *Remover) previewUninstall(ctx context.Context, c *chart) error {
+	for _, m := range append(slices.Clone(c.members), c.hooks...) {
 		if err := r.deleteHook(ctx, m); err != nil {
 			return err
 		}

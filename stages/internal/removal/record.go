@@ -1,9 +1,11 @@
 package removal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -21,13 +23,16 @@ const (
 type Record struct {
 	Remove     platform.Remove `json:"remove"`
 	Components []Component     `json:"components"` // in the order of their removal
+	// Renamed are names that components had in earlier releases, by those that they have.
+	Renamed map[string]string `json:"renamed,omitempty"`
 }
 
 // Component is one that is, or was, installed.
 type Component struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
-	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
+	Apps      bool   `json:"apps,omitempty"`    // all Applications are removed in its place
+	Release   string `json:"release,omitempty"` // of Helm; empty: it has the component's name
 	// Moved says that the component is in another namespace now: what is meant is the Helm
 	// release that it had in this one.
 	Moved bool `json:"moved,omitempty"`
@@ -37,6 +42,11 @@ type Component struct {
 // would make again what is missing.
 func RecordOf(r *platform.Release) Record {
 	out := Record{Remove: r.Removal()}
+	for _, c := range r.Components {
+		if c.RenamedFrom != "" {
+			out.Renamed = merged(out.Renamed, map[string]string{c.Name: c.RenamedFrom})
+		}
+	}
 	apps := false
 	for _, c := range r.RemovalOrder() {
 		adopted := c.Kind == platform.Adopted
@@ -44,13 +54,18 @@ func RecordOf(r *platform.Release) Record {
 			out.Components = append(out.Components, Component{Apps: true})
 		}
 		apps = apps || adopted || !c.Installed()
-		out.Components = append(out.Components, Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()})
+		next := Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()}
+		if c.HasChart() && c.HelmRelease() != c.Name {
+			next.Release = c.HelmRelease()
+		}
+		out.Components = append(out.Components, next)
 	}
 	return out
 }
 
 // Following is rec after an earlier one: a component that only that one has goes first,
 // since nothing comes after it any more, and so does what one has left in another namespace.
+// One that has another name now is the same. What was renamed earlier is not forgotten.
 func (rec Record) Following(earlier Record) Record {
 	var dropped []Component
 	for _, c := range earlier.Components {
@@ -58,18 +73,32 @@ func (rec Record) Following(earlier Record) Record {
 		switch {
 		case at < 0:
 			dropped = append(dropped, c)
-		case !c.Apps && c.Namespace != rec.Components[at].Namespace:
+		case !c.Apps && (c.Namespace != rec.Components[at].Namespace || c.helm() != rec.Components[at].helm()):
 			c.Moved = true
 			dropped = append(dropped, c)
 		}
 	}
 	rec.Components = append(dropped, rec.Components...)
+	rec.Renamed = merged(earlier.Renamed, rec.Renamed)
 	return rec
 }
 
+// merged are the entries of both maps, those of b first; nil if there are none.
+func merged(a, b map[string]string) map[string]string {
+	if len(a) == 0 {
+		return b
+	}
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}
+
+// helm is the name of the component's Helm release, if it has one.
+func (c Component) helm() string { return cmp.Or(c.Release, c.Name) }
+
 // same tells whether two components are one, wherever it is.
 func (c Component) same(o Component) bool {
-	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
+	return c.Apps && o.Apps || c.Apps == o.Apps && (c.Name == o.Name || c.helm() == o.helm())
 }
 
 // Read returns the record of the deployment in a cluster. Without one it is that of a

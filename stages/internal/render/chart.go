@@ -45,3 +45,20 @@ func Chart(ch *chart.Chart, opts ChartOptions) (*release.Release, error) {
 	install.KubeVersion, install.APIVersions = opts.Kubernetes, opts.APIs
 	return install.Run(ch, opts.Values)
 }
+
+// Missing fails, as helm install does, unless everything that a chart says it depends on is
+// in its directory charts, also what its values switch off. Rendering a chart changes it:
+// it has to be as it was read.
+func Missing(ch *chart.Chart) error {
+	return action.CheckDependencies(ch, ch.Metadata.Dependencies)
+}
+
+// Definitions are what is wrong with a chart's directory crds, and with those of the charts
+// that it depends on. The paths of files begin with the chart's name, as Helm's do.
+func Definitions(ch *chart.Chart) []Problem {
+	var out []Problem
+	for _, d := range ch.CRDObjects() {
+		out = append(out, noObjects(d.Filename, d.File.Data)...)
+	}
+	return out
+}

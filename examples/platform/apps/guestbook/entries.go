@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -24,7 +27,27 @@ type Entry struct {
 // Entries are the rows in PostgreSQL. Methods may be called concurrently.
 type Entries struct {
 	pool *pgxpool.Pool
+
+	// together: the authors are in the table of the entries, as far as is known. Since release
+	// 2.0.0 they have a table of their own; during an upgrade, and back, either may be there.
+	together atomic.Bool
 }
+
+// What List asks.
+const (
+	apartQuery    = `SELECT e.id, a.name, e.message, e.created FROM entries e JOIN authors a ON a.id = e.author_id ORDER BY e.created DESC, e.id DESC LIMIT $1`
+	togetherQuery = `SELECT id, author, message, created FROM entries ORDER BY created DESC, id DESC LIMIT $1`
+)
+
+// What PostgreSQL says when tables have changed.
+const (
+	undefinedTable  = "42P01"
+	undefinedColumn = "42703"
+	changedResult   = "0A000" // of a statement that was prepared before
+)
+
+// maxTries is how often List asks before it gives up: the tables may change twice in a row.
+const maxTries = 4
 
 // Open prepares a pool of connections. It does not connect: a database that
 // starts later than the app is found by the first query.
@@ -54,8 +77,33 @@ func Open(ctx context.Context, d Database) (*Entries, error) {
 
 // List returns the newest entries, at most MaxEntries.
 func (e *Entries) List(ctx context.Context) ([]Entry, error) {
-	rows, err := e.pool.Query(ctx,
-		`SELECT id, author, message, created FROM entries ORDER BY created DESC, id DESC LIMIT $1`, MaxEntries)
+	for try := 1; ; try++ {
+		together := e.together.Load()
+		entries, err := e.list(ctx, together)
+		if err == nil {
+			return entries, nil
+		}
+		var answer *pgconn.PgError
+		if try == maxTries || !errors.As(err, &answer) {
+			return nil, err
+		}
+		switch answer.Code {
+		case undefinedTable, undefinedColumn:
+			e.together.CompareAndSwap(together, !together)
+		case changedResult:
+		default:
+			return nil, err
+		}
+	}
+}
+
+// list asks for the newest entries where the authors are in their table, or in one of their own.
+func (e *Entries) list(ctx context.Context, together bool) ([]Entry, error) {
+	query := apartQuery
+	if together {
+		query = togetherQuery
+	}
+	rows, err := e.pool.Query(ctx, query, MaxEntries)
 	if err != nil {
 		return nil, fmt.Errorf("read the entries: %w", err)
 	}

@@ -21,9 +21,13 @@ import (
 // without it.
 const postgresVar = "GUESTBOOK_TEST_POSTGRES"
 
-// seed is what the platform's Job runs, so that the app is tested against the
-// table, the rows and the role that it meets in a cluster.
-const seed = "../../1.0.0/gitops/apps/database/files/seed.sql"
+// What the platform's Job runs, so that the app is tested against the tables, the
+// rows and the role that it meets in a cluster: of release 1.0.0, with the authors
+// in the table of the entries, and of 2.0.0, where they have one of their own.
+const (
+	seedTogether = "../../1.0.0/gitops/apps/database/files/seed.sql"
+	seedApart    = "../../2.0.0/gitops/apps/postgresql/files/seed.sql"
+)
 
 // server is a PostgreSQL that runs on the loopback interface.
 type server struct {
@@ -99,24 +103,38 @@ func (s server) open(t *testing.T) *Entries {
 	return entries
 }
 
-func TestEntriesOfTheSeededDatabase(t *testing.T) {
-	s := postgres(t)
-	script, err := os.ReadFile(seed)
+// seed runs a release's script, and returns what it says.
+func (s server) seed(t *testing.T, file string) string {
+	t.Helper()
+	script, err := os.ReadFile(file)
 	require.NoError(t, err)
+	return s.sql(t, string(script))
+}
+
+func TestEntriesOfTheSeededDatabase(t *testing.T) {
+	for _, file := range []string{seedTogether, seedApart} {
+		t.Run(filepath.Dir(file), func(t *testing.T) { seeded(t, file) })
+	}
+}
+
+func seeded(t *testing.T, file string) {
+	s := postgres(t)
 	entries := s.open(t)
 	require.Error(t, entries.Ping(t.Context()), "not ready before the role and the table are there")
 
-	require.Equal(t, "3 entries", s.sql(t, string(script)))
+	require.Equal(t, "3 entries", s.seed(t, file))
 	first := s.sql(t, "SELECT * FROM entries ORDER BY id")
-	require.Equal(t, "3 entries", s.sql(t, string(script)))
+	require.Equal(t, "3 entries", s.seed(t, file))
 	require.Equal(t, first, s.sql(t, "SELECT * FROM entries ORDER BY id"), "a second run changes no row")
 
 	require.NoError(t, entries.Ping(t.Context()))
 	list, err := entries.List(t.Context())
 	require.NoError(t, err)
-	require.Len(t, list, 3)
-	require.Equal(t, "Katherine", list[0].Author, "the newest first")
-	require.Equal(t, time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), list[0].Created)
+	require.Equal(t, []Entry{
+		{ID: 3, Author: "Katherine", Message: "She floats!", Created: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)},
+		{ID: 2, Author: "Grace", Message: "Hull, rudder and crew are on board.", Created: time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)},
+		{ID: 1, Author: "Ada", Message: "The slipway is greased.", Created: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)},
+	}, list, "the newest first, wherever the authors are")
 
 	_, err = entries.pool.Exec(t.Context(), "DELETE FROM entries")
 	require.ErrorContains(t, err, "permission denied", "the app's role only reads")
@@ -124,9 +142,7 @@ func TestEntriesOfTheSeededDatabase(t *testing.T) {
 
 func TestListIsLimited(t *testing.T) {
 	s := postgres(t)
-	script, err := os.ReadFile(seed)
-	require.NoError(t, err)
-	s.sql(t, string(script))
+	s.seed(t, seedTogether)
 	s.sql(t, fmt.Sprintf("INSERT INTO entries (author, message) SELECT 'bot', 'line ' || i FROM generate_series(1, %d) i", MaxEntries+5))
 	list, err := s.open(t).List(t.Context())
 	require.NoError(t, err)

@@ -19,9 +19,13 @@ import (
 	"time"
 )
 
-// grace is how long requests that are being answered may take once the program
-// was told to stop. It is below the Pod's terminationGracePeriodSeconds.
-const grace = 5 * time.Second
+// Once the program was told to stop, it serves on for as long as it may take until nobody
+// sends it requests any more, and then finishes those that it has. Both together are below
+// the Pod's terminationGracePeriodSeconds.
+const (
+	linger = 3 * time.Second
+	grace  = 5 * time.Second
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -51,7 +55,7 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int 
 		return 1
 	}
 	log.Info("serving", "address", listener.Addr().String(), "database", cfg.Database.String())
-	if err := serve(ctx, listener, Handler(entries, cfg.Title, log)); err != nil {
+	if err := serve(ctx, listener, Handler(entries, cfg.Title, log), linger); err != nil {
 		log.Error("serve", "error", err.Error())
 		return 1
 	}
@@ -59,9 +63,9 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int 
 	return 0
 }
 
-// serve answers on listener until ctx is done, then lets running requests finish
-// for at most grace.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// serve answers on listener until ctx is done and for linger after that, then lets running
+// requests finish for at most grace.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, linger time.Duration) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -76,6 +80,12 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	case err := <-served:
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
+	}
+	server.SetKeepAlivesEnabled(false) // who comes again finds another one
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-time.After(linger):
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

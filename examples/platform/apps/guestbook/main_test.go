@@ -24,7 +24,7 @@ func TestServeFinishesRunningRequests(t *testing.T) {
 	require.NoError(t, err)
 	address := "http://" + listener.Addr().String()
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, listener, handler) }()
+	go func() { served <- serve(ctx, listener, handler, 0) }()
 
 	body := make(chan string, 1)
 	go func() {
@@ -52,11 +52,36 @@ func TestServeFinishesRunningRequests(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
+// TestServeGoesOnForAWhile: who has not heard yet that it stops is answered.
+func TestServeGoesOnForAWhile(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	const linger = time.Second
+	go func() { served <- serve(ctx, listener, http.NotFoundHandler(), linger) }()
+	stopped := time.Now()
+	stop()
+	answers := 0
+	for time.Since(stopped) < linger/2 {
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.True(t, response.Close || answers == 0, "it keeps no connection")
+		require.NoError(t, response.Body.Close())
+		answers++
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.Greater(t, answers, 5)
+	require.NoError(t, <-served)
+	require.GreaterOrEqual(t, time.Since(stopped), linger)
+}
+
 func TestServeReportsItsListener(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	require.ErrorContains(t, serve(t.Context(), listener, http.NotFoundHandler()), "serve on 127.0.0.1")
+	require.ErrorContains(t, serve(t.Context(), listener, http.NotFoundHandler(), 0), "serve on 127.0.0.1")
 }
 
 func TestRunExitCodes(t *testing.T) {

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
+)
+
+// Backups lists the backups that upgrades and rollbacks have made.
+//
+// The oldest comes first, each with the data in it and what the data's check said of it.
+//
+// +cache="never"
+func (m *Slipway) Backups(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// "text" or "json".
+	// +default="text"
+	format string,
+) (string, error) {
+	return m.command(ctx, config, name, "backups", "--output", format)
+}
+
+// Rollback brings the platform back to the release and the data of a backup.
+//
+// The release and the configuration are those in the backup. Migrations are taken back,
+// which loses nothing, where each of them can be.
+//
+// +cache="never"
+func (m *Slipway) Rollback(
+	ctx context.Context,
+	// Id of the backup; that of the last upgrade if not given.
+	// +optional
+	backup string,
+	// Put the backup in the place of data that has no other way back.
+	//
+	// The present data is backed up before. Without it such a rollback is refused.
+	// +optional
+	yes bool,
+	// The deployment's configuration, YAML. It says where state and cluster are.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Private key of a certificate given in the configuration, PEM.
+	// +optional
+	tlsKey *dagger.Secret,
+	// How many steps may run at the same time; 0 is no limit.
+	// +optional
+	parallel int,
+	// How long to wait for another run, such as 1m; then the exit code is 6.
+	// +default="15s"
+	lockTimeout string,
+) (string, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"rollback"}
+	if backup != "" {
+		args = append(args, "--backup", backup)
+	}
+	if yes {
+		args = append(args, "--yes")
+	}
+	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+}

@@ -1,0 +1,27 @@
+package sources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+)
+
+func TestOfSlipway(t *testing.T) {
+	source, err := gotool.Checkout()
+	require.NoError(t, err)
+	own, digest, err := OfSlipway(t.Context(), source)
+	require.NoError(t, err)
+	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digest)
+	for _, name := range []string{"main.go", "go.sum", "containers/lock/lock.yaml", "cli/internal/process/detach_unix.go", "cli/internal/process/detach_other.go"} {
+		require.True(t, own(name), name)
+	}
+	for _, name := range []string{"main_test.go", "cli/cli_test.go", "ci/main.go", "README.md"} {
+		require.False(t, own(name), name)
+	}
+	t.Setenv("GOOS", "windows")
+	_, elsewhere, err := OfSlipway(t.Context(), source)
+	require.NoError(t, err)
+	require.Equal(t, digest, elsewhere, "the same on every system")
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+func TestPinsOfOnePlatformAreReplaced(t *testing.T) {
+	source, err := gotool.Checkout()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(source, "containers/lock/lock.yaml"))
+	require.NoError(t, err)
+	before, err := lock.Parse(text)
+	require.NoError(t, err)
+	same, err := withPackages(text, "linux/amd64", before.Packages["linux/amd64"])
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(same), "as make pins writes it")
+
+	pins := []lock.Package{
+		{Name: "zlib1g", Version: "1:1.2.13.dfsg-1", SHA256: strings.Repeat("a", 64)},
+		{Name: "curl", Version: "7.88", SHA256: strings.Repeat("b", 64)},
+	}
+	both, err := withPackages(text, "linux/arm64", pins)
+	require.NoError(t, err)
+	after, err := lock.Parse(both)
+	require.NoError(t, err)
+	require.Equal(t, before.Packages["linux/amd64"], after.Packages["linux/amd64"])
+	require.Equal(t, []lock.Package{pins[1], pins[0]}, after.Packages["linux/arm64"])
+	require.Equal(t, before.Tools, after.Tools)
+
+	pins[0].SHA256 = "none"
+	_, err = withPackages(text, "linux/arm64", pins)
+	require.ErrorContains(t, err, `"zlib1g": name, version and sha256 are required`)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
+)
+
+// Plan shows what an install, upgrade or destroy would do, and changes nothing.
+//
+// It is kept in the deployment's state under the digest that it ends with; these functions
+// do with approve what it says, or nothing if anything has changed since.
+//
+// +cache="never"
+func (m *Slipway) Plan(
+	ctx context.Context,
+	// Of what: "install", "upgrade" or "destroy".
+	// +default="install"
+	workflow string,
+	// Of an upgrade: version of the release.
+	//
+	// The one that config or platform names if not given.
+	// +optional
+	to string,
+	// Of an upgrade in this style: "graceful" or "in-place".
+	// +optional
+	style string,
+	// The deployment's configuration, YAML. Every setting has a default.
+	// +optional
+	config *dagger.File,
+	// The platform release; the reference platform if not given.
+	// +optional
+	platform *dagger.Directory,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Private key of a certificate given in the configuration, PEM.
+	// +optional
+	tlsKey *dagger.Secret,
+	// Of an install that takes over what is in the cluster and somebody else's.
+	// +optional
+	adopt bool,
+	// "text" or "json".
+	// +default="text"
+	format string,
+	// Exit with 2 if there are changes; the plan is then in the call's log only.
+	// +optional
+	detailedExitcode bool,
+) (string, error) {
+	c, err := m.conductor(ctx, config, platform, name)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"plan", "--workflow", workflow, "--format", format}
+	if to != "" {
+		args = append(args, "--to", to)
+	}
+	if style != "" {
+		args = append(args, "--style", style)
+	}
+	if adopt {
+		args = append(args, "--adopt")
+	}
+	if detailedExitcode {
+		args = append(args, "--detailed-exitcode")
+	}
+	if tlsKey != nil {
+		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
+		args = append(args, "--tls-key", "/slipway/in/tls.key")
+	}
+	return c.stdout(ctx, args...)
+}
+
+// approved adds the digest of an approved plan to a command, if there is one.
+func approved(args []string, digest string) []string {
+	if digest == "" {
+		return args
+	}
+	return append(args, "--approve", digest)
+}

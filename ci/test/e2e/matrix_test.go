@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// TestUpgradeMatrix runs two cells beside each other; `make matrix` runs all of them.
+func TestUpgradeMatrix(t *testing.T) {
+	inTurn(t)
+	d := open(t, "")
+	results := filepath.Join(t.TempDir(), "results")
+	matrix := func(args ...string) result {
+		t.Helper()
+		return finish(t, d.CLI(t.Context(), "upgrade-matrix", append([]string{"--name", "e2e-mx", "--results", results}, args...)...))
+	}
+	r := matrix("--from", "1.1.0", "--to", "1.0.0")
+	require.Equal(t, 2, r.code, slipway.Tail(r.err))
+	require.Contains(t, r.err, "PLT-021", "no way leads back")
+	require.NoDirExists(t, results)
+
+	r = finish(t, d.readme(t, t.TempDir(), "slipway upgrade-matrix", "--name", "e2e-mx", "--results", results))
+	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
+	var all struct {
+		Cells []struct {
+			Cell       struct{ From, To, Style string }
+			Deployment string
+			Outcome    string
+			Counts     map[string]int64
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, results, "matrix.json")), &all))
+	require.Len(t, all.Cells, 2)
+	page := read(t, results, "matrix.html")
+	for i, style := range []string{"graceful", "in-place"} {
+		c := all.Cells[i]
+		require.Equal(t, []string{"1.0.0", "1.1.0", style, "upgraded"}, []string{c.Cell.From, c.Cell.To, c.Cell.Style, c.Outcome})
+		require.Contains(t, page, `href="`+c.Deployment+`/report/report.html"`)
+		require.Contains(t, read(t, results, c.Deployment+"/report/summary.md"), "upgrade")
+		require.Contains(t, r.out, c.Deployment)
+		require.Greater(t, c.Counts["rows-acknowledged"], int64(10), "rows were written all the time")
+		require.Equal(t, c.Counts["rows-acknowledged"], c.Counts["rows-there"])
+		require.Greater(t, c.Counts["requests"], int64(20), "and somebody asked")
+		if style == "graceful" {
+			require.Zero(t, c.Counts["requests-failed"])
+		}
+		require.Contains(t, read(t, results, c.Deployment+"/destroy.log"), "nothing is left")
+	}
+	require.Equal(t, 2, strings.Count(read(t, results, "junit.xml"), "<testcase "))
+	require.Equal(t, 2, strings.Count(read(t, results, "junit.xml"), `<property name="rows-there"`))
+
+	r = matrix("--from", "1.0.0", "--to", "1.1.0", "--style", "in-place,graceful", "--shard", "3/2")
+	require.Equal(t, 2, r.code, r.err)
+	require.Contains(t, r.err, `"3/2" is no shard`)
+}

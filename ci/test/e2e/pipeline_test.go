@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/cisystems"
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// makes stands in for make in the pipelines: the engine and the bundle are there already, and
+// others use the engine.
+const makes = `#!/bin/sh
+case "$*" in
+"engine bundle" | engine-stop) ;;
+*) PATH="${PATH#*:}" exec make -C "$CHECKOUT" "$@" ;;
+esac
+`
+
+// pipeline runs the shell of the example for GitHub Actions that installs and tests, on the
+// deployment, as it stands.
+func (d deployment) pipeline(t *testing.T) {
+	t.Helper()
+	examples, err := cisystems.Read(root(t))
+	require.NoError(t, err)
+	bin, work := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "make"), []byte(makes), 0o755))
+	summary := filepath.Join(bin, "summary.md")
+	for name, text := range map[string]string{"slipway.yaml": configured + "global: {name: " + d.Name + "}\n", ".env": "BUNDLE=" + d.Bundle + "\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(work, name), []byte(text), 0o600))
+	}
+	require.NoError(t, os.Symlink(filepath.Join(root(t), "examples"), filepath.Join(work, "examples")))
+	require.Equal(t, []string{"github-actions", "install"}, []string{examples[0].System, examples[0].Jobs[0].Name})
+	for _, s := range examples[0].Jobs[0].Shell {
+		cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", s.Text)
+		cmd.Dir = work
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "CHECKOUT="+root(t), "DAGGER_MODULE="+root(t),
+			"SLIPWAY_CONFIG=slipway.yaml", "GITHUB_STEP_SUMMARY="+summary)
+		r := finish(t, cmd)
+		require.Zero(t, r.code, slipway.Tail(r.err))
+	}
+	text, err := os.ReadFile(summary)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "install "+d.Name)
+	require.Contains(t, string(text), "test "+d.Name)
+	require.Regexp(t, "(?m)^`lock sha256:[0-9a-f]{64}`$", string(text))
+	for _, name := range []string{"report.html", "junit.xml"} {
+		found, err := filepath.Glob(filepath.Join(work, "collected/*", name))
+		require.NoError(t, err)
+		require.Len(t, found, 2, name)
+	}
+}

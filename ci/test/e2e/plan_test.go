@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// planned is what a plan says, as far as it is read here.
+type planned struct {
+	Digest  string `json:"digest"`
+	Objects []struct {
+		Action, Kind, Namespace, Name string
+		Fields                        []struct{ Path, Old, New string }
+	} `json:"objects"`
+	Configuration []struct{ Path, Old, New string } `json:"configuration"`
+	Applications  []struct{ Name string }           `json:"applications"`
+	Jobs          []struct{ Object string }         `json:"jobs"`
+	Unknown       []struct{ What, Why string }      `json:"unknown"`
+	Unchanged     int                               `json:"unchanged"`
+	Git           struct{ Added, Changed []string } `json:"git"`
+	Release       struct{ From, To string }         `json:"release"`
+	change
+	Later []struct {
+		From, To string
+		change
+		Unknown []struct{ What, Why string }
+	}
+}
+
+// change is what a release brings.
+type change struct {
+	Style      string
+	Settings   []string
+	Components []struct{ Action, Name, Before string }
+	Backups    []struct{ Data string }
+	Migrations []struct {
+		Name, When string
+		Stops      []string
+	}
+}
+
+// names are the objects that would change: "change ConfigMap argocd/argocd-cm".
+func (p planned) names() []string {
+	var out []string
+	for _, o := range p.Objects {
+		out = append(out, o.Action+" "+o.Kind+" "+o.Namespace+"/"+o.Name)
+	}
+	return out
+}
+
+// movesOn has the Terraform state be one that a later apply has left, by so many serials.
+const movesOn = `file=/slipway/state/terraform/terraform.tfstate
+serial=$(sed -n 's/^ *"serial": \([0-9]*\),*$/\1/p' "$file")
+sed -i "s/\"serial\": $serial/\"serial\": $((serial + $BY))/" "$file"`
+
+// decoded is a value of a Secret.
+func decoded(t *testing.T, value string) string {
+	t.Helper()
+	text, err := base64.StdEncoding.DecodeString(value)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// plans follows plans on a running cluster that is as it should be: one without changes, one
+// with exactly those that were made, and approvals of plans that are stale or hold.
+func plans(t *testing.T, kubectl onCluster, run func(t *testing.T, command string, args ...string) result, push func(*testing.T)) {
+	plan := func(t *testing.T, exit int, args ...string) planned {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "plan.json")
+		r := run(t, "plan", append([]string{"--out", file, "--detailed-exitcode"}, args...)...)
+		require.Equal(t, exit, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		secrets := kubectl(t, "get", "secrets", "-A", "-o", `jsonpath={range .items[*].data}{.password}{"\n"}{end}`)
+		for secret := range strings.Lines(secrets) {
+			if secret = strings.TrimSpace(secret); secret != "" {
+				require.NotContains(t, string(text), decoded(t, secret))
+				require.NotContains(t, r.out, decoded(t, secret))
+			}
+		}
+		var p planned
+		require.NoError(t, json.Unmarshal(text, &p))
+		require.Contains(t, r.out, p.Digest)
+		t.Logf("plan: %d objects unchanged, %d unknown, after %s", p.Unchanged, len(p.Unknown), r.took.Round(10*time.Millisecond))
+		return p
+	}
+	none := plan(t, 0)
+	require.Empty(t, none.Unknown)
+	require.Greater(t, none.Unchanged, 50)
+	require.Contains(t, run(t, "plan").out, "no changes")
+	path := plan(t, 2, "--workflow", "upgrade", "--to", "2.0.0", "--style", "in-place")
+	require.Equal(t, "1.1.0", path.Release.To)
+	require.Equal(t, "in-place", path.Style)
+	require.Equal(t, []struct{ Action, Name, Before string }{{"add", "welcome", ""}}, path.Components)
+	require.Empty(t, path.Backups, "release 1.1.0 has no data")
+	require.Len(t, path.Later, 1)
+	last := path.Later[0]
+	require.Equal(t, []string{"1.1.0", "2.0.0", "in-place"}, []string{last.From, last.To, last.Style})
+	require.Equal(t, []struct{ Action, Name, Before string }{{"rename", "postgresql", "database"}, {"remove", "welcome", ""}}, last.Components)
+	require.Equal(t, "entries", last.Backups[0].Data)
+	require.Equal(t, []string{"authors", "author-column"}, []string{last.Migrations[0].Name, last.Migrations[1].Name})
+	require.Equal(t, []string{"Deployment guestbook/guestbook"}, last.Migrations[0].Stops)
+	require.Contains(t, last.Unknown[0].What, "objects", "nothing of them is guessed")
+	r := run(t, "upgrade", "--to", "2.0.0", "--approve", path.Digest)
+	require.Equal(t, 3, r.code, slipway.Tail(r.err))
+	require.Contains(t, r.err, "PLN-001")
+	require.Contains(t, r.err, "the plan is one in style in-place, not in style graceful")
+	require.Empty(t, plan(t, 0).names(), "an upgrade that is refused has begun nothing")
+
+	kubectl(t, "patch", "configmap", "-n", "argocd", "argocd-cm", "--type", "merge", "-p", `{"data":{"timeout.reconciliation":"1h"}}`)
+	proxied := write(t, configured+"proxy: {http: 'http://proxy.example.com:3128'}\n")
+	two := plan(t, 2, "--config", proxied)
+	require.Contains(t, two.names(), "change ConfigMap argocd/argocd-cm")
+	require.Contains(t, two.names(), "change ConfigMap argocd/outgoing-proxy")
+	for _, o := range two.Objects {
+		require.Equal(t, "argocd", o.Namespace, "%v", o) // its pods start again with the proxy
+		require.Equal(t, "change", o.Action, "%v", o)
+	}
+	require.Equal(t, "proxy.http", two.Configuration[0].Path)
+	require.Empty(t, two.Applications)
+	require.Empty(t, two.Git.Changed)
+
+	stale := func(t *testing.T, says string, args ...string) {
+		t.Helper()
+		r := run(t, "install", append([]string{"--approve", two.Digest}, args...)...)
+		require.Equal(t, 3, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "PLN-001")
+		require.Contains(t, r.err, says)
+		require.Contains(t, r.err, "nothing was changed")
+	}
+	kubectl(t, "label", "service", "-n", "gitea", "gitea", "by=hand")
+	stale(t, "Service gitea/gitea was edited", "--config", proxied)
+	kubectl(t, "label", "service", "-n", "gitea", "gitea", "by-")
+	stale(t, "the configuration is another one")
+	newer := filepath.Join(root(t), "examples/platform/1.1.0")
+	stale(t, "the platform release is another one: reference 1.1.0, not reference 1.0.0", "--config", proxied, "--platform", newer)
+
+	serials := func(by string) {
+		t.Helper()
+		r := run(t, "toolchain", "--", "env", "BY="+by, "sh", "-ceu", movesOn)
+		require.Zero(t, r.code, slipway.Tail(r.err))
+	}
+	serials("1")
+	stale(t, "the Terraform state has moved on", "--config", proxied)
+	serials("-1")
+
+	r = run(t, "install", "--config", proxied, "--approve", two.Digest)
+	require.Zero(t, r.code, slipway.Tail(r.err))
+	require.NotEqual(t, "1h", kubectl(t, "get", "configmap", "-n", "argocd", "argocd-cm", "-o", `jsonpath={.data.timeout\.reconciliation}`))
+	require.Empty(t, plan(t, 0, "--config", proxied).names())
+	report := filepath.Join(t.TempDir(), "report")
+	require.Zero(t, run(t, "report", "--output", report).code)
+	require.Contains(t, read(t, report, "report.html"), two.Digest)
+
+	two = plan(t, 2) // the proxy goes again
+	push(t)
+	stale(t, "somebody has pushed to the Git repository slipway/platform")
+	require.Zero(t, run(t, "install").code)
+	require.Empty(t, plan(t, 0).names())
+}

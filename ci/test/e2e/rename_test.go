@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// stays prints what release 2.0.0 must leave as it is of the database, which it renames, and
+// the passwords: a line for each.
+const stays = `
+kubectl get pvc,statefulset,service,pod -n database -l app.kubernetes.io/name=database -o 'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid}{"\n"}{end}'
+for secret in gitea/gitea-admin gitea/gitea-keys argocd/argocd-redis database/database-owner database/database-reader guestbook/database-reader; do
+  kubectl get secret -n "${secret%/*}" "${secret#*/}" -o 'jsonpath={.data}'
+done | sha256sum
+`
+
+// named prints the Applications and what is left of the page that release 2.0.0 has no more.
+const named = `
+kubectl get applications -n argocd -o name
+kubectl get deployment,service,configmap -n platform -l app.kubernetes.io/name=welcome -o name
+kubectl get job,configmap -n database -o name | grep database-rows | wc -l
+kubectl get application -n argocd root -o 'jsonpath={.spec.syncPolicy.automated}{"\n"}'
+`
+
+// writes is what somebody writes into the guestbook before it is upgraded.
+const writes = `kubectl exec -n database database-0 -- sh -c 'PGPASSWORD="$(cat /etc/postgresql/owner/password)" psql -qh 127.0.0.1 -U "$POSTGRES_USER" -d "$POSTGRES_DB" -c "INSERT INTO entries (author, message) VALUES ('"'Mary', 'It was written before.'"')"'`
+
+// renames brings the reference platform from release 1.1.0 to 2.0.0, which has another name
+// for its database, with a configuration that was written for 1.0.0.
+func (k *kept) renames(t *testing.T) {
+	t.Helper()
+	const port = "local: {apiPort: 6543}\nglobal: {scale: 100}\n"
+	k = k.with(write(t, configured+port+`platform:
+  release: 1.0.0
+  components:
+    # where the rows are
+    database: {enabled: true}
+    welcome: {enabled: true}
+`))
+	k.shell(t, writes)
+	before := k.shell(t, stays)
+	require.Equal(t, 5, strings.Count(before, "\n"), before)
+
+	plan := k.plans(t, "--to", "2.0.0", "--style", "in-place")
+	require.Equal(t, "in-place", plan.Style)
+	require.Equal(t, []string{"platform.components.database is now platform.components.postgresql", "platform.components.welcome is gone"}, plan.Settings)
+	require.Equal(t, []struct{ Action, Name, Before string }{{"rename", "postgresql", "database"}, {"remove", "welcome", ""}}, plan.Components)
+	require.Equal(t, []struct{ Data string }{{"entries"}}, plan.Backups)
+	require.Len(t, plan.Migrations, 2)
+	require.Equal(t, []string{"Deployment guestbook/guestbook"}, plan.Migrations[0].Stops)
+	require.Contains(t, plan.names(), "remove Deployment platform/welcome")
+	require.NotContains(t, plan.names(), "remove StatefulSet database/database", "its new name has it")
+	require.Equal(t, before, k.shell(t, stays), "a plan changes nothing")
+	r := k.must(t, "upgrade", "--to", "2.0.0", "--style", "in-place", "--approve", plan.Digest)
+	require.Contains(t, r.out, "\nupgraded from 1.1.0 to 2.0.0 in ")
+	require.Contains(t, r.err, "platform.components.database is now platform.components.postgresql\n")
+	require.Contains(t, r.err, "platform.components.welcome is gone\n")
+	require.Contains(t, r.err, "slipway config migrate --config "+k.config+" --to 2.0.0 writes it so\n")
+	require.Regexp(t, `(?m)^postgresql\s+.*Synced\s+Healthy`, r.out)
+	require.Equal(t, before, k.shell(t, stays), "nothing is made anew")
+	require.Equal(t, `application.argoproj.io/base
+application.argoproj.io/guestbook
+application.argoproj.io/postgresql
+application.argoproj.io/root
+2
+{"prune":true,"selfHeal":true}
+`, k.shell(t, named))
+	require.NotContains(t, k.shell(t, `kubectl get applications.argoproj.io -A -o 'jsonpath={.items[*].metadata.annotations}'`), "skip-reconcile")
+	require.Empty(t, k.shell(t, `kubectl get pods -A -l slipway.sh/data -o name`))
+	entries := k.shell(t, `for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; done`)
+	for _, text := range []string{`"author":"Mary","message":"It was written before."`, "The slipway is greased."} {
+		require.Contains(t, entries, text)
+	}
+
+	release := filepath.Join(root(t), "examples/platform/2.0.0")
+	old := k.cli(t, "install", "--platform", release)
+	require.Equal(t, 2, old.code, slipway.Tail(old.err))
+	require.Contains(t, old.err, "error CFG-040")
+	require.Contains(t, old.err, "slipway config migrate --config "+k.config+" --platform "+release+" --to 2.0.0\n")
+	migrate := finish(t, exec.CommandContext(t.Context(), filepath.Join(k.Bundle, "bin", "slipway"), "config", "migrate", "--config", k.config, "--to", "2.0.0"))
+	require.Zero(t, migrate.code, migrate.err)
+	text, err := os.ReadFile(k.config)
+	require.NoError(t, err)
+	require.Equal(t, configured+port+"platform:\n  release: 2.0.0\n  components:\n    # where the rows are\n    postgresql: {enabled: true}\n", string(text))
+	again := k.must(t, "install")
+	require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, again.out, "the file says what the upgrade made of it")
+}

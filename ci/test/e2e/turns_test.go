@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// atOnce is how many tests use the engine at the same time.
+const atOnce = 4
+
+// longest are the tests that take longest. They begin first, so that the others fill the
+// time beside them, and none is left alone at the end.
+var longest = []string{
+	"TestBackgroundCluster", "TestExistingCluster", "TestLifecycle", "TestIdentityPlatform",
+	"TestStepsOnANode", "TestImagesOfAnyChart", "TestTwoDeploymentsSideBySide",
+}
+
+// queue gives out the turns of tests.
+type queue struct {
+	mu      sync.Mutex
+	free    int
+	waiting []turn
+	opened  bool // a first one has come; the others come at the same moment
+}
+
+type turn struct {
+	test  string
+	begin chan struct{}
+}
+
+var turns = queue{free: atOnce}
+
+// inTurn lets a test run beside others, when its turn comes.
+func inTurn(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	came := time.Now()
+	<-turns.take(t.Name())
+	t.Cleanup(turns.give)
+	t.Logf("its turn came after %s", time.Since(came).Round(time.Second))
+}
+
+func (q *queue) take(test string) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	begin := make(chan struct{})
+	q.waiting = append(q.waiting, turn{test, begin})
+	if !q.opened {
+		q.opened = true
+		time.AfterFunc(time.Second, q.next)
+	}
+	return begin
+}
+
+func (q *queue) give() {
+	q.mu.Lock()
+	q.free++
+	q.mu.Unlock()
+	q.next()
+}
+
+func (q *queue) next() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rank := func(t turn) int {
+		if at := slices.Index(longest, t.test); at >= 0 {
+			return at
+		}
+		return len(longest)
+	}
+	slices.SortStableFunc(q.waiting, func(a, b turn) int { return cmp.Compare(rank(a), rank(b)) })
+	for q.free > 0 && len(q.waiting) > 0 {
+		close(q.waiting[0].begin)
+		q.waiting = q.waiting[1:]
+		q.free--
+	}
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// approval is how a workflow is allowed to change something.
+type approval struct {
+	digest string
+	yes    bool
+}
+
+// addDigest declares the flag of every workflow.
+func (a *approval) addDigest(set *pflag.FlagSet) {
+	set.StringVar(&a.digest, "approve", "", "digest of a plan (slipway plan): do what it says, or nothing if anything has changed since it was made")
+}
+
+// addFlags declares the flags of a workflow that asks on a terminal.
+func (a *approval) addFlags(set *pflag.FlagSet) {
+	a.addDigest(set)
+	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask; without a terminal nobody is asked")
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// check finds what is wrong with the flags.
+func (a *approval) check() error {
+	if a.digest != "" && !digestForm.MatchString(a.digest) {
+		return usage.Errorf("--approve is %q; give the digest that slipway plan prints, sha256: and 64 digits", a.digest)
+	}
+	return nil
+}
+
+// ask shows on a terminal what w would do, and asks whether it may. What was shown is then
+// the approved plan. It reports whether w is to go on.
+func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (bool, error) {
+	if a.digest != "" || a.yes || !onTerminal(io) {
+		return true, nil
+	}
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("make a plan", "run the same command again"))
+	defer release()
+	io.Err.Message("looking what " + w.Name + " would do")
+	plan, err := d.Preview(ctx, w)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return false, err
+	case !plan.Changes():
+		return true, refusal(plan)
+	}
+	io.Err.End()
+	if err := briefly(io, plan); err != nil {
+		return false, err
+	}
+	if err := refusal(plan); err != nil {
+		return false, err
+	}
+	yes, err := consent(ctx, io, fmt.Sprintf("%s deployment %s? [y/N] ", strings.ToUpper(w.Name[:1])+w.Name[1:], d.Config.Global.Name))
+	if err != nil || !yes {
+		if err == nil {
+			fmt.Fprintln(io.Out, "Nothing was changed.")
+		}
+		return false, err
+	}
+	d.Approve(plan.Digest)
+	return true, nil
+}
+
+// shortLines is how many lines of each part of a plan are shown before a question.
+const shortLines = 20
+
+// briefly prints a plan without its fields.
+func briefly(io console.Streams, plan *contract.Preview) error {
+	brief := *plan
+	strip := func(all []contract.PlannedObject) []contract.PlannedObject {
+		out := make([]contract.PlannedObject, 0, min(len(all), shortLines))
+		for _, o := range all[:min(len(all), shortLines)] {
+			o.Fields = nil
+			out = append(out, o)
+		}
+		return out
+	}
+	brief.Objects, brief.Applications = strip(plan.Objects), strip(plan.Applications)
+	if err := brief.Body(io.Out); err != nil {
+		return err
+	}
+	if left := len(plan.Objects) + len(plan.Applications) - len(brief.Objects) - len(brief.Applications); left > 0 {
+		fmt.Fprintf(io.Out, "\n%d more objects: slipway plan --workflow %s shows all\n", left, plan.Workflow)
+	}
+	_, err := fmt.Fprintf(io.Out, "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
+	return err
+}
+
+// onTerminal reports whether there is somebody to ask.
+func onTerminal(io console.Streams) bool {
+	in, isFile := io.In.(*os.File)
+	return isFile && io.Terminal != nil && !module.Active() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(io.Terminal.Fd()))
+}
+
+// consent asks a question, to which nothing but yes means yes.
+func consent(ctx context.Context, io console.Streams, question string) (bool, error) {
+	fmt.Fprint(io.Terminal, question)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(io.In).ReadString('\n') // no answer is none
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		line = strings.ToLower(strings.TrimSpace(line))
+		return line == "y" || line == "yes", nil
+	case <-ctx.Done():
+		fmt.Fprintln(io.Terminal)
+		return false, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/clients"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+type clientsOptions struct{ to, bundle string }
+
+func newClients() *cobra.Command {
+	var o clientsOptions
+	cmd := &cobra.Command{
+		Use: "clients --to DIR", Short: "Puts the pinned kubectl, helm, terraform and slipway for this machine into a folder", Args: noArgs, RunE: atOnce(o.run),
+		Long: `Puts the pinned kubectl, helm, terraform and slipway for this machine into a folder, for
+its PATH.
+
+They come out of the bundle if it is for this machine's system, else as the vendors released
+them, by the digests of the lock; slipway is then this program. One that neither has is
+named, with exit code 3, after the others were put. What is there already is left alone; a
+program of somebody else's under one of the names is not replaced.`,
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&o.to, "to", "", "the folder; made if it is not there")
+	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to take them from (env SLIPWAY_BUNDLE)")
+	return cmd
+}
+
+func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if o.to == "" {
+		return usage.Errorf("clients needs --to DIR")
+	}
+	put := clients.Options{Dir: o.to, Platform: runtime.GOOS + "/" + runtime.GOARCH, Say: func(text string) { fmt.Fprintln(io.Err, text) }}
+	var err error
+	if put.Pins, err = lock.Load(); err != nil {
+		return err
+	}
+	if o.bundle != "" {
+		if put.Bundle, err = bundle.Read(o.bundle); err != nil {
+			return err
+		}
+	}
+	if put.Program, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	done, err := clients.Put(ctx, put)
+	w := newTable(io.Out)
+	for _, c := range done {
+		from := "from " + c.From
+		if c.There {
+			from = "there already"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Name, c.Version, from)
+	}
+	if err := together(err, w.Flush()); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(o.to)
+	if err == nil && runtime.GOOS != "windows" {
+		_, err = fmt.Fprintf(io.Out, "\nNext:\n  export PATH=%s:\"$PATH\"\n", shell.Quote(dir))
+	}
+	return err
+}

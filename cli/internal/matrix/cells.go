@@ -1,0 +1,106 @@
+// Package matrix runs upgrades between many releases, each cell with a deployment of its
+// own, and shows what came of each.
+package matrix
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The faults that a cell can be given.
+const (
+	NoFault        = "none"
+	KillAtEachStep = "kill-at-each-step" // the upgrade is killed whenever a step of it begins that has not been seen before, and goes on
+)
+
+// Cell is one upgrade.
+type Cell struct {
+	From   string `json:"from"` // version of a release, or the directory of one
+	To     string `json:"to"`   // as From
+	Scale  int    `json:"scale"`
+	Style  string `json:"style"`
+	Faults string `json:"faults"` // NoFault or KillAtEachStep
+}
+
+func (c Cell) String() string {
+	text := fmt.Sprintf("%s to %s, scale %d, %s", c.From, c.To, c.Scale, c.Style)
+	if c.Faults != NoFault {
+		text += ", " + c.Faults
+	}
+	return text
+}
+
+// Deployment is the name of the cell's deployment in a matrix of that name: the same in
+// each run of it.
+func (c Cell) Deployment(matrix string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{c.From, c.To, strconv.Itoa(c.Scale), c.Style, c.Faults}, "\x00")))
+	return matrix + "-" + hex.EncodeToString(sum[:3])
+}
+
+// Flags are those of the command that runs this cell alone.
+func (c Cell) Flags() []string {
+	return []string{"--from", c.From, "--to", c.To, "--scale", strconv.Itoa(c.Scale), "--style", c.Style, "--faults", c.Faults}
+}
+
+// Axes are what the cells of a matrix are made of. None is empty.
+type Axes struct {
+	From, To []string
+	Scales   []int
+	Styles   []string
+	Faults   []string
+}
+
+// Cells are all combinations, but for those from a release to itself.
+func (a Axes) Cells() []Cell {
+	var out []Cell
+	for _, from := range a.From {
+		for _, to := range a.To {
+			if from == to {
+				continue
+			}
+			for _, scale := range a.Scales {
+				for _, style := range a.Styles {
+					for _, faults := range a.Faults {
+						c := Cell{From: from, To: to, Scale: scale, Style: style, Faults: faults}
+						if !slices.Contains(out, c) {
+							out = append(out, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Shard is a part of a matrix: the Number-th of Of. The zero value is the whole.
+type Shard struct{ Number, Of int }
+
+// ParseShard reads "2/3".
+func ParseShard(text string) (Shard, error) {
+	number, of, ok := strings.Cut(text, "/")
+	n, errN := strconv.Atoi(number)
+	m, errM := strconv.Atoi(of)
+	if !ok || errN != nil || errM != nil || m < 1 || n < 1 || n > m {
+		return Shard{}, fmt.Errorf("%q is no shard; give i/n, such as 1/3, with i from 1 to n", text)
+	}
+	return Shard{n, m}, nil
+}
+
+// Cells returns those of the shard: each is in one.
+func (s Shard) Cells(all []Cell) []Cell {
+	if s.Of == 0 {
+		return all
+	}
+	var out []Cell
+	for i, c := range all {
+		if i%s.Of == s.Number-1 {
+			out = append(out, c)
+		}
+	}
+	return out
+}

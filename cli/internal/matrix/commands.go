@@ -1,0 +1,222 @@
+package matrix
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/cli/internal/process"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Commands runs a cell as a person would: command by command, each a process of its own,
+// whose output is kept with the cell's result.
+type Commands struct {
+	Program string   // path of slipway
+	Given   []string // flags of every command: where images, state and secrets come from
+	Name    string   // of the matrix
+	// Keep are the flags with which an install or upgrade leaves the cell's cluster running
+	// for the next command; none where it cannot be left, or runs anyway.
+	Keep []string
+	// Stops says that the cluster stops between the commands of a cell: requests fail then,
+	// whatever an upgrade does.
+	Stops bool
+	// Configuration is that of a cell's deployment, YAML.
+	Configuration func(Cell) []byte
+	Results       *Results
+	Say           func(string) // one line of progress at a time
+}
+
+// The limits of a cell's commands.
+const (
+	// stopDelay is how long a command that is interrupted may take to end in good order.
+	stopDelay = 5 * time.Minute
+	// mostKills is more than an upgrade has steps: one that needs more is stuck.
+	mostKills = 100
+	// afterKill is how long a command waits for the one that was killed: its engine takes
+	// some seconds to notice.
+	afterKill = "1m"
+)
+
+// cell is one that runs.
+type cell struct {
+	*Commands
+	what   Cell
+	engine string
+	dir    string
+	begun  begun
+	result Result
+}
+
+// Do is that of a Runner.
+func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
+	deployment := what.Deployment(m.Name)
+	c := &cell{Commands: m, what: what, engine: engine, result: Result{
+		Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC(), Engine: engine,
+	}}
+	var err error
+	if c.dir, err = m.Results.Dir(deployment); err == nil {
+		c.begun = m.Results.begun(deployment)
+		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
+	}
+	if err != nil {
+		c.fails(err.Error())
+	} else {
+		c.all(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		c.result.Outcome, c.result.Code, c.result.Reason = Cancelled, "", ""
+	default:
+		err = m.Results.forget(deployment)
+	}
+	if err := errors.Join(err, m.Results.Keep(c.result)); err != nil {
+		c.fails("keep the result: " + err.Error())
+	}
+	return c.result
+}
+
+// said is what a command printed that matters here.
+type said struct {
+	code, reason string
+	counts       map[string]int64 // of the checks of workloads, of all together
+}
+
+var (
+	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
+	errorLine  = regexp.MustCompile(`^error ([A-Z]+-[0-9]+): (.*)$`)
+	countsLine = regexp.MustCompile(`^` + contract.StageAppsCheck + `/[a-z0-9-]+ counted: (.*)$`)
+)
+
+// process runs a command and adds what came of it to p. If kill is not nil, the command is
+// killed when it says yes to a step that begins.
+func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) bool, name string, args []string) (*said, error) {
+	all := append([]string{name, "--config", filepath.Join(c.dir, "slipway.yaml"), "--name", c.result.Deployment}, append(args, c.Given...)...)
+	p.Command = c.typed(all)
+	log, err := os.OpenFile(filepath.Join(c.dir, p.Name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return &said{}, err
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.CommandContext(ctx, c.Program, all...)
+	cmd.SysProcAttr = process.Detached() // the interrupt of a terminal comes once, from here
+	cmd.Cancel = func() error {
+		if err := cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+		return cmd.Process.Kill() // where there are no signals
+	}
+	cmd.WaitDelay = stopDelay
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "SLIPWAY_DEPLOYMENT=")
+	if c.engine != "" {
+		cmd.Env = append(cmd.Env, daggercli.EnvRunner+"="+c.engine)
+	}
+	heard := &listener{log: log, said: &said{}, begins: func(step string) {
+		if kill != nil && kill(step) {
+			p.Killed++
+			c.Say(fmt.Sprintf("%s: killed when %s began", c.what, step))
+			_ = cmd.Process.Kill() // it may have ended
+		}
+	}}
+	cmd.Stdout, cmd.Stderr = heard.stream(), heard.stream()
+	c.Say(fmt.Sprintf("%s: %s", c.what, p.Name))
+	before := p.Killed
+	began := time.Now()
+	err = cmd.Run()
+	heard.end()
+	p.Took += time.Since(began)
+	p.Exit = cmd.ProcessState.ExitCode()
+	if _, exited := errors.AsType[*exec.ExitError](err); exited || p.Killed > before {
+		err = nil
+	}
+	if ctx.Err() != nil {
+		p.Exit = int(fault.Cancelled)
+		err = nil
+	}
+	return heard.said, err
+}
+
+// typed is a command as a person types it.
+func (c *cell) typed(args []string) string {
+	words := []string{filepath.Base(c.Program)}
+	for _, a := range args {
+		words = append(words, shell.Quote(a))
+	}
+	return strings.Join(words, " ")
+}
+
+// listener writes the lines of two streams to a log, and hears what they say.
+type listener struct {
+	mu     sync.Mutex
+	log    io.Writer
+	said   *said
+	begins func(step string)
+	goesOn bool // the line is one of the error's
+	reads  sync.WaitGroup
+	pipes  []*io.PipeWriter
+}
+
+// stream is one of them.
+func (l *listener) stream() io.Writer {
+	in, out := io.Pipe()
+	l.pipes = append(l.pipes, out)
+	l.reads.Go(func() {
+		lines := bufio.NewReader(in)
+		for {
+			line, err := lines.ReadString('\n')
+			l.hear(line)
+			if err != nil {
+				return
+			}
+		}
+	})
+	return out
+}
+
+func (l *listener) hear(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = io.WriteString(l.log, line) // a log that cannot be written stops no upgrade
+	line = strings.TrimRight(line, "\r\n")
+	m := errorLine.FindStringSubmatch(line)
+	switch {
+	case m != nil && l.said.code == "":
+		l.said.code, l.said.reason, l.goesOn = m[1], m[2], true
+	case l.goesOn && (line == "" || strings.HasPrefix(line, "  remedy: ")):
+		l.goesOn = false
+	case l.goesOn:
+		l.said.reason += " " + strings.TrimSpace(line)
+	}
+	if m := stepBegins.FindStringSubmatch(line); m != nil {
+		l.begins(m[1])
+	}
+	if m := countsLine.FindStringSubmatch(line); m != nil {
+		for name, n := range report.ParseCounted(m[1]) {
+			if l.said.counts == nil {
+				l.said.counts = map[string]int64{}
+			}
+			l.said.counts[name] += n
+		}
+	}
+}
+
+// end waits until everything was heard.
+func (l *listener) end() {
+	for _, p := range l.pipes {
+		_ = p.Close() // never fails
+	}
+	l.reads.Wait()
+}

@@ -1,0 +1,217 @@
+//go:build unix
+
+package matrix
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// commandsOf runs cells with a shell script in the place of slipway, in a directory in which
+// it can leave files.
+func commandsOf(t *testing.T, script string) (m *Commands, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	program := filepath.Join(dir, "slipway")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncd "+dir+"\necho \"$@\" >>calls\n"+script), 0o755))
+	results, err := Open(filepath.Join(dir, "results"), Head{})
+	require.NoError(t, err)
+	return &Commands{
+		Program: program, Given: []string{"--bundle=b"}, Name: "m", Keep: []string{"--keep-cluster"}, Results: results, Say: func(string) {},
+		Configuration: func(c Cell) []byte { return []byte("release: " + c.From) },
+	}, dir
+}
+
+// calls are the commands that were run, without the flags that all have.
+func calls(t *testing.T, dir, deployment string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "calls"))
+	require.NoError(t, err)
+	own := filepath.Join(dir, "results", deployment)
+	out := strings.ReplaceAll(string(text), " --config "+filepath.Join(own, "slipway.yaml")+" --name "+deployment, "")
+	out = strings.ReplaceAll(strings.ReplaceAll(out, own, "DIR"), " --bundle=b", "")
+	return strings.Split(strings.TrimSpace(out), "\n")
+}
+
+var cellOfTest = Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: NoFault}
+
+func TestTheCommandsOfACell(t *testing.T) {
+	m, dir := commandsOf(t, "exit 0")
+	r := m.Do(t.Context(), cellOfTest, "")
+	require.Equal(t, Upgraded, r.Outcome, r.Reason)
+	require.Equal(t, []string{
+		"destroy --ignore-not-found", "install --keep-cluster", "test --suite apps-deploy",
+		"upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", "report --output DIR/report",
+		"test --suite apps-check", "test --suite full", "destroy",
+	}, calls(t, dir, r.Deployment))
+	text, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "slipway.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, "release: 1.0.0", string(text))
+	again, kept := m.Results.Kept(r.Deployment, cellOfTest)
+	require.True(t, kept)
+	require.Equal(t, r, again)
+}
+
+func TestReleasesInDirectories(t *testing.T) {
+	m, dir := commandsOf(t, "exit 0")
+	c := cellOfTest
+	c.From, c.To = "./one", "./two"
+	r := m.Do(t.Context(), c, "")
+	require.Subset(t, calls(t, dir, r.Deployment), []string{
+		"install --platform ./one --keep-cluster", "test --suite apps-deploy --platform ./one",
+		"upgrade --platform ./two --style graceful --lock-timeout 1m --keep-cluster",
+		"test --suite apps-check --platform ./two", "test --suite full --platform ./two",
+	})
+}
+
+func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
+	m, dir := commandsOf(t, `test "$1" != upgrade || { printf 'error CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-012: second" >&2; exit 4; }`)
+	r := m.Do(t.Context(), cellOfTest, "")
+	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
+	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
+	own := filepath.Join(dir, "results", r.Deployment)
+	require.Equal(t, []string{"save --out DIR/run.tar.zst", "report --output DIR/report", "cluster --stop"}, calls(t, dir, r.Deployment)[4:], "and is not destroyed")
+	require.Equal(t, []string{filepath.Join(own, "run.tar.zst"), "slipway reproduce --package " + filepath.Join(own, "run.tar.zst")}, []string{r.Package, r.Reproduce})
+	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "upgrade.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(log), "error UPG-012: second\n")
+}
+
+// TestAnUpgradeIsKilledAtEachStep that begins, once, until it goes through.
+func TestAnUpgradeIsKilledAtEachStep(t *testing.T) {
+	c := cellOfTest
+	c.Faults = KillAtEachStep
+	const steps = `test "$1" = upgrade || exit 0
+for step in one two three; do
+	new=$(test -e "$step" || echo yes)
+	touch "$step"
+	echo "stage/$step: running" >&2
+	test -z "$new" || exec sleep 60
+done
+`
+	m, dir := commandsOf(t, steps)
+	r := m.Do(t.Context(), c, "")
+	require.Equal(t, Upgraded, r.Outcome, r.Reason)
+	require.Equal(t, 3, r.Phases[3].Killed)
+	require.Len(t, calls(t, dir, r.Deployment), 7+4)
+	require.NoFileExists(t, filepath.Join(dir, "results", r.Deployment, begunFile))
+
+	m, _ = commandsOf(t, steps+`echo "error PLT-023: it is installed already" >&2; exit 2`)
+	require.Equal(t, Upgraded, m.Do(t.Context(), c, "").Outcome, "the last one was killed when all was done")
+	m, _ = commandsOf(t, steps+`echo "error UPG-001: no" >&2; exit 2`)
+	r = m.Do(t.Context(), c, "")
+	require.Equal(t, []any{Failed, "UPG-001"}, []any{r.Outcome, r.Code})
+}
+
+// TestAnUpgradeThatIsKilledGoesOn where it was when the matrix was interrupted, on the same
+// engine: the steps at which it was killed are not killed again.
+func TestAnUpgradeThatIsKilledGoesOn(t *testing.T) {
+	c := cellOfTest
+	c.Faults = KillAtEachStep
+	m, dir := commandsOf(t, `test "$1" = upgrade || exit 0
+for step in one two; do
+	echo "stage/$step: running" >&2
+	test -e go-on || test "$step" != two || exec sleep 60
+	sleep 0.2
+done
+`)
+	ctx, stop := context.WithCancel(t.Context())
+	m.Say = func(said string) {
+		if strings.Contains(said, "killed when stage/two") {
+			stop()
+		}
+	}
+	r := m.Do(ctx, c, "a")
+	require.Equal(t, Cancelled, r.Outcome)
+	require.Equal(t, []string{"stage/one", "stage/two"}, m.Results.begun(r.Deployment).Killed)
+	before := calls(t, dir, r.Deployment)
+	require.Equal(t, "cluster --stop", before[len(before)-1], "also after an interrupt")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go-on"), nil, 0o600))
+	r = m.Do(t.Context(), c, "a")
+	require.Equal(t, Upgraded, r.Outcome, r.Reason)
+	require.Equal(t, []Phase{{Name: phaseUpgrade, Killed: 2}}, []Phase{{Name: r.Phases[0].Name, Killed: r.Phases[0].Killed}})
+	after := calls(t, dir, r.Deployment)[len(before):]
+	require.Equal(t, "upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", after[0])
+	require.Equal(t, "destroy", after[len(after)-1])
+
+	require.NoError(t, m.Results.note(r.Deployment, begun{Cell: c, Engine: "a"}))
+	r = m.Do(t.Context(), c, "b")
+	require.Equal(t, Upgraded, r.Outcome, r.Reason)
+	require.Equal(t, "clear", r.Phases[0].Name, "the other engine has nothing to go on with")
+}
+
+// counting is a script whose checks count.
+func counting(exit int, counts ...string) string {
+	script := "case $* in *apps-check*) ;; *) exit 0 ;; esac\n"
+	for _, c := range counts {
+		script += "echo 'apps-check/" + c + "'\n"
+	}
+	return script + "test " + strconv.Itoa(exit) + " = 0 || echo 'error TST-001: run the tests: 1 of the workloads failed: writer' >&2\nexit " + strconv.Itoa(exit)
+}
+
+// TestACellIsJudged by what those who used the platform have counted.
+func TestACellIsJudged(t *testing.T) {
+	inPlace, killed := cellOfTest, cellOfTest
+	inPlace.Style, killed.Faults = "in-place", KillAtEachStep
+	for name, test := range map[string]struct {
+		cell   Cell
+		stops  bool
+		script string
+		why    string
+		counts map[string]int64
+	}{
+		"nothing is lost": {cellOfTest, false, counting(0, "writer counted: rows-acknowledged 7, rows-there 7", "reader counted: requests 40, requests-failed 0"), "upgraded",
+			map[string]int64{RowsAcknowledged: 7, RowsThere: 7, Requests: 40, RequestsFailed: 0}},
+		"two who write": {cellOfTest, false, counting(0, "a counted: rows-acknowledged 7, rows-there 7", "b counted: rows-acknowledged 2, rows-there 2"), "upgraded",
+			map[string]int64{RowsAcknowledged: 9, RowsThere: 9}},
+		"a row":                      {cellOfTest, false, counting(4, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
+		"a row of an upgrade killed": {killed, false, counting(0, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
+		"a request":                  {cellOfTest, false, counting(0, "reader counted: requests 40, requests-failed 2"), "apps-check failed: MTX-003 2 of 40 requests failed in a graceful upgrade that nothing disturbed", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request in place":         {inPlace, false, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request when killed":      {killed, false, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request when it stops":    {cellOfTest, true, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a check that fails":         {cellOfTest, false, counting(4), "apps-check failed: TST-001 run the tests: 1 of the workloads failed: writer", nil},
+		"a test that fails":          {cellOfTest, false, `case $* in *" full "*) echo "error TST-001: run the tests: 1 of the tests failed: web" >&2; exit 4 ;; esac`, "full failed: TST-001 run the tests: 1 of the tests failed: web", nil},
+		"a release without any":      {cellOfTest, false, `test "$1" != test || { echo "error TST-008: run the tests: there are none" >&2; exit 2; }`, "upgraded", nil},
+	} {
+		m, dir := commandsOf(t, test.script)
+		m.Stops = test.stops
+		r := m.Do(t.Context(), test.cell, "")
+		require.Equal(t, test.why, r.Why(), name)
+		require.Equal(t, test.counts, r.Counts, name)
+		if r.Outcome == Failed {
+			require.Subset(t, calls(t, dir, r.Deployment), []string{"report --output DIR/report", "save --out DIR/run.tar.zst", "report --output DIR/tests"}, name)
+			require.NotEmpty(t, r.Package)
+			require.Empty(t, r.Reproduce, "only the whole cell does")
+		}
+	}
+}
+
+func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
+	m, dir := commandsOf(t, `test "$1" != install || { trap 'echo interrupted >&2; exit 7' INT; sleep 60 >/dev/null 2>&1 & wait; }`)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			if text, _ := os.ReadFile(filepath.Join(dir, "calls")); strings.Contains(string(text), "\ninstall ") {
+				time.Sleep(100 * time.Millisecond) // the trap is set
+				stop()
+			}
+		}
+	}()
+	r := m.Do(ctx, cellOfTest, "")
+	require.Equal(t, Cancelled, r.Outcome)
+	_, kept := m.Results.Kept(r.Deployment, cellOfTest)
+	require.False(t, kept)
+	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
+	require.NoError(t, err)
+	require.Equal(t, "interrupted\n", string(log), "it ended in good order")
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
+}

@@ -1,0 +1,209 @@
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages"
+)
+
+// The commands of a cell by which its result is read.
+const (
+	phaseInstall = "install"
+	phaseUpgrade = "upgrade"
+)
+
+// all runs the cell's commands, and stops at the first that fails. What has failed stays, to
+// be looked at, but does not run on.
+func (c *cell) all(ctx context.Context) {
+	if c.goesOn() {
+		c.Say(c.what.String() + ": goes on with the upgrade")
+	} else if !c.prepare(ctx) {
+		c.leave(ctx)
+		return
+	}
+	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, "report")) || !c.judge(ctx) || !c.command(ctx, "destroy", "destroy") {
+		c.leave(ctx)
+	}
+}
+
+// goesOn tells whether an interrupted matrix has left the cell in the middle of its upgrade,
+// and it was killed at steps that need not be killed again.
+func (c *cell) goesOn() bool {
+	return c.what.Faults == KillAtEachStep && c.begun.Cell == c.what && c.begun.Engine == c.engine
+}
+
+// prepare installs the first release, and what its users run on it.
+func (c *cell) prepare(ctx context.Context) bool {
+	c.begun = begun{Cell: c.what, Engine: c.engine}
+	if !c.command(ctx, "clear", "destroy", "--ignore-not-found") ||
+		!c.command(ctx, phaseInstall, "install", slices.Concat(releaseIn(c.what.From), c.Keep)...) ||
+		!c.test(ctx, platform.DeployApps, c.what.From) {
+		return false
+	}
+	return c.note()
+}
+
+// note keeps how far the upgrade is.
+func (c *cell) note() bool {
+	err := c.Results.note(c.result.Deployment, c.begun)
+	if err != nil {
+		c.fails("note how far the upgrade is: " + err.Error())
+	}
+	return err == nil
+}
+
+// releaseIn are the flags that name the directory of a release; none for a version.
+func releaseIn(release string) []string {
+	if IsDir(release) {
+		return []string{"--platform", release}
+	}
+	return nil
+}
+
+// test runs a suite of the release that is installed. One that has nothing in it passes.
+func (c *cell) test(ctx context.Context, suite, release string) bool {
+	p, said, err := c.suite(ctx, suite, release)
+	return c.ended(ctx, p, said, err)
+}
+
+func (c *cell) suite(ctx context.Context, suite, release string) (Phase, *said, error) {
+	p := Phase{Name: suite}
+	said, err := c.process(ctx, &p, nil, "test", append([]string{"--suite", suite}, releaseIn(release)...))
+	if said.code == string(stages.CodeNoTests) {
+		p.Exit = 0
+	}
+	return p, said, err
+}
+
+// judge looks at what users had before the upgrade, and at what the release's tests say.
+func (c *cell) judge(ctx context.Context) bool {
+	p, said, err := c.suite(ctx, platform.CheckApps, c.what.To)
+	c.result.Counts = said.counts
+	ok := c.ended(ctx, p, said, err)
+	if lost := c.lost(); lost != "" && ctx.Err() == nil { // which says more than that a check failed
+		c.fails(lost)
+		c.result.Code = string(CodeLost)
+		return false
+	}
+	return ok && c.test(ctx, platform.DefaultSuite, c.what.To)
+}
+
+// leave packs the run that failed and takes its report, and stops the cluster, also after an
+// interrupt. What comes of that is in its log: the cell has failed already.
+func (c *cell) leave(ctx context.Context) {
+	if ctx.Err() == nil {
+		c.pack(ctx)
+		dir := "report"
+		if c.phase() != phaseInstall && c.phase() != phaseUpgrade { // it is not that of the upgrade
+			dir = "tests"
+		}
+		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--output", filepath.Join(c.dir, dir)})
+	}
+	if len(c.Keep) > 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDelay)
+		defer cancel()
+		_, _ = c.process(ctx, &Phase{Name: "stop"}, nil, "cluster", []string{"--stop"})
+	}
+}
+
+// phase is the last one.
+func (c *cell) phase() string {
+	if n := len(c.result.Phases); n > 0 {
+		return c.result.Phases[n-1].Name
+	}
+	return ""
+}
+
+// pack makes a package of the last run, which other machines install or reproduce.
+func (c *cell) pack(ctx context.Context) {
+	file := filepath.Join(c.dir, "run"+runpackage.Suffix)
+	failed, of := c.phase(), c.what.To
+	if failed == phaseInstall || failed == platform.DeployApps {
+		of = c.what.From
+	}
+	p := Phase{Name: "save"}
+	if _, err := c.process(ctx, &p, nil, "save", append([]string{"--out", file}, releaseIn(of)...)); err != nil || p.Exit != 0 {
+		return
+	}
+	c.result.Package = file
+	if failed == phaseInstall || failed == phaseUpgrade { // what else failed only the whole cell reproduces
+		c.result.Reproduce = "slipway reproduce --package " + shell.Quote(file)
+	}
+}
+
+// IsDir reports whether a release of a matrix is named by its directory: with a slash in it.
+func IsDir(release string) bool { return strings.ContainsAny(release, `/\`) }
+
+// fails ends a cell that had not failed before.
+func (c *cell) fails(reason string) {
+	c.result.Outcome, c.result.Reason = Failed, reason
+}
+
+// command runs one command to its end, and reports whether it succeeded.
+func (c *cell) command(ctx context.Context, phase, name string, args ...string) bool {
+	p := Phase{Name: phase}
+	said, err := c.process(ctx, &p, nil, name, args)
+	return c.ended(ctx, p, said, err)
+}
+
+// ended notes a phase, and reports whether it succeeded.
+func (c *cell) ended(ctx context.Context, p Phase, said *said, err error) bool {
+	c.result.Phases = append(c.result.Phases, p)
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case err != nil:
+		c.fails(err.Error())
+	case p.Exit != 0:
+		c.fails(cmp.Or(said.reason, "exit code "+strconv.Itoa(p.Exit)))
+		c.result.Code = said.code
+	default:
+		return true
+	}
+	return false
+}
+
+// upgrade brings the cell to its second release. With KillAtEachStep it is killed whenever a
+// step begins that has not begun before; the next one goes on.
+func (c *cell) upgrade(ctx context.Context) bool {
+	args := slices.Concat([]string{"--to", c.what.To, "--style", c.what.Style, "--lock-timeout", afterKill}, c.Keep)
+	if IsDir(c.what.To) {
+		args[0] = "--platform"
+	}
+	p := Phase{Name: phaseUpgrade, Killed: len(c.begun.Killed)}
+	var kill func(string) bool
+	if c.what.Faults == KillAtEachStep {
+		kill = func(step string) bool {
+			if slices.Contains(c.begun.Killed, step) {
+				return false
+			}
+			c.begun.Killed = append(c.begun.Killed, step)
+			return true
+		}
+	}
+	again := c.goesOn() // the one before may have been killed when all was done
+	for {
+		before := p.Killed
+		said, err := c.process(ctx, &p, kill, "upgrade", args)
+		if p.Killed > before && !c.note() {
+			err = errors.New(c.result.Reason)
+		}
+		switch {
+		case err == nil && p.Killed > before && p.Killed <= mostKills && ctx.Err() == nil:
+			again = true
+			continue
+		case again && said.code == string(platform.CodeSame):
+			p.Exit = 0
+		}
+		return c.ended(ctx, p, said, err)
+	}
+}

@@ -1,0 +1,48 @@
+package matrix
+
+import (
+	"fmt"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// CodeLost: an upgrade has lost rows that were acknowledged, or requests that it should not
+// have disturbed.
+const CodeLost fault.Code = "MTX-003"
+
+// What checks of workloads may count, and a cell is judged by. A release without such
+// workloads is judged by its checks and tests alone.
+const (
+	RowsAcknowledged = "rows-acknowledged" // rows that were acknowledged to those who wrote them
+	RowsThere        = "rows-there"        // how many of these there are
+	Requests         = "requests"          // requests, from before the upgrade until after it
+	RequestsFailed   = "requests-failed"   // how many of these had no proper answer
+)
+
+// lost is what the upgrade has lost and must not lose; empty: nothing.
+func (c *cell) lost() string {
+	r := c.result
+	if rows, there := r.Counts[RowsAcknowledged], r.Counts[RowsThere]; there < rows {
+		return fmt.Sprintf("%d of %d rows that were acknowledged are missing", rows-there, rows)
+	}
+	failed := r.Counts[RequestsFailed]
+	if failed == 0 || c.Stops || c.what.Style != contract.Graceful || c.what.Faults != NoFault {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d requests failed in a graceful upgrade that nothing disturbed", failed, r.Counts[Requests])
+}
+
+// Rows says how many of the acknowledged rows there are: "812 of 812"; "-" if nobody counted.
+func (r Result) Rows() string { return r.share(RowsThere, RowsAcknowledged) }
+
+// FailedRequests says how many of the requests failed, as Rows does.
+func (r Result) FailedRequests() string { return r.share(RequestsFailed, Requests) }
+
+func (r Result) share(part, whole string) string {
+	all, counted := r.Counts[whole]
+	if !counted {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", r.Counts[part], all)
+}

@@ -1,0 +1,139 @@
+package matrix
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+// CodeOther: a directory has the results of another matrix.
+const CodeOther fault.Code = "MTX-001"
+
+// The files of a directory with results; each cell has a directory, which is named after
+// its deployment, with the output of its commands and its run's report.
+const (
+	headFile   = "matrix.lock.json"
+	resultFile = "result.json"
+	begunFile  = "begun.json"
+)
+
+// Head says what a matrix ran with. Results of another program or configuration are
+// not those of this one.
+type Head struct {
+	Slipway       string `json:"slipway"`       // version of the program
+	Configuration string `json:"configuration"` // sha256
+}
+
+// Results are those in a directory.
+type Results struct{ dir string }
+
+// Open makes the directory, or goes on with the one that an interrupted run of the same
+// matrix has left. The error is a fault MTX-001 if another matrix has left it.
+func Open(dir string, head Head) (*Results, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, headFile)
+	switch there, err := os.ReadFile(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Results{dir}, atomicfile.Write(file, text, 0o644)
+	case err != nil:
+		return nil, err
+	case string(there) != string(text):
+		return nil, &fault.Fault{
+			Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + dir,
+			Err: errors.New("they are of another configuration or of another Slipway"),
+			Fix: "name another directory: --results DIR",
+		}
+	}
+	return &Results{dir}, nil
+}
+
+// Dir is the directory of a cell. It is made.
+func (r *Results) Dir(deployment string) (string, error) {
+	dir := filepath.Join(r.dir, deployment)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Kept is the result of a cell that an earlier run has brought to an end.
+func (r *Results) Kept(deployment string, c Cell) (Result, bool) {
+	text, err := os.ReadFile(filepath.Join(r.dir, deployment, resultFile))
+	var out Result
+	if err != nil || json.Unmarshal(text, &out) != nil { // it is run again
+		return Result{}, false
+	}
+	return out, out.Cell == c && (out.Outcome == Upgraded || out.Outcome == Failed)
+}
+
+// Keep writes the result of a cell.
+func (r *Results) Keep(result Result) error {
+	dir, err := r.Dir(result.Deployment)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, resultFile), append(text, '\n'), 0o644)
+}
+
+// begun says how far the upgrade of a cell is that is killed at each step, for a matrix that
+// goes on with it.
+type begun struct {
+	Cell   Cell     `json:"cell"`
+	Engine string   `json:"engine"` // on which it is
+	Killed []string `json:"killed"` // steps at which it was killed
+}
+
+// begun is what was noted of a cell; the zero value if nothing was, or it cannot be read:
+// then the cell begins anew.
+func (r *Results) begun(deployment string) begun {
+	text, err := os.ReadFile(filepath.Join(r.dir, deployment, begunFile))
+	var b begun
+	if err != nil || json.Unmarshal(text, &b) != nil {
+		return begun{}
+	}
+	return b
+}
+
+func (r *Results) note(deployment string, b begun) error {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(r.dir, deployment, begunFile), text, 0o644)
+}
+
+// forget removes what was noted of a cell, which has ended.
+func (r *Results) forget(deployment string) error {
+	err := os.Remove(filepath.Join(r.dir, deployment, begunFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Summarise writes the table of all results as matrix.json, junit.xml and matrix.html.
+func (r *Results) Summarise(all []Result) error {
+	for name, write := range map[string]func([]Result) ([]byte, error){"matrix.json": JSON, "junit.xml": JUnit, "matrix.html": Page} {
+		text, err := write(all)
+		if err == nil {
+			err = atomicfile.Write(filepath.Join(r.dir, name), text, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}

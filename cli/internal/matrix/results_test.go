@@ -1,0 +1,133 @@
+package matrix
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+func three() []Result {
+	cell := func(to, style string) Cell {
+		return Cell{From: "1.0.0", To: to, Scale: 50, Style: style, Faults: NoFault}
+	}
+	return []Result{
+		{Cell: cell("1.1.0", "graceful"), Deployment: "m-1", Outcome: Upgraded, Phases: []Phase{{Name: "install", Took: 50 * time.Second}, {Name: "upgrade", Took: 20 * time.Second}},
+			Counts: map[string]int64{RowsAcknowledged: 812, RowsThere: 812, Requests: 1204, RequestsFailed: 0}},
+		{Cell: cell("1.1.0", "in-place"), Deployment: "m-2", Outcome: Failed, Code: "CMP-001", Reason: "carry out job <x>", Again: "slipway upgrade-matrix --from 1.0.0",
+			Package: "out/m-2/run.tar.zst", Reproduce: "slipway reproduce --package out/m-2/run.tar.zst",
+			Phases: []Phase{{Name: "install", Took: time.Second}, {Name: "upgrade", Took: time.Second, Exit: 4}}},
+		{Cell: cell("2.0.0", "graceful"), Deployment: "m-3", Outcome: Cancelled},
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, Table(&b, three()))
+	require.Equal(t, `FROM   TO     SCALE  STYLE     FAULTS  RESULT     TIME   UPGRADE  ROWS KEPT   REQUESTS FAILED  DEPLOYMENT
+1.0.0  1.1.0  50     graceful  none    upgraded   1m10s  20s      812 of 812  0 of 1204        m-1
+1.0.0  1.1.0  50     in-place  none    failed     2.0s   1.0s     -           -                m-2
+1.0.0  2.0.0  50     graceful  none    cancelled  0.0s   -        -           -                m-3
+
+1.0.0 to 1.1.0, scale 50, in-place: upgrade failed: CMP-001 carry out job <x>
+  again: slipway upgrade-matrix --from 1.0.0
+  package: out/m-2/run.tar.zst
+  reproduce: slipway reproduce --package out/m-2/run.tar.zst
+`, b.String())
+}
+
+func TestJUnit(t *testing.T) {
+	text, err := JUnit(three())
+	require.NoError(t, err)
+	var all struct {
+		XMLName  xml.Name `xml:"testsuites"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Suites   []struct {
+			Skipped int    `xml:"skipped,attr"`
+			Time    string `xml:"time,attr"`
+			Cases   []struct {
+				Name   string `xml:"name,attr"`
+				Counts []struct {
+					Name  string `xml:"name,attr"`
+					Value int64  `xml:"value,attr"`
+				} `xml:"properties>property"`
+				Failure *struct {
+					Message string `xml:"message,attr"`
+					Text    string `xml:",chardata"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	require.NoError(t, xml.Unmarshal(text, &all))
+	require.Equal(t, []int{3, 1}, []int{all.Tests, all.Failures})
+	require.Len(t, all.Suites, 1)
+	suite := all.Suites[0]
+	require.Equal(t, 1, suite.Skipped)
+	require.Equal(t, "72.000", suite.Time)
+	require.Nil(t, suite.Cases[0].Failure)
+	counts := map[string]int64{}
+	for _, c := range suite.Cases[0].Counts {
+		counts[c.Name] = c.Value
+	}
+	require.Equal(t, three()[0].Counts, counts)
+	require.Empty(t, suite.Cases[1].Counts)
+	require.Contains(t, suite.Cases[1].Failure.Text, "\nreproduce: slipway reproduce --package out/m-2/run.tar.zst")
+	require.Equal(t, "upgrade failed: CMP-001 carry out job <x>", suite.Cases[1].Failure.Message)
+}
+
+func TestPage(t *testing.T) {
+	text, err := Page(three())
+	require.NoError(t, err)
+	page := string(text)
+	require.Contains(t, page, "3 cells: 1 upgraded, 1 failed, 1 not run")
+	require.Contains(t, page, `<td class="failed"><a href="m-2/report/report.html">failed</a> 2.0s</td>`)
+	require.Contains(t, page, `upgraded</a> 1m10s<br><small>812 of 812 rows kept, 0 of 1204 requests failed</small></td>`)
+	require.Contains(t, page, "carry out job &lt;x&gt;")
+	require.Contains(t, page, `<a href="m-2/run.tar.zst">package</a>`)
+	require.Contains(t, page, "<code>slipway reproduce --package out/m-2/run.tar.zst</code>")
+	require.Equal(t, 1, strings.Count(page, `<th scope="row">`), "one release is upgraded")
+}
+
+func TestAnInterruptedMatrixGoesOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	head := Head{Slipway: "1", Configuration: "c"}
+	r, err := Open(dir, head)
+	require.NoError(t, err)
+	for _, result := range three() {
+		require.NoError(t, r.Keep(result))
+	}
+	require.NoError(t, r.Summarise(three()))
+
+	r, err = Open(dir, head)
+	require.NoError(t, err)
+	for i, want := range three() {
+		got, kept := r.Kept(want.Deployment, want.Cell)
+		require.Equal(t, want.Outcome != Cancelled, kept, "cell %d", i)
+		if kept {
+			require.Equal(t, want, got)
+		}
+	}
+	_, kept := r.Kept("m-1", three()[1].Cell)
+	require.False(t, kept, "it is another cell's")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "m-1", resultFile), []byte(`{"cell":`), 0o600))
+	_, kept = r.Kept("m-1", three()[0].Cell)
+	require.False(t, kept, "it is torn")
+
+	var all struct{ Cells []Result }
+	text, err := os.ReadFile(filepath.Join(dir, "matrix.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &all))
+	require.Equal(t, three(), all.Cells)
+
+	_, err = Open(dir, Head{Slipway: "2", Configuration: "c"})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeOther})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+}

@@ -1,0 +1,145 @@
+package matrix
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/junit"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// Table writes a line for each result, and below them what failed, with what runs it again.
+func Table(w io.Writer, all []Result) error {
+	var b bytes.Buffer
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FROM\tTO\tSCALE\tSTYLE\tFAULTS\tRESULT\tTIME\tUPGRADE\tROWS KEPT\tREQUESTS FAILED\tDEPLOYMENT")
+	for _, r := range all {
+		upgrade := "-"
+		if at := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Name == phaseUpgrade }); at >= 0 {
+			upgrade = report.Took(r.Phases[at].Took)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			r.Cell.From, r.Cell.To, r.Cell.Scale, r.Cell.Style, r.Cell.Faults, r.Outcome, report.Took(r.Took()), upgrade, r.Rows(), r.FailedRequests(), r.Deployment)
+	}
+	_ = table.Flush() // into memory
+	for _, r := range all {
+		if r.Outcome == Failed {
+			fmt.Fprintf(&b, "\n%s: %s\n", r.Cell, r.Why())
+			for _, line := range r.waysOn() {
+				fmt.Fprintf(&b, "  %s\n", line)
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Why says in a line what failed.
+func (r Result) Why() string {
+	if r.Outcome != Failed {
+		return string(r.Outcome)
+	}
+	phase := "the cell"
+	if n := len(r.Phases); n > 0 {
+		phase = r.Phases[n-1].Name
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s failed: %s %s", phase, r.Code, r.Reason))
+}
+
+// waysOn are the lines by which a cell that failed is looked into.
+func (r Result) waysOn() []string {
+	out := []string{"again: " + r.Again}
+	if r.Package != "" {
+		out = append(out, "package: "+r.Package)
+	}
+	if r.Reproduce != "" {
+		out = append(out, "reproduce: "+r.Reproduce)
+	}
+	return out
+}
+
+// JSON are all results.
+func JSON(all []Result) ([]byte, error) {
+	text, err := json.MarshalIndent(map[string][]Result{"cells": all}, "", "  ")
+	return append(text, '\n'), err
+}
+
+// JUnit is a suite with a case for each result.
+func JUnit(all []Result) ([]byte, error) {
+	const name = "upgrade-matrix"
+	suite := junit.Suite{Name: name}
+	for _, r := range all {
+		c := junit.Case{Name: r.Cell.String(), Class: name, Time: junit.Seconds(r.Took()), Properties: junit.Numbers(r.Counts)}
+		switch r.Outcome {
+		case Failed:
+			c.Failure = &junit.Problem{Message: r.Why(), Type: r.Code, Text: r.Reason + "\n" + strings.Join(r.waysOn(), "\n")}
+		case Cancelled:
+			c.Skipped = &junit.Problem{Message: "it did not come to its end"}
+		}
+		if first := time.Time(suite.Timestamp); !r.Began.IsZero() && (first.IsZero() || r.Began.Before(first)) {
+			suite.Timestamp = junit.Timestamp(r.Began)
+		}
+		suite.Add(c)
+	}
+	report := junit.Report{Name: name, Time: suite.Time}
+	report.Add(suite)
+	var b bytes.Buffer
+	err := report.Write(&b)
+	return b.Bytes(), err
+}
+
+//go:embed page.html
+var pageText string
+
+// Page is a heat map of the results: a row for each release that is upgraded, a column for
+// each that it is upgraded to, and a link from each cell to the report of its last run.
+func Page(all []Result) ([]byte, error) {
+	type row struct {
+		Name  string
+		Cells []*Result // as the columns; nil: there is no such cell
+	}
+	var view struct {
+		Columns []string
+		Rows    []row
+		Failed  []Result
+		Counts  string
+	}
+	counts := map[Outcome]int{}
+	for i := range all {
+		r := &all[i]
+		counts[r.Outcome]++
+		if r.Outcome == Failed {
+			view.Failed = append(view.Failed, *r)
+		}
+		column := r.Cell.To + " " + r.Cell.Style
+		if !slices.Contains(view.Columns, column) {
+			view.Columns = append(view.Columns, column)
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		name := fmt.Sprintf("%s, scale %d, %s", r.Cell.From, r.Cell.Scale, r.Cell.Faults)
+		at := slices.IndexFunc(view.Rows, func(x row) bool { return x.Name == name })
+		if at < 0 {
+			at = len(view.Rows)
+			view.Rows = append(view.Rows, row{Name: name, Cells: make([]*Result, len(view.Columns))})
+		}
+		view.Rows[at].Cells[slices.Index(view.Columns, r.Cell.To+" "+r.Cell.Style)] = r
+	}
+	view.Counts = fmt.Sprintf("%d cells: %d upgraded, %d failed, %d not run", len(all), counts[Upgraded], counts[Failed], counts[Cancelled])
+	page, err := template.New("page").Funcs(template.FuncMap{"took": report.Took}).Parse(pageText)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = page.Execute(&b, view)
+	return b.Bytes(), err
+}

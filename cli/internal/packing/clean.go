@@ -1,0 +1,192 @@
+package packing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+)
+
+// hidden is what stands for a secret.
+const hidden = "***"
+
+// cleaner removes secrets from what goes into a package: those that are known, and what
+// looks like one.
+type cleaner struct{ known redact.Secrets }
+
+func (c *cleaner) text(s string) string { return redact.Text(c.known.Redact(s)) }
+
+// file cleans a file of a run. What is no text stays as it is: see gate.
+func (c *cleaner) file(name string, data []byte) ([]byte, error) {
+	switch {
+	case strings.HasSuffix(name, ".json"):
+		return c.json(data)
+	case strings.HasSuffix(name, ".yaml"):
+		return c.yaml(data)
+	case !utf8.Valid(data):
+		return data, nil
+	}
+	return []byte(c.text(string(data))), nil
+}
+
+// json cleans the strings in JSON, of which nothing else changes. What is no JSON, such as a
+// file that was not written to its end, is cleaned as text.
+func (c *cleaner) json(data []byte) ([]byte, error) {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return []byte(c.text(string(data))), nil
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return []byte(c.text(string(data))), nil
+	}
+	changed := false
+	v = c.strings(v, &changed)
+	if !changed {
+		return data, nil
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return out.Bytes(), err
+}
+
+// strings cleans all strings of a JSON value, the names of fields among them.
+func (c *cleaner) strings(v any, changed *bool) any {
+	switch v := v.(type) {
+	case string:
+		clean := c.text(v)
+		*changed = *changed || clean != v
+		return clean
+	case []any:
+		for i := range v {
+			v[i] = c.strings(v[i], changed)
+		}
+	case map[string]any:
+		for k, value := range v {
+			value = c.strings(value, changed)
+			delete(v, k)
+			clean := c.known.Redact(k)
+			*changed = *changed || clean != k
+			v[clean] = value
+		}
+	}
+	return v
+}
+
+// yaml cleans the strings in YAML.
+func (c *cleaner) yaml(data []byte) ([]byte, error) {
+	var n yaml.Node
+	if err := yaml.Unmarshal(data, &n); err != nil {
+		return []byte(c.text(string(data))), nil
+	}
+	changed := false
+	each(&n, "", func(_ string, s *yaml.Node) {
+		if clean := c.text(s.Value); clean != s.Value {
+			s.SetString(clean)
+			changed = true
+		}
+	})
+	if !changed {
+		return data, nil
+	}
+	return document.Encode(&n)
+}
+
+// each calls do with every scalar and its path.
+func each(n *yaml.Node, path string, do func(string, *yaml.Node)) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		do(path, n)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			each(n.Content[i+1], strings.TrimPrefix(path+"."+n.Content[i].Value, "."), do)
+		}
+	default:
+		for i, c := range n.Content {
+			at := path
+			if n.Kind == yaml.SequenceNode {
+				at = fmt.Sprintf("%s[%d]", path, i)
+			}
+			each(c, at, do)
+		}
+	}
+}
+
+// variable is a password that comes from a variable, in a script: PASSWORD=$PASSWORD.
+var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$\{?\w+\}?\\?["']?`)
+
+// config cleans a configuration and returns the settings whose values are hidden. Where
+// secrets are is no secret.
+func (c *cleaner) config(data []byte) ([]byte, []string, error) {
+	var n yaml.Node
+	if err := yaml.Unmarshal(data, &n); err != nil {
+		return nil, nil, fmt.Errorf("read the configuration of the run: %w", err)
+	}
+	var settings []string
+	each(&n, "", func(path string, s *yaml.Node) {
+		if s.Value == "" || s.ShortTag() != "!!str" && s.ShortTag() != "!!int" || !c.secret(path, s.Value) {
+			return
+		}
+		s.SetString(hidden)
+		settings = append(settings, path)
+	})
+	slices.Sort(settings)
+	if settings == nil {
+		return data, nil, nil
+	}
+	out, err := document.Encode(&n)
+	return out, settings, err
+}
+
+// secret reports whether a setting's value is a secret, or looks like one.
+func (c *cleaner) secret(path, value string) bool {
+	if c.known.In([]byte(value)) {
+		return true
+	}
+	if config.SecretRef(value).Valid() {
+		return false
+	}
+	plain := variable.ReplaceAllString(value, "")
+	if redact.Text(plain) != plain {
+		return true
+	}
+	key := path[strings.LastIndexByte(path, '.')+1:]
+	if strings.HasPrefix(strings.ToLower(key), "existing") { // existingSecret names a Secret, in charts
+		return false
+	}
+	keyed := key + `: "` + strings.ReplaceAll(plain, `"`, "") + `"`
+	return redact.Text(keyed) != keyed
+}
+
+// gate removes known secrets from text wherever they are still, and returns the files that
+// hold one and must not be changed: those of the release, and what is no text.
+func (c *cleaner) gate(files runpackage.Files) (held []string) {
+	for name, f := range files {
+		switch {
+		case !c.known.In(f.Data):
+		case strings.HasPrefix(name, runpackage.ReleaseDir+"/") || !utf8.Valid(f.Data):
+			held = append(held, name)
+		default:
+			f.Data = []byte(c.known.Redact(string(f.Data)))
+			files[name] = f
+		}
+	}
+	slices.Sort(held)
+	return held
+}

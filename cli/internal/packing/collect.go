@@ -1,0 +1,318 @@
+package packing
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/sbom"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// packer collects what a package is made of.
+type packer struct {
+	flags      *deployment.Flags
+	deployment *deployment.Deployment
+	clean      cleaner
+	absent     []string
+
+	info   runpackage.Info
+	files  runpackage.Files
+	record *report.Run
+	config *config.Config // of the run
+}
+
+// collect fills p; dir is there for files on the way.
+func (p *packer) collect(ctx context.Context, run, dir string) error {
+	left := filepath.Join(dir, "run")
+	id, err := p.deployment.Report(ctx, run, left)
+	if err != nil {
+		return err
+	}
+	if err := p.knowCluster(ctx); err != nil {
+		return err
+	}
+	text, err := p.readConfig(ctx, id, left)
+	if err != nil {
+		return err
+	}
+	if err := p.runDir(id, left, text); err != nil {
+		return err
+	}
+	if err := p.describe(ctx); err != nil {
+		return err
+	}
+	if err := p.release(ctx, filepath.Join(dir, "release")); err != nil {
+		return err
+	}
+	if err := p.journal(ctx, id); err != nil {
+		return err
+	}
+	return p.images()
+}
+
+// inCluster are the secrets in a kubeconfig.
+var inCluster = regexp.MustCompile(`(?m)^\s*(?:client-key-data|token|password): *"?([^\s"]+)`)
+
+// knowCluster learns the administrator's access to the cluster, if there is one.
+func (p *packer) knowCluster(ctx context.Context) error {
+	text, err := p.deployment.Kubeconfig(ctx, "")
+	if errors.Is(err, &fault.Fault{Code: conductor.CodeNotThere}) {
+		return nil
+	}
+	if class := fault.ClassOf(err); class == fault.Usage || class == fault.Preflight { // the user's own access, which is elsewhere
+		p.absent = append(p.absent, "the access to the cluster")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("learn what must not be in the package: %w", err)
+	}
+	for _, m := range inCluster.FindAllStringSubmatch(text, -1) {
+		p.clean.known.Add(m[1])
+		p.clean.known.Add(decoded(m[1]))
+	}
+	return nil
+}
+
+// readConfig reads the configuration of the run, learns the secrets that it refers to, and
+// puts it into the package. It returns the text without secrets.
+func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, notEnded(id, "it ended before it wrote anything down")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
+	}
+	schema := answers.NewSchema(config.Describe(p.flags.Source.Providers.Sections()), nil)
+	for _, last := range []bool{false, true} {
+		readable, err := answers.Readable(schema, text)
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
+		}
+		if p.config, err = p.flags.Source.Parse(readable, func([]migrate.Change) {}); err != nil {
+			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
+		}
+		if last {
+			p.files[runpackage.AnswersFile] = runpackage.File{Data: readable}
+			p.files[runpackage.ConfigFile] = runpackage.File{Data: text}
+			break
+		}
+		p.info.Secrets = map[string]string{}
+		for setting, ref := range references(p.config) {
+			p.info.Secrets[setting] = string(ref)
+			p.know(ctx, setting, ref)
+		}
+		slices.Sort(p.absent)
+		if text, p.info.Hidden, err = p.clean.config(text); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+// know learns a secret, if it can be had.
+func (p *packer) know(ctx context.Context, setting string, ref config.SecretRef) {
+	secret, err := p.deployment.Inputs.Secrets.Find(ctx, ref)
+	if err == nil {
+		var value string
+		if value, err = secret.Plaintext(ctx); err == nil {
+			p.clean.known.Add(value)
+			return
+		}
+	}
+	p.absent = append(p.absent, setting)
+}
+
+func notEnded(id, why string) error {
+	return &fault.Fault{Code: codeNotEnded, Class: fault.Usage, Op: "pack run " + id, Err: errors.New(why),
+		Fix: "wait for its end, or name another one: slipway runs lists them; slipway save --run ID"}
+}
+
+// runDir cleans what the run left, makes its report anew from that, and takes it over.
+func (p *packer) runDir(id, dir string, cleanConfig []byte) error {
+	made := []string{report.SummaryFile, report.MarkdownFile, report.JUnitFile, report.PageFile}
+	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		if err != nil || slices.Contains(made, name) {
+			return errors.Join(err, os.Remove(file))
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		clean := cleanConfig
+		if name != "config.yaml" {
+			if clean, err = p.clean.file(filepath.ToSlash(name), data); err != nil {
+				return fmt.Errorf("clean %s: %w", name, err)
+			}
+		}
+		if bytes.Equal(clean, data) {
+			return nil
+		}
+		return os.WriteFile(file, clean, 0o600)
+	})
+	if err != nil {
+		return fmt.Errorf("clean run %s: %w", id, err)
+	}
+	if err := report.Render(dir, id, true); err != nil { // alive: what ended stays as it is
+		return fmt.Errorf("write the report of run %s: %w", id, err)
+	}
+	if p.record, err = report.Load(dir, id, true); err != nil {
+		return err
+	}
+	if p.record.Outcome == report.Running {
+		return notEnded(id, "it still goes on")
+	}
+	return p.files.Add(runpackage.RunDir, os.DirFS(dir))
+}
+
+// describe fills in what the package says of itself.
+func (p *packer) describe(ctx context.Context) error {
+	r := p.record
+	engine, err := p.deployment.Session.Client.Version(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the engine for its version: %w", err)
+	}
+	info := &p.info
+	info.Run, info.Workflow, info.Deployment, info.Provider = r.ID, r.Workflow, r.Deployment, r.Provider
+	info.Outcome, info.Started, info.Slipway, info.Engine = string(r.Outcome), r.Started, r.Slipway, engine
+	info.Platform = runpackage.Platform(r.Platform)
+	info.Code, info.Step = Failure(r)
+	var seen contract.Result
+	var machine contract.Preflight
+	result := p.files[runpackage.RunDir+"/steps/infrastructure.preflight/result.json"].Data
+	if json.Unmarshal(result, &seen) == nil && json.Unmarshal(seen.Output, &machine) == nil { // a run may have ended before
+		info.Kernel = machine.Kernel
+	}
+	return nil
+}
+
+// Failure is the code of a run that did not succeed, if it has one, and the step that failed
+// first, or that ran when the run was ended.
+func Failure(r *report.Run) (code, step string) {
+	if r.Outcome == report.Succeeded {
+		return "", ""
+	}
+	var first *report.Step
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if s.Status == pipeline.Failed && (first == nil || s.Finished.Before(first.Finished)) {
+			first = s
+		}
+	}
+	for i := range r.Steps {
+		if s := &r.Steps[i]; first == nil && (s.Status == pipeline.Interrupted || s.Status == pipeline.Cancelled) && !s.Started.IsZero() {
+			first = s
+		}
+	}
+	if r.Fault != nil {
+		code = string(r.Fault.Code)
+	}
+	if first == nil {
+		return code, ""
+	}
+	if first.Fault != nil {
+		code = string(first.Fault.Code)
+	}
+	return code, first.ID()
+}
+
+// release takes over the platform release, which must be that of the run.
+func (p *packer) release(ctx context.Context, dir string) error {
+	want := p.record.Platform
+	if want.Digest == "" { // a destroy needs none
+		return nil
+	}
+	var from conductor.Options
+	from.Client = p.deployment.Session.Client
+	op := fmt.Sprintf("pack the platform release of run %s", p.record.ID)
+	fix := "name the directory of the release that was installed: slipway save --platform DIR"
+	if err := p.flags.Release.Open(ctx, p.config, p.flags.Source.Path, p.deployment.Inputs.Anew, &from); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if from.ReleaseDigest != want.Digest {
+		return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Fix: fix,
+			Err: fmt.Errorf("the run was of %s %s with the digest %s; found was %s %s with %s",
+				want.Name, want.Version, want.Digest, from.Release.Name, from.Release.Version, from.ReleaseDigest)}
+	}
+	if _, err := from.ReleaseDir.Export(ctx, dir); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return p.files.Add(runpackage.ReleaseDir, os.DirFS(dir))
+}
+
+// journal takes over the attempts at the steps of the run.
+func (p *packer) journal(ctx context.Context, id string) error {
+	detail, err := p.deployment.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	detail.Record = nil // which is a file of its own
+	return p.add(runpackage.JournalFile, detail)
+}
+
+// add adds a value as JSON.
+func (p *packer) add(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		text, err = p.clean.json(append(text, '\n'))
+	}
+	p.files[name] = runpackage.File{Data: text}
+	return err
+}
+
+// Digests are those of what a run executes.
+type Digests struct {
+	All    string            `json:"all"` // of everything below
+	Tools  map[string]string `json:"tools"`
+	Images map[string]string `json:"images"` // references by digest, by short name
+	Others map[string]string `json:"others,omitempty"`
+}
+
+// DigestsOf are the digests of a run's images.
+func DigestsOf(from *containers.Images) Digests {
+	own := from.Refs
+	if from.Registry != nil {
+		own = from.Registry
+	}
+	return Digests{All: from.Digest, Tools: from.Tools, Images: own, Others: from.StandsFor}
+}
+
+// images adds the digests of tools and images, and the SBOM.
+func (p *packer) images() error {
+	from := p.deployment.Images
+	if err := p.add(runpackage.ImagesFile, DigestsOf(from)); err != nil {
+		return err
+	}
+	build, _ := debug.ReadBuildInfo()
+	text, err := sbom.Document(sbom.Of{
+		Run: p.record.ID, At: p.record.Started, Version: p.record.Slipway, Pins: p.deployment.Pins, Images: from, Build: build,
+	})
+	if err != nil {
+		return fmt.Errorf("write the SBOM: %w", err)
+	}
+	p.files[runpackage.SBOMFile] = runpackage.File{Data: text}
+	return nil
+}

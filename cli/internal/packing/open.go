@@ -1,0 +1,181 @@
+package packing
+
+import (
+	"context"
+	"crypto"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/cli/internal/cache"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+)
+
+// codeIncomplete: the package lacks what a deployment would need to be made from it.
+const codeIncomplete fault.Code = "PKG-009"
+
+// Opened is a package that was verified, with its configuration and its platform release
+// as files.
+type Opened struct {
+	*runpackage.Package
+	Config  string // file
+	Release string // directory
+}
+
+// Open verifies a package, with the key in keyFile unless that is empty, and unpacks what a
+// deployment is made from into the user's cache: the same package into the same place.
+func Open(ctx context.Context, file, keyFile string) (*Opened, error) {
+	p, err := Verify(ctx, file, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := cache.Dir()
+	if module.Active() { // in a container that ends with the command
+		dir, err = os.TempDir(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find a place for what is in %s: %w", file, err)
+	}
+	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), p)
+}
+
+func unpack(file, dir string, p *runpackage.Package) (*Opened, error) {
+	op := "unpack " + file
+	if len(p.Hidden) > 0 {
+		return nil, incomplete(op, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+file,
+			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(p.Hidden, ", ")))
+	}
+	o := &Opened{Package: p, Config: filepath.Join(dir, "slipway.yaml")}
+	text := p.Files[runpackage.AnswersFile].Data
+	if len(text) == 0 {
+		return nil, incomplete(op, fixAgain, errors.New("there is no configuration in it"))
+	}
+	var err error
+	if o.Release, err = KeepRelease(file, p, dir); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(o.Config, text, 0o600); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	return o, nil
+}
+
+const fixAgain = "get the package again from where it was made"
+
+// KeepRelease unpacks the platform release of a package into a directory of parent, which it
+// returns. If that is there already and holds the same, it is left alone.
+func KeepRelease(file string, p *runpackage.Package, parent string) (string, error) {
+	op := "unpack the platform release in " + file
+	want := p.Platform.Digest
+	if want == "" {
+		return "", incomplete(op, "name a package of an install or an upgrade: slipway runs lists them",
+			fmt.Errorf("it is of a run that has no platform release (%s)", p.Workflow))
+	}
+	is := func(dir string) bool {
+		digest, err := platform.Digest(os.DirFS(dir))
+		return err == nil && digest == want
+	}
+	sum, ok := strings.CutPrefix(want, "sha256:")
+	if !ok || !bundle.IsSHA256(sum) {
+		return "", incomplete(op, fixAgain, fmt.Errorf("%q is no digest of a release", want))
+	}
+	dir := filepath.Join(parent, "release-"+sum[:16])
+	if is(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("%s: %w", op, err)
+	}
+	beside, err := os.MkdirTemp(parent, ".unpacking-*")
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", op, err)
+	}
+	defer func() { _ = os.RemoveAll(beside) }()
+	if err := p.Sub(runpackage.ReleaseDir).WriteTo(beside); err != nil {
+		return "", fmt.Errorf("%s: %w", op, err)
+	}
+	if !is(beside) {
+		return "", incomplete(op, fixAgain, fmt.Errorf("its digest is not %s", want))
+	}
+	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(dir), os.Rename(beside, dir)); err != nil && !is(dir) { // nobody else has just done it
+		return "", fmt.Errorf("%s: %w", op, err)
+	}
+	return dir, nil
+}
+
+// Ran is the record of the run in the package, and the digests of what it ran with.
+func (o *Opened) Ran() (*report.Run, Digests, error) {
+	var digests Digests
+	record, err := report.Decode(o.Files[runpackage.RunDir+"/"+report.RecordFile].Data)
+	if err == nil {
+		err = json.Unmarshal(o.Files[runpackage.ImagesFile].Data, &digests)
+	}
+	if err != nil {
+		return nil, digests, incomplete("read the run in the package", fixAgain, err)
+	}
+	return record, digests, nil
+}
+
+func incomplete(op, fix string, err error) error {
+	return &fault.Fault{Code: codeIncomplete, Class: fault.Usage, Op: op, Err: err, Fix: fix}
+}
+
+// Verify reads a package and verifies it, with the key that keyFile names unless that is
+// empty: a file, or a place as the configuration names them.
+func Verify(ctx context.Context, file, keyFile string) (*runpackage.Package, error) {
+	var key crypto.PublicKey
+	if keyFile != "" {
+		text, err := keyText(keyFile)
+		if err != nil {
+			return nil, err
+		}
+		if key, err = runpackage.PublicKey(text); err != nil {
+			return nil, err
+		}
+	}
+	return runpackage.Read(ctx, file, key)
+}
+
+// SigningKey is the private key at a place: a file, or as the configuration names secrets.
+// It comes with its text, which must be in no package.
+func SigningKey(place string) (crypto.Signer, string, error) {
+	text, err := keyText(place)
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := runpackage.PrivateKey(text)
+	return key, string(text), err
+}
+
+// keyText is what is at the place of a key: file:PATH, env:NAME or a path.
+func keyText(place string) ([]byte, error) {
+	ref := config.SecretRef(place)
+	if kind, _ := ref.Split(); kind == config.SecretEnv || kind == config.SecretFile {
+		text := secrets.AtHand(ref)
+		if text == nil {
+			return nil, noKey(place, errors.New("it is not there, or empty"))
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(place)
+	if err != nil {
+		return nil, noKey(place, err)
+	}
+	return text, nil
+}
+
+func noKey(place string, err error) error {
+	return &fault.Fault{Code: runpackage.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
+		Fix: "give --key the path of a PEM file, or env:NAME for a variable that holds one"}
+}

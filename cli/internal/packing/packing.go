@@ -1,0 +1,120 @@
+// Package packing makes run packages of what a deployment's state knows of a run, and opens
+// them for commands that begin with one.
+package packing
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+)
+
+// The codes of this package's faults.
+const (
+	// codeNotEnded: the run still goes on, or left nothing that could be packed.
+	codeNotEnded fault.Code = "PKG-005"
+	// codeOtherRelease: the platform release that was found is not the one of the run.
+	codeOtherRelease fault.Code = "PKG-006"
+	// codeHeld: a file that must go into the package as it is holds a secret.
+	codeHeld fault.Code = "PKG-007"
+	// codeUnwritten: the package cannot be written to its place.
+	codeUnwritten fault.Code = "PKG-008"
+)
+
+// Options say what is packed.
+type Options struct {
+	Run string        // id; empty: the last one
+	Out string        // file; empty: one named for the run
+	Dir string        // where that is; empty: the working directory
+	Key crypto.Signer // nil: the package is not signed
+	// Secrets are known besides those of the configuration: they are in no package.
+	Secrets []string
+}
+
+// Packed is a package that was made.
+type Packed struct {
+	File  string
+	Info  runpackage.Info
+	Files int
+	Bytes int
+	// Absent are secrets of the configuration that could not be read, and so not searched for.
+	Absent []string
+}
+
+// Make packs a run of a deployment, of which f are the flags.
+func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o Options) (*Packed, error) {
+	p := &packer{flags: f, deployment: d, files: runpackage.Files{}}
+	for _, s := range o.Secrets {
+		p.clean.known.Add(s)
+	}
+	if err := inTemporary(func(dir string) error { return p.collect(ctx, o.Run, dir) }); err != nil {
+		return nil, err
+	}
+	if err := p.gate(); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := runpackage.Write(ctx, &out, p.info, p.files, o.Key); err != nil {
+		return nil, unwritten(o.Out, err)
+	}
+	file := o.Out
+	if file == "" {
+		file = filepath.Join(o.Dir, "slipway-"+p.info.Deployment+"-"+p.info.Run+runpackage.Suffix)
+	}
+	if err := put(ctx, file, out.Bytes()); err != nil {
+		return nil, err
+	}
+	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent}, nil
+}
+
+// put writes a package, in place of an earlier one and of nothing else.
+func put(ctx context.Context, file string, data []byte) error {
+	if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+		if _, err := runpackage.Read(ctx, file, nil); errors.Is(err, &fault.Fault{Code: runpackage.CodeUnreadable}) {
+			return unwritten(file, errors.New("there is something else already, which is no package"))
+		}
+	}
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = atomicfile.Overwrite(file, data, 0o600)
+	}
+	if err != nil {
+		return unwritten(file, err)
+	}
+	return nil
+}
+
+func unwritten(file string, err error) error {
+	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
+		Fix: "name another place, with room for it: slipway save --out FILE" + runpackage.Suffix}
+}
+
+// gate makes sure that no known secret is left in what was collected.
+func (p *packer) gate() error {
+	held := p.clean.gate(p.files)
+	if len(held) == 0 {
+		return nil
+	}
+	return &fault.Fault{Code: codeHeld, Class: fault.Usage, Op: "pack run " + p.info.Run,
+		Err: fmt.Errorf("a secret of the deployment is in %s, which a package must hold as it is", strings.Join(held, ", ")),
+		Fix: "take the secret out of the platform release (platform.secrets gives it in its place), change it, and install; then: slipway save"}
+}
+
+// inTemporary calls do with a directory that is removed afterwards.
+func inTemporary(do func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "slipway-package-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the package: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return do(dir)
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/packing"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+)
+
+// packageFlags name a package that a command begins with.
+type packageFlags struct {
+	file, key string
+	set       *pflag.FlagSet
+}
+
+func (p *packageFlags) addFlags(set *pflag.FlagSet, help string) {
+	p.set = set
+	set.StringVar(&p.file, "package", "", help)
+	set.StringVar(&p.key, "package-key", "", "public key that the package must be signed with, PEM: a file, or env:NAME")
+}
+
+// fromSteps takes the package out of the values of --from, which otherwise name steps, and
+// returns the rest.
+func (p *packageFlags) fromSteps(from []string) ([]string, error) {
+	for _, value := range from {
+		switch {
+		case !strings.HasSuffix(value, runpackage.Suffix):
+		case p.file != "":
+			return nil, usage.Errorf("give one package, not %s and %s", p.file, value)
+		default:
+			p.file = value
+		}
+	}
+	if p.key != "" && p.file == "" {
+		return nil, usage.Errorf("--package-key goes with a package: --package FILE%s", runpackage.Suffix)
+	}
+	return slices.DeleteFunc(slices.Clone(from), func(value string) bool { return value == p.file }), nil
+}
+
+// use has f work on a configuration and a release. The flags say so from then on, so that
+// commands in messages work on the same; not in the module, whose files nobody else has.
+func (p *packageFlags) use(f *deployment.Flags, file, release string) error {
+	if module.Active() {
+		f.Source.File, f.Release.Dir = file, release
+		return nil
+	}
+	return errors.Join(p.set.Set("config", file), p.set.Set("platform", release))
+}
+
+// open verifies the package, if there is one, and has f work on what is in it.
+func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployment.Flags) (*packing.Opened, error) {
+	if p.file == "" {
+		return nil, nil
+	}
+	for _, name := range []string{"config", "deployment", "platform", "platform-id"} {
+		if other := p.set.Lookup(name); other != nil && other.Changed {
+			return nil, usage.Errorf("give either --%s or a package, which has a configuration and a platform release; slipway configure --file %s writes a configuration to change", name, p.file)
+		}
+	}
+	opened, err := packing.Open(ctx, p.file, p.key)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.use(f, opened.Config, opened.Release); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
+	return opened, nil
+}
+
+// saveFlags say when a run is packed once it has ended.
+type saveFlags struct{ when, to string }
+
+func (s *saveFlags) addFlags(set *pflag.FlagSet) {
+	set.StringVar(&s.when, "save", "", "pack the run at its end: failed, always or never; replaces advanced.save.when of the configuration")
+	set.Lookup("save").NoOptDefVal = config.SaveFailed
+	set.StringVar(&s.to, "save-to", "", "directory for the package; replaces advanced.save.to of the configuration")
+}
+
+func (s *saveFlags) check() error {
+	if s.when != "" && !slices.Contains([]string{config.SaveFailed, config.SaveAlways, config.SaveNever}, s.when) {
+		return usage.Errorf("--save is %q; give --save=failed, --save=always or --save=never", s.when)
+	}
+	return nil
+}
+
+// saveLimit is how long packing a run may take that was interrupted, too.
+const saveLimit = 3 * time.Minute
+
+// errSaveTime is the cause of a context in which packing took too long.
+var errSaveTime = fmt.Errorf("it took longer than %s", saveLimit)
+
+// save packs a run that has ended, if that is wanted, and says how one that failed is
+// reproduced. What goes wrong then is told and changes nothing: the run was what it was.
+func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run) {
+	when, to := d.Config.Advanced.Save.When, d.Config.Advanced.Save.To
+	if to != "" {
+		to = f.Source.Path(to)
+	}
+	if s.when != "" {
+		when = s.when
+	}
+	if s.to != "" {
+		to = s.to
+	}
+	switch {
+	case record == nil:
+		return
+	case when != config.SaveAlways && (when != config.SaveFailed || record.Outcome == report.Succeeded):
+		tellReproduce(io, d, record, "")
+		return
+	}
+	io.Err.End()
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), saveLimit, errSaveTime)
+	defer cancel()
+	made, err := packing.Make(ctx, f, d, packing.Options{Run: record.ID, Dir: to})
+	if err != nil {
+		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Hint("slipway save --run "+record.ID+" does it later"))
+		return
+	}
+	tellPacked(io.Err, io, made)
+	tellReproduce(io, d, record, made.File)
+}
+
+// tellReproduce says how a run that failed is reproduced elsewhere, from its package if there
+// is one.
+func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, file string) {
+	if record.Outcome != report.Failed || record.Workflow == config.Destroy {
+		return
+	}
+	io.Err.End()
+	fmt.Fprint(io.Err, "\nTo reproduce it, also elsewhere:\n")
+	switch {
+	case module.Active():
+		fmt.Fprintf(io.Err, "  %s\n  dagger call reproduce --package-file run.tar.zst\n", d.Hint("dagger call save --run "+record.ID)+" export --path run.tar.zst")
+	case file == "":
+		fmt.Fprintf(io.Err, "  %s\n  slipway reproduce --package run.tar.zst\n", d.Hint("slipway save --run "+record.ID+" --out run.tar.zst"))
+	default:
+		fmt.Fprintf(io.Err, "  slipway reproduce --package %s\n", shell.Quote(file))
+	}
+}

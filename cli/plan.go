@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// changesExit is the exit code of a plan with changes, where it is asked for one.
+const changesExit = 2
+
+type planOptions struct {
+	upgrade  upgradeOptions // what else it is of uses a part of them
+	workflow string
+	format   format
+	out      string
+	detailed bool
+}
+
+func newPlan(p *Program) *cobra.Command {
+	o := planOptions{upgrade: upgradeOptions{install: installOptions{program: p}}}
+	install := &o.upgrade.install
+	cmd := &cobra.Command{
+		Use: "plan", Short: "Shows what an install, upgrade or destroy would do; changes nothing",
+		Args: noArgs, RunE: atOnce(o.run),
+		Long: `Shows what an install, upgrade or destroy would do; changes nothing, and takes no lock.
+
+It compares the configuration with that of the last run that succeeded, has Terraform plan,
+and has every step of the workflow compare what it would make with what is there. Values of
+Secrets are told by digests. What only a run finds out is listed as unknown. A cluster of
+Slipway's own that does not run is started for it, and stopped again.
+
+Of an upgrade it has the backups and migrations too, and every release that it goes through.
+
+The plan is kept in the deployment's state under its digest. install, upgrade and destroy do
+with --approve DIGEST what it says, or nothing if anything has changed since.
+
+With --detailed-exitcode the exit code is 0 for no changes, 2 for changes. 2 is also that of
+a wrong command line or configuration, which prints an error.`,
+	}
+	set := cmd.Flags()
+	addDeployment(cmd, set, p, &install.deployment)
+	set.StringVar(&o.workflow, "workflow", config.Install, `of what: "install", "upgrade" or "destroy"`)
+	install.deployment.Release.AddFlags(set)
+	set.StringVar(&o.upgrade.to, "to", "", "upgrade: version of the release; the one that the configuration or --platform names if left out")
+	set.StringVar(&o.upgrade.style, "style", "", "upgrade: as with that flag of upgrade")
+	set.StringVar(&install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	set.BoolVar(&install.adopt, "adopt", false, "install: as with that flag of install")
+	o.format = "text"
+	set.Var(&o.format, "format", `"text" or "json"`)
+	set.StringVar(&o.out, "out", "", "write the plan as JSON to this file, too")
+	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
+	return cmd
+}
+
+func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	w, err := stages.Named(o.workflow)
+	switch {
+	case err != nil:
+		return usage.Errorf("--workflow is %q; give install, upgrade or destroy", o.workflow)
+	case o.upgrade.to != "" && w.Name != config.Upgrade:
+		return usage.Errorf("--to is for --workflow upgrade")
+	case o.upgrade.style != "" && w.Name != config.Upgrade:
+		return usage.Errorf("--style is for --workflow upgrade")
+	case o.upgrade.install.adopt && w.Name != config.Install:
+		return usage.Errorf("--adopt is for --workflow install")
+	}
+	if err := o.upgrade.check(); err != nil {
+		return err
+	}
+	var made *contract.Preview
+	err = o.make(ctx, io, w, func(ctx context.Context, d *deployment.Deployment) (err error) {
+		made, err = d.Preview(ctx, w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		text, err := json.MarshalIndent(made, "", "  ")
+		if err == nil {
+			err = atomicfile.Write(o.out, append(text, '\n'), 0o644)
+		}
+		if err != nil {
+			return usage.Wrap(fmt.Errorf("write the plan: %w", err))
+		}
+	}
+	io.Err.End()
+	if err := o.format.print(io.Out, made, made.Text); err != nil {
+		return err
+	}
+	if err := refusal(made); err != nil {
+		return err
+	}
+	if o.detailed && made.Changes() {
+		return exit(changesExit)
+	}
+	return nil
+}
+
+// make opens the deployment for a workflow and calls do.
+func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.Workflow, do func(context.Context, *deployment.Deployment) error) error {
+	var how deployment.Run
+	switch {
+	case w.Name == config.Upgrade:
+		_, route, err := o.upgrade.path(ctx, io)
+		if err != nil {
+			return err
+		}
+		how.Prepare = func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+			return o.upgrade.prepare(ctx, io, c, from, &leg{version: route[0], rest: route[1:]})
+		}
+	case !w.Removes:
+		how.Prepare = func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+			return o.upgrade.install.prepare(ctx, io, c, from)
+		}
+	}
+	return o.upgrade.install.deployment.Do(ctx, io, how, do)
+}
+
+// refusal is the fault that the run of a plan would end with; nil if none is known.
+func refusal(p *contract.Preview) error {
+	var errs []error
+	for _, r := range p.Refused {
+		errs = append(errs, &fault.Fault{
+			Code: fault.Code(r.Code), Class: fault.Class(r.Exit), Op: "run " + r.What, Err: errors.New(r.Why),
+			Fix: "slipway explain " + r.Code + " says what to do about it",
+		})
+	}
+	return errors.Join(errs...)
+}

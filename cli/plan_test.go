@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+func TestWhatIsNoPlanOrApproval(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("a", 64)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"plan", "--workflow", "mend"}, `--workflow is "mend"; give install, upgrade or destroy`},
+		{[]string{"plan", "--to", "1.1.0"}, "--to is for --workflow upgrade"},
+		{[]string{"plan", "--style", "in-place"}, "--style is for --workflow upgrade"},
+		{[]string{"plan", "--workflow", "upgrade", "--style", "fast"}, `--style is "fast"; give graceful or in-place`},
+		{[]string{"plan", "--workflow", "destroy", "--adopt"}, "--adopt is for --workflow install"},
+		{[]string{"plan", "--format", "yaml"}, "give text or json"},
+		{[]string{"install", "--approve", "sha256:12"}, "give the digest that slipway plan prints"},
+		{[]string{"destroy", "--approve", "abc"}, "give the digest that slipway plan prints"},
+		{[]string{"upgrade", "--approve", "abc"}, "give the digest that slipway plan prints"},
+		{[]string{"install", "--approve", digest, "--only", "orchestrator"}, "--approve is for a whole run"},
+	} {
+		code, _, errs := slipway(c.args...)
+		require.Equal(t, 2, code, c.args)
+		require.Contains(t, errs, c.says)
+	}
+}
+
+// TestARefusalIsThePlansError: with the code and the exit code of the run.
+func TestARefusalIsThePlansError(t *testing.T) {
+	require.NoError(t, refusal(&contract.Preview{}))
+	err := refusal(&contract.Preview{Refused: []contract.PlannedUnknown{{What: "infrastructure/ownership", Why: "somebody else's", Code: "INF-034", Exit: 3}}})
+	require.ErrorIs(t, err, &fault.Fault{Code: "INF-034"})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	require.ErrorContains(t, err, "run infrastructure/ownership: somebody else's")
+}
+
+// TestNobodyIsAskedWithoutATerminal: CI goes on.
+func TestNobodyIsAskedWithoutATerminal(t *testing.T) {
+	require.False(t, onTerminal(console.Streams{In: strings.NewReader("")}))
+	goes, err := (&approval{}).ask(t.Context(), console.Streams{In: strings.NewReader("")}, nil, stages.Destroy())
+	require.NoError(t, err)
+	require.True(t, goes)
+}
+
+func TestOnlyYesMeansYes(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "": false, "no\n": false, "yesterday\n": false} {
+		got, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer)}, "? ")
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%q", answer)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("interrupted")
+	cancel(gone)
+	_, err := consent(ctx, console.Streams{In: waiting{}}, "? ")
+	require.ErrorIs(t, err, gone)
+}
+
+// waiting is somebody who does not answer.
+type waiting struct{}
+
+func (waiting) Read([]byte) (int, error) { select {} }
+
+// TestAPlanBeforeAQuestion is short, and says what is destructive.
+func TestAPlanBeforeAQuestion(t *testing.T) {
+	plan := &contract.Preview{Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
+		Destructive: []string{"removes PersistentVolumeClaim shop/data, with its data"}}
+	for range 30 {
+		plan.Objects = append(plan.Objects, contract.PlannedObject{Action: contract.PlanChange, Kind: "Deployment", Namespace: "shop", Name: "web",
+			Fields: []contract.Difference{{Path: "spec.replicas", Old: "1", New: "2"}}})
+	}
+	var b bytes.Buffer
+	require.NoError(t, briefly(console.Streams{Out: &b}, plan))
+	text := b.String()
+	require.Contains(t, text, "Release: shop 1.0.0 → 1.1.0")
+	require.NotContains(t, text, "spec.replicas")
+	require.Equal(t, 20, strings.Count(text, "~ Deployment shop/web"))
+	require.Contains(t, text, "10 more objects: slipway plan --workflow upgrade shows all")
+	require.Contains(t, text, "! removes PersistentVolumeClaim shop/data, with its data")
+	require.Contains(t, text, "30 to change")
+	require.Len(t, plan.Objects[0].Fields, 1, "the plan itself is whole")
+}

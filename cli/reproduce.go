@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// The codes of reproducing a run.
+const (
+	// codeNotReproduced: the run ended in another way than the one in the package.
+	codeNotReproduced fault.Code = "PKG-010"
+	// codeNotFresh: there is a deployment of that name already, or was.
+	codeNotFresh fault.Code = "PKG-011"
+)
+
+// reproduceOptions are those of an install on a deployment of its own.
+type reproduceOptions struct {
+	install installOptions
+	until   string
+	keep    bool
+	shell   bool
+	id      string
+	began   bool // there is a deployment
+}
+
+func newReproduce(p *Program) *cobra.Command {
+	o := reproduceOptions{install: installOptions{program: p}}
+	cmd := &cobra.Command{
+		Use: "reproduce [flags] [-- COMMAND…]", Short: "Runs what is in a package of slipway save on a fresh local deployment, up to the step that failed, and compares",
+		DisableFlagsInUseLine: true, RunE: run("", o.run),
+	}
+	set := cmd.Flags()
+	addDeployment(cmd, set, p, &o.install.deployment)
+	o.install.deployment.Release.AddFlags(set)
+	for _, name := range []string{"config", "deployment", "platform", "state", "state-key", "state-credentials"} { // of which the package says all
+		_ = set.MarkHidden(name)
+	}
+	set.Lookup("name").Usage = "name of the deployment, under which there was none yet; repro- and a random number if not given"
+	o.install.from.addFlags(set, "the package")
+	set.StringVar(&o.until, "until", "", "run up to this step (stage/step); the one that failed in the original, or all of them, if not given")
+	set.BoolVar(&o.shell, "shell", false, "then run COMMAND in the container of that step, with its request in place; implies --keep")
+	set.BoolVar(&o.keep, "keep", false, "leave the deployment for status, report and toolchain; otherwise it is removed at the end")
+	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	set.StringVar(&o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
+	_ = set.MarkHidden("id")
+	addLockTimeout(set, &o.install.lockTimeout)
+	return cmd
+}
+
+func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	switch {
+	case o.install.from.file == "":
+		return usage.Errorf("give the package: --package FILE.tar.zst")
+	case o.shell && o.id == "" && len(args) == 0:
+		return usage.Errorf("give a command, such as: slipway reproduce --package FILE --shell -- cat /slipway/request.json (for a shell: dagger call reproduce-shell --package-file FILE terminal)")
+	case !o.shell && len(args) > 0:
+		return usage.Errorf("unexpected argument %q; --shell runs a command", args[0])
+	}
+	if err := o.install.check(); err != nil {
+		return err
+	}
+	f := &o.install.deployment
+	original, err := o.install.from.open(ctx, io, f)
+	if err != nil {
+		return err
+	}
+	was, err := readOriginal(original)
+	if err != nil {
+		return err
+	}
+	file, substituted, err := original.Localise(f.Source.Providers.Sections())
+	if err == nil {
+		err = o.install.from.use(f, file, original.Release)
+	}
+	if err != nil {
+		return err
+	}
+	until := cmp.Or(o.until, was.step)
+	if strings.HasPrefix(until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
+		until = ""
+	}
+	if until != "" {
+		o.install.selected.To = []string{until}
+	}
+	mine := f.Source.Name != ""
+	if !mine {
+		if err := o.install.from.set.Set("name", newName()); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", original.Run, was, f.Source.Name, cmp.Or(until, "its end"))
+	for _, line := range substituted {
+		fmt.Fprintf(io.Err, "slipway: substituted: %s\n", line)
+	}
+	same, err := o.reproduce(ctx, io, was, mine, until, args)
+	if !o.began {
+		return err
+	}
+	if o.keep || o.shell {
+		fmt.Fprintf(io.Err, "slipway: deployment %s stays: slipway status --name %s; slipway destroy --name %s removes it\n", f.Source.Name, f.Source.Name, f.Source.Name)
+		if o.id != "" { // whoever takes the container over has read how the run ended
+			same = nil
+		}
+		return errors.Join(err, same)
+	}
+	return errors.Join(err, same, o.remove(ctx, io))
+}
+
+// newName is a name for a deployment that nobody has.
+func newName() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "repro-" + hex.EncodeToString(b[:])
+}
+
+// reproduce carries the run out and compares. same is nil if it ended as the original; err
+// says why there is nothing to compare.
+func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, was *original, mine bool, until string, args []string) (same, err error) {
+	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		return o.install.prepare(ctx, io, c, from)
+	}}
+	err = o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		if mine {
+			if known, err := d.Known(ctx); err != nil || known {
+				return cmp.Or(err, notFresh(d.Config.Global.Name))
+			}
+		}
+		o.began = true
+		record, err := d.Conduct(ctx, stages.Install())
+		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
+			return summary(io, record, err) // the last: its record could not be written, for one
+		}
+		if err := summary(io, record, nil); err != nil {
+			return err
+		}
+		is, err := here(ctx, d, record)
+		if err != nil {
+			return err
+		}
+		if same, err = was.compare(io.Out, is, until); err != nil || !o.shell {
+			return err
+		}
+		return o.inStep(ctx, io, d, record.ID, cmp.Or(until, is.step), args)
+	})
+	return same, err
+}
+
+func notFresh(name string) error {
+	return &fault.Fault{Code: codeNotFresh, Class: fault.Usage, Op: "reproduce on deployment " + name,
+		Err: errors.New("there is a deployment of that name, or was one, and what it left would not be run again"),
+		Fix: "leave --name out, for a name that is new"}
+}
+
+// inStep runs a command in the container of a step of the run, or hands the container over.
+func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *deployment.Deployment, run, step string, args []string) error {
+	if step == "" {
+		return usage.Errorf("no step failed; name the one whose container is wanted: --until STAGE/STEP")
+	}
+	if o.id != "" {
+		text, err := d.StepID(ctx, run, step)
+		return writeID(o.id, text, err)
+	}
+	code, err := d.StepShell(ctx, run, step, args, io.Out, io.Err)
+	if err == nil && code != 0 {
+		err = exit(code)
+	}
+	return err
+}
+
+// remove removes the deployment, also after the first interrupt; the next one ends it.
+func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error {
+	io.Stop = nil
+	d := destroyOptions{deployment: o.install.deployment, lockTimeout: o.install.lockTimeout, ignore: true}
+	name := o.install.deployment.Source.Name
+	if err := d.remove(ctx, io); err != nil {
+		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, name)
+		return fmt.Errorf("remove deployment %s: %w", name, err)
+	}
+	fmt.Fprintf(io.Err, "slipway: deployment %s is removed; its report stays: slipway report --name %s\n", name, name)
+	return nil
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeNoBackup: there is no backup to go back to.
+const codeNoBackup fault.Code = "BAK-008"
+
+// rollbackOptions are those of an upgrade, but for the release: that of the backup is
+// installed.
+type rollbackOptions struct {
+	install installOptions
+	backup  string
+	yes     bool
+}
+
+func newRollback(p *Program) *cobra.Command {
+	o := rollbackOptions{install: installOptions{program: p}}
+	cmd := &cobra.Command{
+		Use: "rollback", Short: "Brings the platform back to the release, the configuration and the data of a backup",
+		Args: noArgs, RunE: run("", o.run),
+	}
+	set := cmd.Flags()
+	addDeployment(cmd, set, p, &o.install.deployment)
+	set.StringVar(&o.backup, "backup", "", "id of the backup; that of the last upgrade if left out")
+	set.BoolVar(&o.yes, "yes", false, "put the backup in the place of the present data where a migration cannot be taken back; the present data is backed up before")
+	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
+	addLockTimeout(set, &o.install.lockTimeout)
+	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	o.install.addKeep(set)
+	return cmd
+}
+
+func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if err := o.install.check(); err != nil {
+		return err
+	}
+	began := time.Now()
+	var b *contract.Backup
+	var files fs.FS
+	err := o.install.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
+		b, files, err = o.find(ctx, d)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = o.rollBack(ctx, io, b, files)
+	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes {
+		if o.yes = agreed(io, err); o.yes {
+			err = o.rollBack(ctx, io, b, files)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	io.Err.End()
+	_, err = fmt.Fprintf(io.Out, "\nrolled back to %s, backup %s, in %s\n", b.From, b.ID, time.Since(began).Round(time.Second))
+	return err
+}
+
+// find finds the backup, and the files of the release that it goes back to.
+func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
+	if _, err := d.Installed(ctx); err != nil {
+		return nil, nil, err
+	}
+	if o.backup != "" {
+		return d.Backup(ctx, o.backup)
+	}
+	all, err := d.Backups(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	last := lastOf(all)
+	if last == nil {
+		return nil, nil, noBackup()
+	}
+	return d.Backup(ctx, last.ID)
+}
+
+// noBackup is the fault of who wants to go back where no upgrade has made a backup.
+func noBackup() error {
+	return &fault.Fault{
+		Code: codeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
+		Fix: "there is nothing to go back to; to bring what differs to the release that is installed: slipway install",
+	}
+}
+
+// rollBack brings the platform back to a backup, whose release is in files.
+func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *contract.Backup, files fs.FS) error {
+	how := deployment.Run{Workflow: config.Rollback, Unpublished: o.install.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		was, err := config.Load(b.Config, config.Options{File: "the configuration in backup " + b.ID})
+		if err != nil {
+			return err
+		}
+		c.Config.GoBack(was)
+		c.Change = contract.Change{Backup: b.ID, Restore: o.yes}
+		if err := c.UsePlatform(ctx, files); err != nil {
+			return err
+		}
+		return o.install.complete(ctx, io, c, from)
+	}}
+	if o.install.background {
+		how.Lifetime = session.AfterRun
+	}
+	return o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		_, err := o.install.conduct(ctx, io, d, stages.Rollback())
+		return err
+	})
+}
+
+// agreed asks on a terminal whether data may be replaced; without one nobody agrees.
+func agreed(io console.Streams, why error) bool {
+	in, isFile := io.In.(*os.File)
+	if !isFile || io.Terminal == nil || module.Active() || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.Terminal.Fd())) {
+		return false
+	}
+	io.Err.End()
+	fmt.Fprintf(io.Terminal, "\n%v\nType yes to go on: ", why)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	return err == nil && strings.TrimSpace(answer) == "yes"
+}

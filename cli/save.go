@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/packing"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+)
+
+type saveOptions struct {
+	deployment deployment.Flags
+	run, out   string
+	key        string
+	verify     string
+}
+
+func newSave(p *Program) *cobra.Command {
+	var o saveOptions
+	cmd := &cobra.Command{
+		Use: "save", Short: "Packs a run into one signed archive, for others to install or to look at; or verifies one",
+		Args: noArgs, RunE: atOnce(o.do),
+	}
+	set := cmd.Flags()
+	addDeployment(cmd, set, p, &o.deployment)
+	o.deployment.Release.AddFlags(set)
+	set.StringVar(&o.run, "run", "", "id of the run; the last one if not given")
+	set.StringVar(&o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if not given")
+	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; with --verify the public key that the package must be signed with")
+	set.StringVar(&o.verify, "verify", "", "verify this package in place of making one; needs no engine")
+	complete(cmd, "run", runIDs(&o.deployment))
+	return cmd
+}
+
+func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []string) error {
+	if o.verify != "" {
+		return o.check(ctx, streams)
+	}
+	if o.out != "" && !strings.HasSuffix(o.out, runpackage.Suffix) {
+		return usage.Errorf("--out is %s; give a file that ends with %s", o.out, runpackage.Suffix)
+	}
+	what := packing.Options{Run: o.run, Out: o.out}
+	if o.key != "" {
+		key, text, err := packing.SigningKey(o.key)
+		if err != nil {
+			return err
+		}
+		what.Key, what.Secrets = key, []string{text}
+	}
+	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		made, err := packing.Make(ctx, &o.deployment, d, what)
+		if err != nil {
+			return err
+		}
+		tellPacked(streams.Out, streams, made)
+		return nil
+	})
+}
+
+// tellPacked says on w what was made.
+func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
+	streams.Err.End() // both streams may be the same terminal
+	if len(made.Absent) > 0 {
+		fmt.Fprintf(streams.Err, "slipway: these secrets are not at hand, and so could not be searched for once more: %s\n", strings.Join(made.Absent, ", "))
+	}
+	if len(made.Info.Hidden) > 0 {
+		fmt.Fprintf(streams.Err, "slipway: the package has no value for what looks like a secret: %s\n", strings.Join(made.Info.Hidden, ", "))
+	}
+	fmt.Fprintf(w, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
+}
+
+// check verifies a package.
+func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
+	if o.run != "" || o.out != "" {
+		return usage.Errorf("--run and --out make a package; --verify looks at one")
+	}
+	p, err := packing.Verify(ctx, o.verify, o.key)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(io.Out, "%s is whole: %d files, %s\n", o.verify, len(p.Files), p.Digest)
+	fmt.Fprintf(io.Out, "run %s, %s of %s: %s\n", p.Run, p.Workflow, p.Deployment, strings.TrimSpace(p.Outcome+" "+p.Code+" "+p.Step))
+	switch by := strings.Join(p.SignedBy, ", "); {
+	case by == "":
+		fmt.Fprintln(io.Out, "nobody has signed it")
+	case o.key == "":
+		fmt.Fprintf(io.Out, "it says that it is signed with the key %s; --key FILE verifies that\n", by)
+	default:
+		fmt.Fprintf(io.Out, "signed with the key %s\n", by)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+)
+
+// packageOf writes a package of a run that installed a release, changed in name only if
+// other, and signed; it returns the package and the public key.
+func packageOf(t *testing.T, other bool) (file, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := reference.Release("1.0.0")
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "release"), files))
+	if other {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "release", "note.txt"), []byte("another"), 0o600))
+	}
+	release := os.DirFS(filepath.Join(dir, "release"))
+	digest, err := platform.Digest(release)
+	require.NoError(t, err)
+	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50, domain: shop.test}\nplatform: {release: 1.0.0}\n")
+	content := runpackage.Files{runpackage.ConfigFile: {Data: config}, runpackage.AnswersFile: {Data: config}}
+	require.NoError(t, content.Add(runpackage.ReleaseDir, release))
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	info := runpackage.Info{Run: "20260102-030405-abcdef", Workflow: "install", Deployment: "shop", Outcome: "failed", Code: "ORC-005", Step: "orchestrator/sync",
+		Platform: runpackage.Platform{Name: "reference", Version: "1.0.0", Digest: digest}}
+	require.NoError(t, runpackage.Write(t.Context(), &b, info, content, private))
+	der, err := x509.MarshalPKIXPublicKey(public)
+	require.NoError(t, err)
+	file, key = filepath.Join(dir, "run.tar.zst"), filepath.Join(dir, "key.pub.pem")
+	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600))
+	return file, key
+}
+
+func TestSaveVerify(t *testing.T) {
+	file, key := packageOf(t, false)
+	_, otherKey := packageOf(t, false)
+	code, out, errs := slipway("save", "--verify", file)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "is whole: ")
+	require.Contains(t, out, "run 20260102-030405-abcdef, install of shop: failed ORC-005 orchestrator/sync\n")
+	require.Contains(t, out, "it says that it is signed with the key ")
+	text, err := os.ReadFile(key)
+	require.NoError(t, err)
+	t.Setenv("PACKAGE_KEY", string(text))
+	for _, place := range []string{key, "env:PACKAGE_KEY", "file:" + key} {
+		code, out, errs = slipway("save", "--verify", file, "--key", place)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "\nsigned with the key ")
+	}
+	bad := filepath.Join(t.TempDir(), "bad.tar.zst")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	data[len(data)/2] ^= 1
+	require.NoError(t, os.WriteFile(bad, data, 0o600))
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--verify", bad}, 3, "error PKG-002: verify " + bad},
+		{[]string{"--verify", file, "--key", otherKey}, 3, "error PKG-003: verify " + file},
+		{[]string{"--verify", key}, 2, "error PKG-001: verify " + key},
+		{[]string{"--verify", file, "--key", "env:NOT_THERE"}, 2, "error PKG-004: read the key env:NOT_THERE"},
+		{[]string{"--verify", file, "--key", file}, 2, "error PKG-004: read the key to verify with: it is not PEM"},
+		{[]string{"--key", key}, 2, "error PKG-004: read the key to sign with: it is a public key"},
+		{[]string{"--key", file + "x"}, 2, "error PKG-004: read the key " + file + "x"},
+		{[]string{"--verify", file, "--run", "x"}, 2, "--run and --out make a package"},
+		{[]string{"--out", "x.zip"}, 2, "give a file that ends with .tar.zst"},
+	} {
+		code, _, errs := slipway(append([]string{"save"}, c.args...)...)
+		require.Equal(t, c.code, code, errs)
+		require.Contains(t, errs, c.says)
+	}
+}
+
+func TestInstallFromAPackage(t *testing.T) {
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	file, key := packageOf(t, true)
+	_, otherKey := packageOf(t, false)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--from", file, "--package", file + ".tar.zst"}, 2, "give one package"},
+		{[]string{"--package", file, "--config", "x.yaml"}, 2, "give either --config or a package"},
+		{[]string{"--from", file, "--platform", "x"}, 2, "give either --platform or a package"},
+		{[]string{"--package-key", key}, 2, "--package-key goes with a package"},
+		{[]string{"--package", file, "--package-key", otherKey}, 3, "error PKG-003"},
+		{[]string{"--from", key + ".tar.zst"}, 2, "error PKG-001"},
+		{[]string{"--save=sometimes"}, 2, `--save is "sometimes"`},
+		{[]string{"--from", file, "--package-key", key, "--bundle", "/none", "--name", "again"}, 3, "of deployment shop, reference 1.0.0"},
+	} {
+		code, _, errs := slipway(append([]string{"install"}, c.args...)...)
+		require.Equal(t, c.code, code, errs)
+		require.Contains(t, errs, c.says)
+	}
+	_, _, errs := slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	require.Contains(t, errs, "error BUN-001", "the package was opened, and nothing started")
+	for _, command := range []string{"upgrade", "destroy"} {
+		code, _, errs := slipway(command, "--save=sometimes")
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, `give --save=failed, --save=always or --save=never`)
+	}
+}
+
+func TestConfigureBeginsWithAPackage(t *testing.T) {
+	dir := kept(t)
+	same, key := packageOf(t, false)
+	out := filepath.Join(t.TempDir(), "slipway.yaml")
+	code, _, errs := slipway("configure", "--non-interactive", "--file", same, "--package-key", key, "--set", "global.name=again", "--output", out)
+	require.Zero(t, code, errs)
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "name: again")
+	require.Contains(t, string(text), "domain: shop.test")
+	require.Contains(t, string(text), "release: 1.0.0", "which is the same release here")
+
+	other, _ := packageOf(t, true)
+	code, _, errs = slipway("configure", "--non-interactive", "--file", other)
+	require.Zero(t, code, errs)
+	text, err = os.ReadFile(filepath.Join(dir, "deployments", "shop.yaml"))
+	require.NoError(t, err)
+	_, release, found := strings.Cut(string(text), "release: ")
+	require.True(t, found)
+	release, _, _ = strings.Cut(release, "\n")
+	require.FileExists(t, filepath.Join(release, "note.txt"))
+	require.Contains(t, errs, "the platform release of the package is in "+release)
+	code, _, errs = slipway("validate", "--deployment", "shop")
+	require.Zero(t, code, errs)
+
+	code, _, errs = slipway("configure", "--non-interactive", "--file", key, "--package-key", key)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "--package-key goes with --file and a package")
+	code, _, errs = slipway("configure", "--non-interactive", "--file", key+".tar.zst")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "PKG-001")
+}

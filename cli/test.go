@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+const testLong = `Runs tests of the platform release that is installed, each in a container of its own.
+
+A suite is what the release calls one: smoke and full, as a rule. The suites apps-deploy,
+apps-check and apps-destroy deploy, check and remove the workloads of the release, such as
+before and after an upgrade. A test that fails stops no other; the exit code is 4 then.
+What each test printed is in the run's report (slipway report), with junit.xml for CI.`
+
+type testOptions struct {
+	program     *Program
+	deployment  deployment.Flags
+	suite       stages.Suite
+	lockTimeout time.Duration
+	parallel    int
+}
+
+func newTest(p *Program) *cobra.Command {
+	o := testOptions{program: p}
+	cmd := &cobra.Command{Use: "test", Short: "Runs the platform's tests, or deploys, checks or removes the workloads of its users", Long: testLong, Args: noArgs}
+	set := cmd.Flags()
+	addDeployment(cmd, set, p, &o.deployment)
+	o.deployment.Release.AddFlags(set)
+	set.StringVar(&o.suite.Name, "suite", platform.DefaultSuite, "which tests: smoke, full or another suite of the release; or apps-deploy, apps-check, apps-destroy")
+	set.StringVar(&o.suite.Component, "component", "", "the tests of this component, in place of a suite")
+	addLockTimeout(set, &o.lockTimeout)
+	set.IntVar(&o.parallel, "parallel", 0, "how many tests may run at the same time; 0 is no limit")
+	complete(cmd, "suite", suiteNames(&o.deployment.Source, &o.deployment.Release))
+	cmd.RunE = run("stopping after the tests that run now", func(ctx context.Context, io console.Streams, _ []string) error {
+		if o.suite.Component != "" && set.Changed("suite") {
+			return usage.Errorf("give --suite or --component, not both")
+		}
+		return o.run(ctx, io)
+	})
+	return cmd
+}
+
+func (o *testOptions) run(ctx context.Context, io console.Streams) error {
+	if o.parallel < 0 {
+		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
+	}
+	how := deployment.Run{Workflow: config.Test, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		return o.prepare(ctx, io, c, from)
+	}}
+	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		record, err := d.Conduct(ctx, stages.Test(o.suite))
+		return summary(io, record, err)
+	})
+}
+
+// prepare finds the release that is installed, and makes sure that the run has the images
+// of its tests.
+func (o *testOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
+	c.Parallel, c.LockTimeout = o.parallel, o.lockTimeout
+	has, err := conductor.New(*c)
+	if err != nil {
+		return err
+	}
+	version, err := has.Installed(ctx)
+	if err != nil {
+		return err
+	}
+	f := &o.deployment
+	f.Release.Choose(c.Config, version)
+	if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil {
+		return err
+	}
+	if err := f.Release.CheckVersion(c.Config, c.Release, version); err != nil {
+		return err
+	}
+	if err := c.Images.Check(ctx); err != nil {
+		return err
+	}
+	images := installOptions{program: o.program, deployment: o.deployment}
+	return images.checkImages(ctx, io, c)
+}

@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/cli/internal/bucket"
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
+	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeCellsFailed: cells of an upgrade matrix failed.
+const codeCellsFailed fault.Code = "MTX-002"
+
+// longestMatrix is how long the name of a matrix may be: those of its deployments are longer.
+const longestMatrix = 8
+
+type matrixOptions struct {
+	program *Program
+	source  source.Source
+	images  images.Flags
+	secrets secrets.Flags
+	bucket  bucket.Flags
+	axes    matrix.Axes
+	shard   string
+	results string
+	runner  matrix.Runner
+	set     *pflag.FlagSet
+}
+
+func newUpgradeMatrix(p *Program) *cobra.Command {
+	o := matrixOptions{program: p}
+	cmd := &cobra.Command{
+		Use: "upgrade-matrix", Short: "Tries upgrades between many releases, each on a deployment of its own, and shows what came of each",
+		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
+	}
+	o.set = cmd.Flags()
+	addSource(cmd, p, &o.source, true)
+	o.add(o.set)
+	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions of the release that is installed first, or directories of such releases (with a slash)")
+	o.set.StringSliceVar(&o.axes.To, "to", nil, "versions of the release that it is upgraded to, or directories")
+	o.set.IntSliceVar(&o.axes.Scales, "scale", nil, "scales; that of the configuration if left out")
+	o.set.StringSliceVar(&o.axes.Styles, "style", []string{contract.Graceful}, "styles of the upgrade: graceful, in-place")
+	o.set.StringSliceVar(&o.axes.Faults, "faults", []string{matrix.NoFault}, "what happens to the upgrade: none, kill-at-each-step")
+	o.set.IntVar(&o.runner.Parallel, "parallel", 1, "how many cells run at the same time, on all engines together")
+	o.set.StringSliceVar(&o.runner.Engines, "engine", nil, "addresses of Dagger engines, over which the cells are spread; that of the environment if left out")
+	o.set.StringVar(&o.shard, "shard", "", "run a part of the cells, i/n: each is in one of n parts")
+	o.set.StringVar(&o.results, "results", "upgrade-matrix", "directory for matrix.json, junit.xml, matrix.html, and logs and report of each cell; a matrix that was interrupted goes on there")
+	return cmd
+}
+
+// add declares the flags that each command of a cell gets.
+func (o *matrixOptions) add(set *pflag.FlagSet) {
+	o.images.AddFlags(set)
+	o.secrets.AddFlags(set)
+	o.bucket.AddFlags(set)
+}
+
+// given are these flags as they were set.
+func (o *matrixOptions) given() []string {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(matrixOptions).add(known)
+	var out []string
+	o.set.Visit(func(f *pflag.Flag) {
+		if known.Lookup(f.Name) != nil {
+			out = append(out, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return out
+}
+
+// check refuses what cannot be run, before anything is.
+func (o *matrixOptions) check() error {
+	among := func(flag string, got []string, allowed ...string) error {
+		for _, g := range got {
+			if !slices.Contains(allowed, g) {
+				return usage.Errorf("--%s is %q; give %s", flag, g, strings.Join(allowed, " or "))
+			}
+		}
+		if len(got) == 0 {
+			return usage.Errorf("--%s is empty; give %s", flag, strings.Join(allowed, " or "))
+		}
+		return nil
+	}
+	switch {
+	case len(o.axes.From) == 0:
+		return usage.Errorf("give --from, the versions of the releases that are installed first")
+	case len(o.axes.To) == 0:
+		return usage.Errorf("give --to, the versions of the releases that they are upgraded to")
+	case o.runner.Parallel < 1:
+		return usage.Errorf("--parallel is %d; give 1 or more", o.runner.Parallel)
+	case o.results == "":
+		return usage.Errorf("--results is empty; give a directory")
+	}
+	return errors.Join(
+		among("style", o.axes.Styles, contract.Graceful, contract.InPlace),
+		among("faults", o.axes.Faults, matrix.NoFault, matrix.KillAtEachStep),
+	)
+}
+
+// clusters says with which flags the cluster of a cell is left running between its commands,
+// and whether it stops between them.
+func (o *matrixOptions) clusters(cfg *config.Config) (keep []string, stops bool, err error) {
+	provider, err := o.source.Providers.Get(cfg.Provider)
+	if err != nil {
+		return nil, false, err
+	}
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	switch {
+	case err != nil || site.Node == nil: // it was there already
+		return nil, false, err
+	case os.Getenv(daggercli.EnvSession) != "": // which nothing outlives
+		return nil, true, nil
+	}
+	return []string{"--keep-cluster", "--unpublished"}, false, nil
+}
+
+// cells are those of this shard. Each has a way from its first release to the other.
+func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
+	var shard matrix.Shard
+	if o.shard != "" {
+		var err error
+		if shard, err = matrix.ParseShard(o.shard); err != nil {
+			return nil, usage.Errorf("--shard: %s", err)
+		}
+	}
+	if len(o.axes.Scales) == 0 {
+		o.axes.Scales = []int{cfg.Global.Scale}
+	}
+	all := o.axes.Cells()
+	if len(all) == 0 {
+		return nil, usage.Errorf("--from and --to name the same release")
+	}
+	var wrong []error
+	for _, c := range all {
+		if matrix.IsDir(c.From) || matrix.IsDir(c.To) {
+			continue
+		}
+		cell := *cfg
+		cell.Platform.Release = c.From
+		if _, err := new(release.Flags).Route(&cell, c.From, c.To); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if err := together(wrong...); err != nil {
+		return nil, err
+	}
+	return shard.Cells(all), nil
+}
+
+func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	cfg, err := o.source.Load(io)
+	if err != nil {
+		return err
+	}
+	cells, err := o.cells(cfg)
+	if err != nil {
+		return err
+	}
+	keep, stops, err := o.clusters(cfg)
+	if err != nil {
+		return err
+	}
+	name := o.source.Name
+	switch {
+	case name == "":
+		name = "matrix"
+	case len(name) > longestMatrix:
+		return usage.Errorf("--name is %q; give at most %d characters: the deployments of the cells have longer ones", name, longestMatrix)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	sum := sha256.Sum256(cfg.Canonical())
+	results, err := matrix.Open(o.results, matrix.Head{Slipway: o.program.Version, Configuration: hex.EncodeToString(sum[:])})
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	say := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(io.Err, "%s\n", text)
+	}
+	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, Configuration: func(c matrix.Cell) []byte {
+		cell := *cfg
+		cell.Global.Scale = c.Scale
+		if !matrix.IsDir(c.From) {
+			cell.Platform.Release = c.From
+		}
+		return cell.Canonical()
+	}}
+	if stops {
+		say("the cells' clusters stop between commands, since a session is given: requests that fail are counted and not judged")
+	}
+	var kept, missing []matrix.Cell
+	done := map[matrix.Cell]matrix.Result{}
+	for _, c := range cells {
+		if r, ok := results.Kept(c.Deployment(name), c); ok {
+			kept, done[c] = append(kept, c), r
+		} else {
+			missing = append(missing, c)
+		}
+	}
+	switch {
+	case len(missing) == 0: // it had come to its end: this is another one
+		missing, done = cells, map[matrix.Cell]matrix.Result{}
+	case len(kept) > 0:
+		say(fmt.Sprintf("%d of %d cells have run before; their results are in %s", len(kept), len(cells), o.results))
+	}
+	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
+	defer end()
+	o.runner.Do, o.runner.Answers = commands.Do, session.Answers
+	o.runner.Ended = func(r matrix.Result) {
+		say(fmt.Sprintf("%s: %s", r.Cell, r.Why()))
+	}
+	for _, r := range o.runner.Run(ctx, missing) {
+		done[r.Cell] = r
+	}
+	return o.finish(ctx, io, results, cells, done)
+}
+
+// finish shows what came of all cells.
+func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results *matrix.Results, cells []matrix.Cell, done map[matrix.Cell]matrix.Result) error {
+	var all []matrix.Result
+	var failed []string
+	for _, c := range cells {
+		r := done[c]
+		if r.Outcome == matrix.Failed {
+			r.Again = o.again(c)
+			failed = append(failed, c.String())
+		}
+		all = append(all, r)
+	}
+	io.Err.End()
+	err := errors.Join(results.Summarise(all), matrix.Table(io.Out, all))
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(failed) > 0:
+		return &fault.Fault{
+			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
+			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
+			Fix: "see " + filepath.Join(o.results, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
+		}
+	}
+	return nil
+}
+
+// again is the command that runs a cell alone, with results of its own.
+func (o *matrixOptions) again(c matrix.Cell) string {
+	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
+	o.set.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "from", "to", "scale", "style", "faults", "parallel", "shard", "results":
+		default:
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	args = append(args, "--results="+o.results+"-again")
+	for i, a := range args {
+		args[i] = shell.Quote(a)
+	}
+	return strings.Join(args, " ")
+}

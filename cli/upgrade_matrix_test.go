@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/progress"
+)
+
+func TestAMatrixWithFailedCellsFails(t *testing.T) {
+	dir := t.TempDir()
+	results, err := matrix.Open(dir, matrix.Head{})
+	require.NoError(t, err)
+	o := matrixOptions{results: dir, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	o.add(o.set)
+	require.NoError(t, o.set.Parse([]string{"--bundle=/b", "--lock=x y"}))
+	require.Equal(t, []string{"--bundle=/b", "--lock=x y"}, o.given())
+	good := matrix.Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: matrix.NoFault}
+	bad := good
+	bad.Style = "in-place"
+	var out strings.Builder
+	err = o.finish(t.Context(), console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, results, []matrix.Cell{good, bad}, map[matrix.Cell]matrix.Result{
+		good: {Cell: good, Outcome: matrix.Upgraded}, bad: {Cell: bad, Outcome: matrix.Failed, Code: "CMP-001", Reason: "no"},
+	})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeCellsFailed})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.ErrorContains(t, err, "1 of 2 cells failed: 1.0.0 to 1.1.0, scale 50, in-place")
+	require.Contains(t, out.String(), "again: slipway upgrade-matrix --from 1.0.0 --to 1.1.0 --scale 50 --style in-place --faults none --bundle=/b '--lock=x y' --results="+dir+"-again\n")
+	for _, file := range []string{"matrix.json", "junit.xml", "matrix.html"} {
+		require.FileExists(t, filepath.Join(dir, file))
+	}
+}
+
+func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
+	for args, says := range map[string]string{
+		"--to 1.1.0":                                    "give --from",
+		"--from 1.0.0":                                  "give --to",
+		"--from 1.0.0 --to 1.0.0":                       "name the same release",
+		"--from 1.0.0 --to 1.1.0 --style brutal":        `--style is "brutal"; give graceful or in-place`,
+		"--from 1.0.0 --to 1.1.0 --faults some":         `--faults is "some"; give none or kill-at-each-step`,
+		"--from 1.0.0 --to 1.1.0 --parallel 0":          "--parallel is 0",
+		"--from 1.0.0 --to 1.1.0 --shard 4/3":           `--shard: "4/3" is no shard`,
+		"--from 1.0.0 --to 1.1.0 --name longer-than-so": "at most 8 characters",
+		"--from 1.1.0 --to 1.0.0":                       "PLT-021",
+		"--from 1.0.0 --to 3.0.0":                       "there is no release 3.0.0",
+	} {
+		dir := filepath.Join(t.TempDir(), "results")
+		code, _, said := slipway(append([]string{"upgrade-matrix", "--results", dir}, strings.Fields(args)...)...)
+		require.Equal(t, 2, code, "%s: %s", args, said)
+		require.Contains(t, said, says, args)
+		_, err := os.Stat(dir)
+		require.ErrorIs(t, err, os.ErrNotExist, args)
+	}
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt, also of a release that it only goes
+// through, and leaves the file alone.
+func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
+	const older, newer = "components: {database: {enabled: false}, guestbook: {enabled: false}, welcome: {enabled: true}}", "components: {postgresql: {enabled: false}, guestbook: {enabled: false}}"
+	for name, c := range map[string]struct {
+		platform, installed, to string
+		choices                 map[string]bool
+		says, command           string
+	}{
+		"it names a version":  {"release: 1.1.0, " + older, "1.1.0", "2.0.0", map[string]bool{"postgresql": false, "guestbook": false}, "welcome is gone", " --to 2.0.0 writes it so"},
+		"it names none":       {older, "1.1.0", "2.0.0", map[string]bool{"postgresql": false, "guestbook": false}, "welcome is gone", " --from 1.1.0 --to 2.0.0 writes it so"},
+		"it is there already": {"release: 2.0.0, " + newer, "1.1.0", "2.0.0", map[string]bool{"postgresql": false, "guestbook": false}, "", ""},
+		"on the way":          {"release: 2.0.0, " + newer, "1.0.0", "1.1.0", map[string]bool{"database": false, "guestbook": false}, "platform.components.postgresql is now platform.components.database", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {"+c.platform+"}\n")
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var screen bytes.Buffer
+			io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
+			o := upgradeOf(t, file)
+			f := &o.install.deployment
+			cfg, err := f.Source.Load(io)
+			require.NoError(t, err)
+			if o.written = cfg.WrittenFor(); o.written == "" {
+				o.written = c.installed
+			}
+			unsaid := cfg.WrittenFor() == ""
+			f.Release.Choose(cfg, c.to)
+			r, err := f.Release.Load(cfg, f.Source.Path)
+			require.NoError(t, err)
+			run := &conductor.Options{Config: cfg, Release: r}
+			require.NoError(t, o.migrate(io, run, unsaid))
+			require.Equal(t, c.choices, run.Config.Choices())
+			require.NoError(t, r.Fits(run.Config))
+			require.Equal(t, []string{c.to, "blue"}, []string{run.Config.Platform.Release, run.Config.Global.Name})
+			require.Equal(t, config.APIVersion, run.Config.APIVersion)
+			if c.says == "" {
+				require.Empty(t, screen.String())
+			}
+			require.Contains(t, screen.String(), c.says)
+			if c.command == "" {
+				require.NotContains(t, screen.String(), "writes it so")
+			} else {
+				require.Contains(t, screen.String(), "slipway config migrate --config "+file+c.command)
+			}
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(before), string(after))
+		})
+	}
+}
+
+// upgradeOf is an upgrade of deployment blue with a configuration.
+func upgradeOf(t *testing.T, file string) *upgradeOptions {
+	t.Helper()
+	p := program()
+	o := &upgradeOptions{install: installOptions{program: &p}}
+	cmd := &cobra.Command{Use: "upgrade"}
+	addDeployment(cmd, cmd.Flags(), &p, &o.install.deployment)
+	newRoot(t.Context(), &p).AddCommand(cmd)
+	require.NoError(t, cmd.ParseFlags([]string{"--config", file, "--name", "blue"}))
+	return o
+}
+
+// TestAPathIsPlannedAsItIsCarriedOut: what the plan says of a release on the way is what its
+// upgrade works on then.
+func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
+	for name, says := range map[string]string{
+		"it names a version": "release: 1.0.0, components: {database: {enabled: false}, guestbook: {enabled: false}}",
+		"it names none":      "components: {toolbox: {enabled: true}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			io := console.Streams{Err: progress.Open(&bytes.Buffer{}, progress.Options{})}
+			o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\nplatform: {"+says+"}\n"))
+			o.written, o.style = "1.0.0", contract.InPlace
+			at := func(version string) stages.Held {
+				t.Helper()
+				cfg, err := o.install.deployment.Source.Load(io)
+				require.NoError(t, err)
+				o.install.deployment.Release.Choose(cfg, version)
+				r, _, err := release.Reference(version)
+				require.NoError(t, err)
+				run := &conductor.Options{Config: cfg, Release: r}
+				require.NoError(t, o.migrate(io, run, true))
+				return stages.Held{Release: r, Config: run.Config}
+			}
+			later, err := o.later(io, at("1.1.0"), []string{"2.0.0"})
+			require.NoError(t, err)
+			require.Len(t, later, 1)
+			require.Equal(t, at("2.0.0").Config.Digest(), later[0].ReadAs)
+			require.Equal(t, []string{"1.1.0", "2.0.0", contract.InPlace}, []string{later[0].From, later[0].To, later[0].Style})
+			_, digest, err := release.Reference("2.0.0")
+			require.NoError(t, err)
+			require.Equal(t, digest, later[0].Digest)
+			if name == "it names a version" {
+				require.Equal(t, []string{"platform.components.database is now platform.components.postgresql"}, later[0].Settings)
+				require.Empty(t, later[0].Backups, "the database is off")
+			} else {
+				require.Equal(t, []contract.PlannedBackup{{Data: "entries"}}, later[0].Backups)
+			}
+		})
+	}
+}

@@ -1,0 +1,251 @@
+// Package clients puts the pinned kubectl, helm, terraform and slipway into a folder of this
+// machine: out of a bundle for its system, else as the vendors released them.
+package clients
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeNone: there is no such client for this system; each is named.
+	CodeNone fault.Code = "CLI-001"
+	// CodeOthers: the folder has a file of that name that is somebody else's.
+	CodeOthers fault.Code = "CLI-002"
+	// CodeFetch: a vendor's release cannot be fetched, or is another one than the lock says.
+	CodeFetch fault.Code = "CLI-003"
+	// CodeFolder: the folder cannot be written.
+	CodeFolder fault.Code = "CLI-004"
+)
+
+// RecordFile is where a folder says what was put into it.
+const RecordFile = ".slipway-clients.json"
+
+// names are those of the clients, in the order in which they are put.
+func names() []string { return []string{"slipway", "kubectl", "helm", "terraform"} }
+
+// Options say what is put where.
+type Options struct {
+	Dir      string         // made if it is not there
+	Platform string         // "linux/amd64": of the machine that runs them
+	Pins     *lock.Lock     // versions, and the vendors' releases
+	Bundle   *bundle.Bundle // nil: none
+	Program  string         // path of a slipway for Platform, where the bundle has none; empty: none
+	Client   *http.Client   // nil is http.DefaultClient
+	Say      func(string)   // told what happens; nil: nobody is
+}
+
+// Client is a client in the folder.
+type Client struct {
+	Name, Version, From string
+	There               bool // it was there already
+}
+
+// source is where a client comes from.
+type source struct {
+	name, version, from string
+	origin              string                                // sha256 of what is taken: the program, or its archive
+	file                string                                // a program on this machine, or
+	fetch               func(context.Context) ([]byte, error) // what gives it
+}
+
+// written is a client that was put into the folder.
+type written struct {
+	Origin string `json:"origin"` // sha256 of what it came from
+	SHA256 string `json:"sha256"` // its own
+}
+
+// record is the content of RecordFile: what was written, by name, the newest last.
+type record struct {
+	Version int                  `json:"version"`
+	Files   map[string][]written `json:"files"`
+}
+
+// Put puts the clients into the folder, each in one step; those that are there are left
+// alone. It fails with CodeOthers before it has written anything, and with CodeNone and
+// CodeFetch after it has put those that it could.
+func Put(ctx context.Context, o Options) ([]Client, error) {
+	sources, none := o.sources(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, o.folder(err)
+	}
+	have, err := o.record()
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]string{} // sha256 by name
+	var others []error
+	for _, s := range sources {
+		sum, err := bundle.Sum(ctx, o.path(s.name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, o.folder(err)
+		}
+		there[s.name] = sum
+		if sum != s.origin && !slices.ContainsFunc(have.Files[s.name], func(w written) bool { return w.SHA256 == sum }) {
+			others = append(others, fmt.Errorf("%s is another program than was put there", o.path(s.name)))
+		}
+	}
+	if len(others) > 0 {
+		return nil, &fault.Fault{Code: CodeOthers, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: errors.Join(others...),
+			Fix: "choose another folder, or move what is there away: slipway clients --to DIR"}
+	}
+	var out []Client
+	var failed []error
+	for _, s := range sources {
+		c := Client{Name: s.name, Version: s.version, From: s.from}
+		if c.There = have.is(s, there[s.name]); c.There {
+			err = os.Chmod(o.path(s.name), 0o755)
+			if err != nil {
+				err = o.folder(err)
+			}
+		} else {
+			err = o.put(ctx, s, &have)
+		}
+		switch {
+		case errors.Is(err, &fault.Fault{Code: CodeFetch}):
+			failed = append(failed, err)
+		case err != nil:
+			return out, err
+		default:
+			out = append(out, c)
+		}
+	}
+	return out, errors.Join(append(failed, none)...)
+}
+
+// is reports whether a file with that sha256 is what the source gives.
+func (r record) is(s source, sum string) bool {
+	return sum != "" && (sum == s.origin || slices.Contains(r.Files[s.name], written{Origin: s.origin, SHA256: sum}))
+}
+
+// put writes a client. The record says so before: what is there is ours whenever this ends.
+func (o Options) put(ctx context.Context, s source, have *record) error {
+	if s.fetch != nil && o.Say != nil {
+		o.Say(fmt.Sprintf("%s %s: %s", s.name, s.version, s.from))
+	}
+	var data []byte
+	var err error
+	if s.fetch != nil {
+		data, err = s.fetch(ctx)
+	} else if data, err = os.ReadFile(s.file); err == nil && hexSum(data) != s.origin {
+		return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "read " + s.file, Fix: bundle.FixDamaged,
+			Err: fmt.Errorf("its sha256 is %s, the index says %s", hexSum(data), s.origin)}
+	}
+	if err != nil {
+		return err
+	}
+	entry := written{Origin: s.origin, SHA256: hexSum(data)}
+	all := slices.DeleteFunc(have.Files[s.name], func(w written) bool { return w == entry })
+	have.Files[s.name] = append(all[max(0, len(all)-4):], entry)
+	text, err := json.MarshalIndent(have, "", "  ")
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(o.Dir, RecordFile), append(text, '\n'), 0o644)
+	}
+	if err == nil {
+		err = atomicfile.Write(o.path(s.name), data, 0o755)
+	}
+	if err != nil {
+		return o.folder(err)
+	}
+	return nil
+}
+
+// record reads what was put into the folder before.
+func (o Options) record() (record, error) {
+	none := record{Version: 1, Files: map[string][]written{}}
+	text, err := os.ReadFile(filepath.Join(o.Dir, RecordFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	var r record
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err == nil && r.Version != 1 {
+		err = fmt.Errorf("its version is %d, this Slipway reads version 1", r.Version)
+	}
+	if err != nil {
+		return r, o.folder(fmt.Errorf("%s: %w", RecordFile, err))
+	}
+	if r.Files == nil {
+		r.Files = none.Files
+	}
+	return r, nil
+}
+
+// path is where a client is put.
+func (o Options) path(name string) string { return filepath.Join(o.Dir, o.file(name)) }
+
+// file is what a client's program is called.
+func (o Options) file(name string) string {
+	if strings.HasPrefix(o.Platform, "windows/") {
+		return name + ".exe"
+	}
+	return name
+}
+
+func (o Options) folder(err error) error {
+	return &fault.Fault{Code: CodeFolder, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: err,
+		Fix: "choose a folder that you may write, with 500 MB of free space: slipway clients --to DIR"}
+}
+
+// sources finds where each client comes from. Its error names those that come from nowhere.
+func (o Options) sources(ctx context.Context) (all []source, none error) {
+	var missing []error
+	for _, name := range names() {
+		s, err := o.source(ctx, name)
+		if err != nil {
+			missing = append(missing, err)
+			continue
+		}
+		all = append(all, s)
+	}
+	if len(missing) == 0 {
+		return all, nil
+	}
+	return all, &fault.Fault{Code: CodeNone, Class: fault.Preflight, Op: "find clients for " + o.Platform, Err: errors.Join(missing...),
+		Fix: "install what is named by other means, in that version; for Linux a bundle has all of it: --bundle DIR, or dagger call clients export --path DIR"}
+}
+
+func (o Options) source(ctx context.Context, name string) (source, error) {
+	version := o.Pins.Versions()[name]
+	if o.Bundle != nil && o.Bundle.Platform == o.Platform {
+		if f, ok := o.Bundle.Tool(name); ok {
+			return source{name: name, version: f.Version, from: "the bundle", origin: f.SHA256, file: o.Bundle.Path(f.Path)}, nil
+		}
+	}
+	if name == "slipway" && o.Program != "" {
+		sum, err := bundle.Sum(ctx, o.Program)
+		return source{name: name, version: "this program", from: o.Program, origin: sum, file: o.Program}, err
+	}
+	at := slices.IndexFunc(o.Pins.Tools, func(t lock.Tool) bool { return t.Name == name })
+	if at >= 0 {
+		if r, ok := o.Pins.Tools[at].Release[o.Platform]; ok {
+			return source{name: name, version: version, from: r.URL, origin: r.SHA256, fetch: func(ctx context.Context) ([]byte, error) {
+				return o.fetch(ctx, name, r)
+			}}, nil
+		}
+	}
+	return source{}, fmt.Errorf("%s: neither a bundle nor the lock has %s for %s", name, cmp.Or(version, "one"), o.Platform)
+}

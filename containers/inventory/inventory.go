@@ -1,0 +1,215 @@
+// Package inventory reads what the images of a bundle consist of out of its archives.
+package inventory
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// CodeImages: archives of the bundle do not hold the images that its index names.
+const CodeImages fault.Code = "LCK-005"
+
+// statusFile is where Debian's package manager keeps what is installed.
+const statusFile = "var/lib/dpkg/status"
+
+// Packages are the Debian packages of images: versions by image and name. An image that
+// dpkg knows nothing of is not in it.
+type Packages map[string]map[string]string
+
+// Read compares the images of a bundle, down to each layer, with their digests in its index,
+// and reads the packages of those that were not added. It fails with CodeImages and names
+// every image that is another one.
+func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
+	r := reader{ctx: ctx, layers: map[v1.Hash]layer{}, archives: map[string]*ociarchive.Archive{}}
+	defer r.close()
+	out := Packages{}
+	var problems []error
+	for _, i := range b.Index.Images {
+		versions, err := r.image(b, i)
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("image %s: %w", i.Name, err))
+		case versions != nil && !i.Added():
+			out[i.Name] = versions
+		}
+	}
+	if len(problems) == 0 {
+		return out, nil
+	}
+	return nil, &fault.Fault{Code: CodeImages, Class: fault.Preflight, Op: "read the images of the bundle", Fix: bundle.FixDamaged, Err: errors.Join(problems...)}
+}
+
+// reader reads each archive and each layer once. It lives for one Read.
+type reader struct {
+	ctx      context.Context //nolint:containedctx // as long as one Read
+	archives map[string]*ociarchive.Archive
+	layers   map[v1.Hash]layer
+}
+
+// layer is what was found in one.
+type layer struct {
+	versions map[string]string // nil: it has no status file
+	err      error
+}
+
+func (r *reader) close() {
+	for _, a := range r.archives {
+		_ = a.Close() // only read
+	}
+}
+
+// archiveOf is the path of the archive that holds an image.
+func archiveOf(b *bundle.Bundle, i bundle.Image) string {
+	if i.Added() {
+		return b.Path(i.Archive)
+	}
+	for _, own := range []string{bundle.ToolchainArchive, bundle.NodeArchive} {
+		if path.Base(own) == i.Name+".tar" {
+			return b.Path(own)
+		}
+	}
+	return b.Path(bundle.WorkloadArchive)
+}
+
+func (r *reader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, error) {
+	name := archiveOf(b, i)
+	archive, ok := r.archives[name]
+	if !ok {
+		var err error
+		if archive, err = ociarchive.Open(name); err != nil {
+			return nil, err
+		}
+		r.archives[name] = archive
+	}
+	image, err := archive.Image(i.Ref, i.Digest)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := image.RawManifest()
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(manifest); "sha256:"+hex.EncodeToString(sum[:]) != i.Digest {
+		return nil, errors.New("its manifest is not the one of that digest")
+	}
+	parsed, err := image.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if err := intact(r.ctx, archive, parsed.Config.Digest); err != nil {
+		return nil, err
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	var versions map[string]string
+	for _, l := range layers { // the highest that has the file decides
+		found := r.layer(archive, l)
+		if found.err != nil {
+			return nil, found.err
+		}
+		if found.versions != nil {
+			versions = found.versions
+		}
+	}
+	return versions, nil
+}
+
+func (r *reader) layer(archive *ociarchive.Archive, l v1.Layer) layer {
+	digest, err := l.Digest()
+	if err != nil {
+		return layer{err: err}
+	}
+	known, ok := r.layers[digest]
+	if !ok {
+		if known.err = intact(r.ctx, archive, digest); known.err == nil {
+			known.versions, known.err = status(l)
+		}
+		r.layers[digest] = known
+	}
+	return known
+}
+
+// intact compares a blob with its digest.
+func intact(ctx context.Context, archive *ociarchive.Archive, digest v1.Hash) error {
+	blob, err := archive.Blob(ociarchive.BlobPath(digest))
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, err := io.CopyN(sum, blob, 16<<20); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != digest.Hex {
+		return fmt.Errorf("the content of %s is another one", digest)
+	}
+	return nil
+}
+
+// status reads the packages that a layer's status file lists; nil where it has none.
+func status(l v1.Layer) (versions map[string]string, err error) {
+	plain, err := l.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, plain.Close()) }()
+	for files := tar.NewReader(plain); ; {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if path.Clean(h.Name) == statusFile {
+			return installed(files)
+		}
+	}
+}
+
+// installed reads dpkg's status file.
+func installed(r io.Reader) (map[string]string, error) {
+	out := map[string]string{}
+	name, there := "", false
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		switch key {
+		case "Package":
+			name, there = value, false
+		case "Status":
+			there = strings.HasSuffix(value, " installed")
+		case "Version":
+			if there {
+				out[name] = value
+			}
+		}
+	}
+	return out, lines.Err()
+}

@@ -1,0 +1,114 @@
+package lock
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Package is a Debian package as the images of a bundle have it.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // Debian's, such as "1:2.39.5-0+deb12u3"
+	SHA256  string `json:"sha256"`  // of the .deb, as Debian's signed lists have it
+}
+
+// CodePackages: images of the bundle have other Debian packages than the lock pins.
+const CodePackages fault.Code = "LCK-004"
+
+// VerifyPackages compares the packages that images have, by image and name, with those that
+// are pinned for platform. It fails with CodePackages and names every difference. A platform
+// without pins is not compared.
+func (l *Lock) VerifyPackages(platform string, images map[string]map[string]string) error {
+	pins, ok := l.Packages[platform]
+	if !ok {
+		return nil
+	}
+	pinned, used := map[string]string{}, map[string]bool{}
+	for _, p := range pins {
+		pinned[p.Name] = p.Version
+	}
+	var p problems
+	for _, image := range slices.Sorted(maps.Keys(images)) {
+		for _, name := range slices.Sorted(maps.Keys(images[image])) {
+			used[name] = true
+			switch have, want := images[image][name], pinned[name]; {
+			case want == "":
+				p.add("image "+image, "it has the package %s %s, which the lock does not have", name, have)
+			case have != want:
+				p.add("image "+image, "it has the package %s %s, the lock says %s", name, have, want)
+			}
+		}
+	}
+	for _, pin := range pins {
+		if !used[pin.Name] {
+			p.add("package "+pin.Name, "the lock has %s, and no image has it", pin.Version)
+		}
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return &fault.Fault{Code: CodePackages, Class: fault.Preflight, Op: "compare the bundle's Debian packages with the lock", Err: errors.Join(p...),
+		Fix: "use the bundle of the machine to compare with, or push it: slipway bundle push DIR --to host/path; if the newer packages are meant, pin them: make pins"}
+}
+
+// packages reports what is wrong with the pins of Debian packages.
+func (p *problems) packages(by map[string][]Package) {
+	for platform, pins := range by {
+		p.platform("packages", platform)
+		for i, pin := range pins {
+			if pin.Name == "" || pin.Version == "" || !bundle.IsSHA256(pin.SHA256) {
+				p.add("packages of "+platform, "%q: name, version and sha256 are required", pin.Name)
+			}
+			if i > 0 && pins[i-1].Name >= pin.Name {
+				p.add("packages of "+platform, "%s is not sorted, or listed twice", pin.Name)
+			}
+		}
+	}
+}
+
+// LineOf is the digest by which machines are compared: equal where the pins of l, the tools,
+// the manifests and the images of the lock in a bundle are, whatever a platform release added
+// to it. It is that of these lines, each with a newline:
+//
+//	slipway lock 1
+//	platform PLATFORM
+//	pins SHA256                          of lock.yaml as JSON, with the Debian packages
+//	tool NAME VERSION ORIGIN SHA256      of each tool, sorted by name; slipway is one
+//	manifest NAME VERSION ORIGIN SHA256  of each manifest
+//	image NAME DIGEST                    of each image of the lock that is not on demand
+func LineOf(l *Lock, x bundle.Index) (string, error) {
+	pins := *l
+	pins.Location, pins.Added, pins.Line = "", nil, ""
+	text, err := json.Marshal(pins)
+	if err != nil {
+		return "", fmt.Errorf("encode the lock: %w", err)
+	}
+	lines := []string{}
+	for _, f := range x.Files {
+		if f.Kind == bundle.Tool || f.Kind == bundle.Manifest {
+			lines = append(lines, fmt.Sprintf("%s %s %s %s %s", f.Kind, f.Name, f.Version, f.Origin, f.SHA256))
+		}
+	}
+	for _, i := range x.Images {
+		if pin, ok := l.Image(i.Name); ok && !i.Added() && !pin.OnDemand {
+			lines = append(lines, "image "+i.Name+" "+i.Digest)
+		}
+	}
+	slices.Sort(lines)
+	lines = append([]string{"slipway lock 1", "platform " + x.Platform, "pins " + hexSum(text)}, lines...)
+	return "sha256:" + hexSum([]byte(strings.Join(lines, "\n")+"\n")), nil
+}
+
+func hexSum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,51 @@
+package sbom
+
+import (
+	"bytes"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
+)
+
+func TestDocument(t *testing.T) {
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	sha := strings.Repeat("ab", 32)
+	of := Of{
+		Run: "20260102-030405-abcdef", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "v1.2.3", Pins: pins,
+		Images: &containers.Images{
+			Digest: "sha256:" + sha, Tools: map[string]string{"terraform": "sha256:" + sha},
+			Refs:      map[string]string{"gitea": "slipway.local/gitea@sha256:" + sha},
+			StandsFor: map[string]string{"docker.io/library/redis:8": "slipway.local/added/redis@sha256:" + sha},
+		},
+		Build: &debug.BuildInfo{GoVersion: "go1.26.0", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0+incompatible", Sum: "h1:x"}}},
+	}
+	text, err := Document(of)
+	require.NoError(t, err)
+	again, err := Document(of)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+	var bom cyclonedx.BOM
+	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
+	require.Equal(t, cyclonedx.SpecVersion1_6, bom.SpecVersion)
+	require.Regexp(t, `^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, bom.SerialNumber)
+	all := map[string]cyclonedx.Component{}
+	for _, c := range *bom.Components {
+		require.NotContains(t, all, c.BOMRef)
+		all[c.BOMRef] = c
+	}
+	require.Equal(t, sha, (*all["tool/terraform"].Hashes)[0].Value)
+	require.Equal(t, "pkg:golang/github.com/hashicorp/terraform@"+(*all["tool/terraform"].Components)[0].Version, (*all["tool/terraform"].Components)[0].PackageURL)
+	require.Contains(t, all["image/gitea"].PackageURL, "pkg:oci/gitea@sha256%3A"+sha)
+	require.NotEmpty(t, *all["image/gitea"].Components)
+	require.Contains(t, all, "image/docker.io/library/redis:8", "one that was added")
+	require.Equal(t, "pkg:golang/example.com/m@v1.0.0+incompatible", (*all["slipway"].Components)[0].PackageURL)
+	require.Equal(t, "pkg:golang/std@1.26.0", (*all["slipway"].Components)[1].PackageURL)
+}

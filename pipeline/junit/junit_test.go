@@ -1,0 +1,46 @@
+package junit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAReport(t *testing.T) {
+	r := Report{Name: "all", Time: Seconds(2 * time.Second)}
+	s := Suite{Name: "a", Timestamp: Timestamp(time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))), Properties: []Property{{Name: "run", Value: "r1"}}}
+	s.Add(Case{Name: "good", Class: "a", Time: Seconds(1500 * time.Millisecond), Out: "said"})
+	s.Add(Case{Name: "bad", Class: "a", Time: Seconds(time.Second / 3), Failure: &Problem{Message: "<no>", Type: "T-1", Text: "at\nlength"}})
+	s.Add(Case{Name: "worse", Class: "a", Error: &Problem{Message: "killed"}})
+	s.Add(Case{Name: "not", Class: "a", Skipped: &Problem{Message: "blocked"}})
+	r.Add(s)
+	r.Add(Suite{Name: "b"})
+	var b strings.Builder
+	require.NoError(t, r.Write(&b))
+	require.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="all" tests="4" failures="1" errors="1" time="2.000">
+  <testsuite name="a" tests="4" failures="1" errors="1" skipped="1" time="1.833" timestamp="2026-01-02T03:04:05">
+    <properties>
+      <property name="run" value="r1"></property>
+    </properties>
+    <testcase name="good" classname="a" time="1.500">
+      <system-out>said</system-out>
+    </testcase>
+    <testcase name="bad" classname="a" time="0.333">
+      <failure message="&lt;no&gt;" type="T-1">at&#xA;length</failure>
+    </testcase>
+    <testcase name="worse" classname="a" time="0.000">
+      <error message="killed"></error>
+    </testcase>
+    <testcase name="not" classname="a" time="0.000">
+      <skipped message="blocked"></skipped>
+    </testcase>
+  </testsuite>
+  <testsuite name="b" tests="0" failures="0" errors="0" skipped="0" time="0.000">
+    <properties></properties>
+  </testsuite>
+</testsuites>
+`, b.String())
+}

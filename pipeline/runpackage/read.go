@@ -1,0 +1,265 @@
+package runpackage
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// Package is a package that was read whole, and is as it was written.
+type Package struct {
+	Info
+	Files
+	SignedBy []string // ids of keys; whether that is true is checked with a key
+	Digest   string   // "sha256:…" of the archive
+}
+
+// Read reads a package from a file and verifies it: its signature too, unless key is nil.
+// Its faults have the codes CodeUnreadable, CodeAltered, which names everything that differs,
+// and CodeSignature.
+func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, error) {
+	op := "verify " + file
+	data, err := load(file)
+	if err != nil {
+		return nil, unreadable(op, err)
+	}
+	p, e, err := parse(data)
+	if _, unknown := errors.AsType[newer](err); unknown || errors.Is(err, errNone) {
+		return nil, unreadable(op, err)
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: CodeAltered, Class: fault.Preflight, Op: op, Err: err,
+			Fix: "get the package again from where it was made, and use nothing of this one"}
+	}
+	if key == nil {
+		return p, nil
+	}
+	if err := checkSignature(ctx, e, key); err != nil {
+		return nil, &fault.Fault{Code: CodeSignature, Class: fault.Preflight, Op: op, Err: err,
+			Fix: "get the package from whom you trust, or the public key of who made it; who makes it signs it: slipway save --key FILE"}
+	}
+	return p, nil
+}
+
+func unreadable(op string, err error) error {
+	return &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: op, Err: err,
+		Fix: "give the path of a package that slipway save has written, with a program of the same version or a newer one"}
+}
+
+// load is the content of a file that may be a package.
+func load(file string) (data []byte, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is no plain file"))
+	}
+	data, err = io.ReadAll(io.LimitReader(f, maxArchive+sumSize+1))
+	if err == nil && len(data) > maxArchive+sumSize {
+		err = fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
+	}
+	return data, err
+}
+
+// errNone: the file is something else.
+var errNone = errors.New("it is no run package: it does not begin as zstd does")
+
+// parse reads the file of a package. Its error names everything that is not as it was
+// written.
+func parse(data []byte) (*Package, *dsse.Envelope, error) {
+	if !bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}) {
+		return nil, nil, errNone
+	}
+	compressed, frame := data, []byte(nil)
+	if len(data) > sumSize {
+		compressed, frame = data[:len(data)-sumSize], data[len(data)-sumSize:]
+	}
+	var broken error
+	if !bytes.Equal(frame, sumFrame(compressed)) {
+		broken = errors.New("the archive: bytes of it were changed, added or lost, for it has another checksum than at its end")
+		compressed = data
+	}
+	plain, err := decompress(compressed)
+	found := extract(plain, err)
+	p, e, err := found.compare()
+	if _, unknown := errors.AsType[newer](err); unknown {
+		return nil, nil, err
+	}
+	if err = errors.Join(broken, err); err != nil {
+		return nil, nil, err
+	}
+	// Nothing is left for what is between the files: headers, order, padding.
+	var again bytes.Buffer
+	if err := archive(&again, p.Started, found.index, p.Files, p.names()); err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Equal(again.Bytes(), plain) {
+		return nil, nil, errors.New("the archive: the order, the attributes or the padding of its entries is not as slipway save writes it")
+	}
+	p.Digest = "sha256:" + sum(data)
+	return p, e, nil
+}
+
+// decompress is the tar archive, or its beginning as far as it can be read.
+func decompress(data []byte) ([]byte, error) {
+	d, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*window), zstd.WithDecoderMaxMemory(maxTotal))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	plain, err := io.ReadAll(io.LimitReader(d, maxTotal+1))
+	if err == nil && len(plain) > maxTotal {
+		err = fmt.Errorf("it is larger than %d MiB", maxTotal>>20)
+	}
+	return plain, err
+}
+
+// extracted is what is in an archive.
+type extracted struct {
+	index    []byte // nil: there is none
+	files    Files
+	problems []error
+	whole    bool // it was read to its end
+}
+
+// extract reads the entries of an archive, of which err says whether it is whole. Its entries
+// are kept in memory: nothing of an archive that may be forged is written.
+func extract(plain []byte, err error) *extracted {
+	x := &extracted{files: Files{}}
+	add := func(format string, args ...any) { x.problems = append(x.problems, fmt.Errorf(format, args...)) }
+	last, left := "its beginning", int64(maxTotal)
+	for t := tar.NewReader(bytes.NewReader(plain)); ; {
+		h, end := t.Next()
+		if errors.Is(end, io.EOF) && err == nil {
+			x.whole = true
+			return x
+		}
+		if end == nil && len(x.files) > maxFiles {
+			add("the archive: it has more than %d files", maxFiles)
+			return x
+		}
+		var data []byte
+		if end == nil {
+			last = fmt.Sprintf("%q", h.Name)
+			if left -= h.Size; h.Size < 0 || left < 0 { // a sparse file takes no room in the archive
+				add("%s: it is larger than a package may be", last)
+				return x
+			}
+			data, end = io.ReadAll(t)
+		}
+		if end != nil {
+			if errors.Is(end, io.EOF) || err != nil {
+				end = err
+			}
+			add("the archive: it cannot be read after %s: %w", last, end)
+			return x
+		}
+		x.take(h, data, add)
+	}
+}
+
+// take takes an entry.
+func (x *extracted) take(h *tar.Header, data []byte, problem func(string, ...any)) {
+	_, twice := x.files[h.Name]
+	switch wrong := checkName(h.Name); {
+	case wrong != nil:
+		problem("%q: %w", h.Name, wrong)
+	case h.Typeflag != tar.TypeReg:
+		problem("%q: it is no plain file, but a link, a directory or something special", h.Name)
+	case twice || h.Name == IndexFile && x.index != nil:
+		problem("%q: it is there twice", h.Name)
+	case h.Name == IndexFile:
+		x.index = data
+	default:
+		x.files[h.Name] = File{Data: data, Executable: h.Mode&0o111 != 0}
+	}
+}
+
+// compare compares the files with the index.
+func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
+	if x.index == nil {
+		return nil, nil, errors.Join(append(x.problems, fmt.Errorf("%s: it is missing", IndexFile))...)
+	}
+	e, s, err := open(x.index)
+	if _, unknown := errors.AsType[newer](err); unknown && len(x.problems) == 0 {
+		return nil, nil, err
+	}
+	if err != nil {
+		return nil, nil, errors.Join(append(x.problems, fmt.Errorf("%s: it was altered: %w", IndexFile, err))...)
+	}
+	listed := map[string]bool{}
+	for i, subject := range s.Subject {
+		listed[subject.Name] = true
+		f, there := x.files[subject.Name]
+		says := s.Predicate.Files[i]
+		switch {
+		case !there && x.whole:
+			x.problems = append(x.problems, fmt.Errorf("%s: it is missing", subject.Name))
+		case !there: // what is lost with the end of the archive was said
+		case int64(len(f.Data)) != says.Size:
+			x.problems = append(x.problems, fmt.Errorf("%s: it was altered: it has %d bytes, not %d", subject.Name, len(f.Data), says.Size))
+		case sum(f.Data) != subject.Digest[algorithm]:
+			x.problems = append(x.problems, fmt.Errorf("%s: it was altered: its sha256 is another one", subject.Name))
+		case f.Executable != says.Executable:
+			x.problems = append(x.problems, fmt.Errorf("%s: it was altered: whether it is executable", subject.Name))
+		}
+	}
+	for _, name := range x.files.names() {
+		if !listed[name] {
+			x.problems = append(x.problems, fmt.Errorf("%s: it was added", name))
+		}
+	}
+	if err := checkNames(x.files.names()); err != nil {
+		x.problems = append(x.problems, err)
+	}
+	if len(x.problems) > 0 {
+		return nil, nil, errors.Join(x.problems...)
+	}
+	return &Package{Info: s.Predicate.Info, Files: x.files, SignedBy: slices.Compact(signedBy(e))}, e, nil
+}
+
+// WriteTo writes files into a directory, which must not hold any of them.
+func (f Files) WriteTo(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, name := range f.names() {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("%q: %w", name, err)
+		}
+		local := filepath.FromSlash(name)
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if f[name].Executable {
+			mode = 0o755
+		}
+		to, err := root.OpenFile(local, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if err != nil {
+			return err
+		}
+		_, err = to.Write(f[name].Data)
+		if err := errors.Join(err, to.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

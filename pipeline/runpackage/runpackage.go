@@ -1,0 +1,169 @@
+// Package runpackage reads and writes run packages: one archive with everything that a run
+// was made of and left, an index of its files, and a signature of that.
+//
+// A package is a tar archive compressed with zstd. Its first entry is an in-toto statement
+// in a DSSE envelope, whose subjects are the other files. After the compressed data comes
+// the sha256 of it, in a frame that decompressors skip. The same files make the same bytes,
+// apart from the signature of an ECDSA key.
+package runpackage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeUnreadable: the file cannot be read, or is no run package that this program knows.
+	CodeUnreadable fault.Code = "PKG-001"
+	// CodeAltered: the package is not as it was written; everything that differs is named.
+	CodeAltered fault.Code = "PKG-002"
+	// CodeSignature: the package is not signed with the key that it must be signed with.
+	CodeSignature fault.Code = "PKG-003"
+	// CodeKey: the key cannot be used.
+	CodeKey fault.Code = "PKG-004"
+)
+
+// Suffix is how the names of packages end.
+const Suffix = ".tar.zst"
+
+// IndexFile is the first entry of a package: the DSSE envelope.
+const IndexFile = "index.dsse.json"
+
+// The names in a package.
+const (
+	ConfigFile  = "config.yaml"   // the configuration as used, with every default
+	AnswersFile = "answers.yaml"  // the configuration as a person would write it
+	JournalFile = "journal.json"  // the attempts at each step
+	ImagesFile  = "images.json"   // the digests of tools and images
+	SBOMFile    = "sbom.cdx.json" // CycloneDX
+	ReleaseDir  = "release"       // the platform release
+	RunDir      = "run"           // the report of the run: see docs/report.md
+)
+
+// Format is the version of packages that this program writes and reads.
+const Format = 1
+
+// What a package may be made of, so that a forged one fills no memory or disk.
+const (
+	maxArchive = 256 << 20 // compressed
+	maxTotal   = 512 << 20 // the tar archive
+	maxFiles   = 50_000
+	maxName    = 1024
+)
+
+// Info is what a package says of its run.
+type Info struct {
+	Format     int       `json:"format"` // see Format
+	Run        string    `json:"run"`    // id
+	Workflow   string    `json:"workflow"`
+	Deployment string    `json:"deployment"`
+	Provider   string    `json:"provider"`
+	Outcome    string    `json:"outcome"`        // as in the run's record
+	Code       string    `json:"code,omitempty"` // of the fault
+	Step       string    `json:"step,omitempty"` // "stage/step" that failed first, or was running
+	Started    time.Time `json:"started"`
+	Slipway    string    `json:"slipway"` // version of the program that carried the run out
+	Platform   Platform  `json:"platform"`
+	Engine     string    `json:"engine"`           // version of the Dagger engine that the package was made on
+	Kernel     string    `json:"kernel,omitempty"` // of the engine's machine, as the run saw it
+	// Secrets are the places where the configuration finds secrets, by setting.
+	Secrets map[string]string `json:"secrets,omitempty"`
+	// Hidden are settings whose values look like secrets and are not in the package.
+	Hidden []string `json:"hidden,omitempty"`
+}
+
+// Platform is the platform release of a run.
+type Platform struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"` // of its files
+}
+
+// File is a file of a package.
+type File struct {
+	Data       []byte
+	Executable bool
+}
+
+// Files are the files of a package by name, with slashes, without the index.
+type Files map[string]File
+
+// names are sorted.
+func (f Files) names() []string {
+	names := make([]string, 0, len(f))
+	for name := range f {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Sub are the files below a directory, by their names in it.
+func (f Files) Sub(dir string) Files {
+	out := Files{}
+	for name, file := range f {
+		if below, ok := strings.CutPrefix(name, dir+"/"); ok {
+			out[below] = file
+		}
+	}
+	return out
+}
+
+// Add puts the files of fsys below a directory.
+func (f Files) Add(dir string, fsys fs.FS) error {
+	return fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			return fmt.Errorf("%s is no plain file", name)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		data, err := fs.ReadFile(fsys, name)
+		if err == nil {
+			f[dir+"/"+name] = File{Data: data, Executable: info.Mode()&0o111 != 0}
+		}
+		return err
+	})
+}
+
+// checkName returns what is wrong with the name of a file.
+func checkName(name string) error {
+	switch {
+	case len(name) > maxName:
+		return errors.New("its name is too long")
+	case !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)),
+		strings.ContainsFunc(name, func(r rune) bool { return r == '\\' || r == ':' || !unicode.IsPrint(r) }):
+		return errors.New("its name would lead out of the package, or is not one on every system")
+	}
+	return nil
+}
+
+// checkNames returns what is wrong with names as a whole: a file where others need a directory.
+func checkNames(names []string) error {
+	var problems []error
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	for _, name := range names {
+		for dir := name; strings.Contains(dir, "/"); {
+			if dir = dir[:strings.LastIndexByte(dir, '/')]; known[dir] {
+				problems = append(problems, fmt.Errorf("%q: %q is a file", name, dir))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}

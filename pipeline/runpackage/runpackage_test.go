@@ -1,0 +1,344 @@
+package runpackage
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// sample is a package of a run.
+func sample() (Info, Files) {
+	files := Files{
+		ConfigFile:             {Data: []byte("apiVersion: slipway.sh/v1\n")},
+		"release/run.sh":       {Data: []byte("#!/bin/sh\n"), Executable: true},
+		"release/p":            {Data: []byte{}},
+		"run/report.json":      {Data: []byte(strings.Repeat("{\"a\": 1}\n", 300))},
+		"run/steps/x.y/log.ü":  {Data: bytes.Repeat([]byte("waiting\n"), 5000)},
+		"run/" + longName(180): {Data: []byte("long")},
+	}
+	return Info{
+		Run: "20260102-030405-abcdef", Workflow: "install", Deployment: "shop", Provider: "local", Outcome: "failed", Code: "ORC-005",
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC), Platform: Platform{Name: "reference", Version: "1.0.0", Digest: "sha256:00"},
+	}, files
+}
+
+func longName(n int) string { return strings.Repeat("n", n) }
+
+func keys(t *testing.T) map[string]crypto.Signer {
+	t.Helper()
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	return map[string]crypto.Signer{"Ed25519": ed, "ECDSA": ec}
+}
+
+func written(t *testing.T, info Info, files Files, key crypto.Signer) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, Write(t.Context(), &b, info, files, key))
+	return b.Bytes()
+}
+
+func file(t *testing.T, data []byte) string {
+	t.Helper()
+	f := filepath.Join(t.TempDir(), "run.tar.zst")
+	require.NoError(t, os.WriteFile(f, data, 0o600))
+	return f
+}
+
+func refused(t *testing.T, code fault.Code, data []byte, key crypto.PublicKey) string {
+	t.Helper()
+	p, err := Read(t.Context(), file(t, data), key)
+	require.Nil(t, p)
+	require.ErrorIs(t, err, &fault.Fault{Code: code}, "%v", err)
+	return err.Error()
+}
+
+func TestAPackageIsReadAsItWasWritten(t *testing.T) {
+	info, files := sample()
+	for kind, key := range keys(t) {
+		t.Run(kind, func(t *testing.T) {
+			data := written(t, info, files, key)
+			p, err := Read(t.Context(), file(t, data), key.Public())
+			require.NoError(t, err)
+			require.Equal(t, files, p.Files)
+			info.Format = Format
+			require.Equal(t, info, p.Info)
+			require.Equal(t, "sha256:"+sum(data), p.Digest)
+			id, err := keyID(key.Public())
+			require.NoError(t, err)
+			require.Equal(t, []string{id}, p.SignedBy)
+			if kind == "Ed25519" {
+				require.Equal(t, data, written(t, info, files, key), "the same bytes")
+			}
+			for _, other := range keys(t) {
+				require.Contains(t, refused(t, CodeSignature, data, other.Public()), "it is not signed with the key")
+			}
+		})
+	}
+	unsigned := written(t, info, files, nil)
+	require.Equal(t, unsigned, written(t, info, files, nil))
+	p, err := Read(t.Context(), file(t, unsigned), nil)
+	require.NoError(t, err)
+	require.Empty(t, p.SignedBy)
+	require.Contains(t, refused(t, CodeSignature, unsigned, keys(t)["ECDSA"].Public()), "it is not signed")
+
+	dir := t.TempDir()
+	require.NoError(t, p.Sub(ReleaseDir).WriteTo(dir))
+	stat, err := os.Stat(filepath.Join(dir, "run.sh"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o755), stat.Mode().Perm())
+	require.ErrorIs(t, p.Sub(ReleaseDir).WriteTo(dir), os.ErrExist, "nothing is overwritten")
+	again := Files{}
+	require.NoError(t, again.Add(ReleaseDir, os.DirFS(dir)))
+	require.Equal(t, files.Sub(ReleaseDir), again.Sub(ReleaseDir))
+	require.Error(t, again.Add("x", fstest.MapFS{"link": {Mode: os.ModeSymlink}}))
+}
+
+// unpacked is the archive of a package.
+func unpacked(t *testing.T, data []byte) []byte {
+	t.Helper()
+	plain, err := decompress(data)
+	require.NoError(t, err)
+	return plain
+}
+
+// packed is a package with this archive, as somebody makes it who knows how.
+func packed(t *testing.T, plain []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, compress(&b, plain))
+	return b.Bytes()
+}
+
+// edited is a package in which change has replaced the entries.
+func edited(t *testing.T, data []byte, change func(h *tar.Header, content []byte, put func(*tar.Header, []byte)), more ...func(*tar.Writer)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	put := func(h *tar.Header, content []byte) {
+		require.NoError(t, w.WriteHeader(h))
+		_, err := w.Write(content)
+		require.NoError(t, err)
+	}
+	for r := tar.NewReader(bytes.NewReader(unpacked(t, data))); ; {
+		h, err := r.Next()
+		if err != nil {
+			break
+		}
+		var content bytes.Buffer
+		_, err = content.ReadFrom(r)
+		require.NoError(t, err)
+		change(&tar.Header{Typeflag: h.Typeflag, Name: h.Name, Mode: h.Mode, Size: h.Size, ModTime: h.ModTime}, content.Bytes(), put)
+	}
+	for _, m := range more {
+		m(w)
+	}
+	require.NoError(t, w.Close())
+	return packed(t, b.Bytes())
+}
+
+// Whoever alters a file and makes a whole archive of it again is found out by name.
+func TestEveryFileThatIsAlteredIsNamed(t *testing.T) {
+	info, files := sample()
+	key := keys(t)["Ed25519"]
+	data := written(t, info, files, key)
+	for _, name := range append(files.names(), IndexFile) {
+		altered := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
+			if h.Name == name {
+				content = append(bytes.Clone(content), 'x')
+				h.Size++
+			}
+			put(h, content)
+		})
+		require.Contains(t, refused(t, CodeAltered, altered, nil), name+": it was altered", "added to")
+		if len(files[name].Data) > 0 {
+			flipped := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
+				if h.Name == name {
+					content = bytes.Clone(content)
+					content[len(content)/2] ^= 1
+				}
+				put(h, content)
+			})
+			require.Contains(t, refused(t, CodeAltered, flipped, nil), name+": it was altered: its sha256", "flipped")
+		}
+		gone := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
+			if h.Name != name {
+				put(h, content)
+			}
+		})
+		require.Contains(t, refused(t, CodeAltered, gone, nil), name+": it is missing")
+		twice := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
+			put(h, content)
+			if h.Name == name {
+				put(h, content)
+			}
+		})
+		require.Contains(t, refused(t, CodeAltered, twice, nil), "it is there twice")
+	}
+	same := func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) { put(h, content) }
+	for name, says := range map[string]string{
+		"run/more.txt": "run/more.txt: it was added", "../evil": `"../evil": its name would lead out`, "/etc/evil": `"/etc/evil": its name would lead out`,
+		"a/../../b": "would lead out", `a\..\b`: "would lead out", "run/report.json/x": `"run/report.json" is a file`, "c:evil": "would lead out",
+		longName(2000): "its name is too long",
+	} {
+		added := edited(t, data, same, func(w *tar.Writer) {
+			require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}))
+		})
+		require.Contains(t, refused(t, CodeAltered, added, nil), says)
+	}
+	link := edited(t, data, same, func(w *tar.Writer) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "run/link", Linkname: "/etc/passwd"}))
+	})
+	require.Contains(t, refused(t, CodeAltered, link, nil), `"run/link": it is no plain file`)
+	mode := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
+		if h.Name == "release/run.sh" {
+			h.Mode = 0o644
+		}
+		put(h, content)
+	})
+	require.Contains(t, refused(t, CodeAltered, mode, nil), "release/run.sh: it was altered: whether it is executable")
+	late := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
+		h.ModTime = h.ModTime.Add(time.Hour)
+		put(h, content)
+	})
+	require.Contains(t, refused(t, CodeAltered, late, nil), "the attributes")
+	require.Contains(t, refused(t, CodeAltered, packed(t, append(unpacked(t, data), 0)), nil), "the padding")
+}
+
+// A byte that changes, comes or goes anywhere in the file is noticed.
+func TestAnyByteOfTheFile(t *testing.T) {
+	info, files := sample()
+	data := written(t, info, files, nil)
+	at := []int{0, 4, 5, len(data) - 1, len(data) - sumSize, len(data) - sumSize + 4, len(data) - sumSize - 1}
+	for range 200 {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(data))))
+		require.NoError(t, err)
+		at = append(at, int(n.Int64()))
+	}
+	for _, i := range at {
+		flipped := bytes.Clone(data)
+		flipped[i] ^= 1 << (i % 8)
+		added := append(append(bytes.Clone(data[:i]), 7), data[i:]...)
+		removed := append(bytes.Clone(data[:i]), data[i+1:]...)
+		cut := data[:i]
+		for what, bad := range map[string][]byte{"flipped": flipped, "added": added, "removed": removed, "cut": cut} {
+			p, err := Read(t.Context(), file(t, bad), nil)
+			require.Nil(t, p, "%s at %d", what, i)
+			require.ErrorAs(t, err, new(*fault.Fault), "%s at %d", what, i)
+		}
+	}
+	require.Contains(t, refused(t, CodeAltered, append(bytes.Clone(data), 0), nil), "another checksum")
+	half := refused(t, CodeAltered, data[:len(data)/2], nil)
+	require.Contains(t, half, "the archive: it cannot be read after")
+}
+
+func TestWhatIsNoPackage(t *testing.T) {
+	_, err := Read(t.Context(), filepath.Join(t.TempDir(), "none.tar.zst"), nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnreadable})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Read(t.Context(), t.TempDir(), nil)
+	require.ErrorContains(t, err, "it is no plain file")
+	require.Contains(t, refused(t, CodeUnreadable, []byte("apiVersion: slipway.sh/v1\n"), nil), "it is no run package")
+	require.Contains(t, refused(t, CodeUnreadable, nil, nil), "it is no run package")
+
+	// Of a newer version: the same, but for what it says of itself.
+	info, files := sample()
+	s := state(info, files)
+	s.Predicate.Format = Format + 1
+	index, err := envelope(t.Context(), s, nil)
+	require.NoError(t, err)
+	var plain bytes.Buffer
+	require.NoError(t, archive(&plain, info.Started, index, files, files.names()))
+	require.Contains(t, refused(t, CodeUnreadable, packed(t, plain.Bytes()), nil), "it is of format 2, this program reads 1")
+}
+
+// A small file that unpacks to a huge one does not fill the memory.
+func TestABombIsRefused(t *testing.T) {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
+	require.NoError(t, err)
+	zeros := make([]byte, 1<<20)
+	frame := e.EncodeAll(zeros, nil)
+	bomb := bytes.Repeat(frame, maxTotal>>20+1)
+	require.Less(t, len(bomb), 1<<20)
+	require.Contains(t, refused(t, CodeAltered, append(bomb, sumFrame(bomb)...), nil), "larger than 512 MiB")
+
+	x := extract(sizeOf(t, 1<<40), nil)
+	require.Contains(t, fmt.Sprint(x.problems), "it is larger than a package may be")
+}
+
+// sizeOf is an archive whose entry says that it is that large.
+func sizeOf(t *testing.T, n int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "run/huge", Mode: 0o644, Size: n}))
+	return b.Bytes()
+}
+
+func TestNoPackageOfWrongNames(t *testing.T) {
+	info, _ := sample()
+	for _, files := range []Files{{"../x": {}}, {IndexFile: {}}, {"a": {}, "a/b": {}}, {"a\nb": {}}} {
+		require.Error(t, Write(t.Context(), new(bytes.Buffer), info, files, nil))
+	}
+	require.Error(t, Files{"../x": {}}.WriteTo(t.TempDir()))
+}
+
+func TestKeys(t *testing.T) {
+	encode := func(kind string, der []byte, err error) []byte {
+		require.NoError(t, err)
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	}
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	require.NoError(t, err)
+	for _, key := range keys(t) {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		private := encode("PRIVATE KEY", der, err)
+		got, err := PrivateKey(private)
+		require.NoError(t, err)
+		require.Equal(t, key, got)
+		der, err = x509.MarshalPKIXPublicKey(key.Public())
+		public := encode("PUBLIC KEY", der, err)
+		read, err := PublicKey(public)
+		require.NoError(t, err)
+		require.Equal(t, key.Public(), read)
+		_, err = PrivateKey(public)
+		require.ErrorContains(t, err, "it is a public key")
+		_, err = PublicKey(private)
+		require.ErrorContains(t, err, "it is a private key")
+	}
+	ec, err := x509.MarshalECPrivateKey(keys(t)["ECDSA"].(*ecdsa.PrivateKey))
+	withParameters := append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), encode("EC PRIVATE KEY", ec, err)...)
+	_, err = PrivateKey(withParameters)
+	require.NoError(t, err, "as openssl ecparam -genkey writes it")
+	wrong, err := x509.MarshalPKCS8PrivateKey(p384)
+	other, errOther := x509.MarshalPKIXPublicKey(p384.Public())
+	for _, text := range [][]byte{nil, []byte("secret"), encode("PRIVATE KEY", wrong, err), encode("PRIVATE KEY", []byte("secret"), nil), encode("ENCRYPTED SIGSTORE PRIVATE KEY", nil, nil)} {
+		_, err := PrivateKey(text)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeKey})
+		require.NotContains(t, err.Error(), "secret")
+	}
+	for _, text := range [][]byte{nil, encode("PUBLIC KEY", other, errOther), encode("PUBLIC KEY", []byte("x"), nil), encode("CERTIFICATE", nil, nil)} {
+		_, err := PublicKey(text)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeKey})
+	}
+}

@@ -1,0 +1,140 @@
+package runpackage
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+const fixKey = "make one: openssl genpkey -algorithm ed25519 -out key.pem (or -algorithm EC -pkeyopt ec_paramgen_curve:P-256); " +
+	"its public half: openssl pkey -in key.pem -pubout -out key.pub.pem"
+
+// signer signs with the private key of an ECDSA P-256 or Ed25519 pair.
+type signer struct{ key crypto.Signer }
+
+// Sign signs data: by ECDSA its sha256, in ASN.1, as cosign and openssl do.
+func (s signer) Sign(_ context.Context, data []byte) ([]byte, error) {
+	if _, ok := s.key.(ed25519.PrivateKey); ok {
+		return s.key.Sign(nil, data, crypto.Hash(0))
+	}
+	sum := sha256.Sum256(data)
+	return s.key.Sign(rand.Reader, sum[:], crypto.SHA256)
+}
+
+// KeyID identifies the public key.
+func (s signer) KeyID() (string, error) { return keyID(s.key.Public()) }
+
+// verifier checks signatures with a public key.
+type verifier struct{ key crypto.PublicKey }
+
+// Verify returns an error unless sig is the key's for data.
+func (v verifier) Verify(_ context.Context, data, sig []byte) error {
+	ok := false
+	switch key := v.key.(type) {
+	case ed25519.PublicKey:
+		ok = ed25519.Verify(key, data, sig)
+	case *ecdsa.PublicKey:
+		sum := sha256.Sum256(data)
+		ok = ecdsa.VerifyASN1(key, sum[:], sig)
+	}
+	if !ok {
+		return errors.New("the signature is not that of the key")
+	}
+	return nil
+}
+
+// KeyID identifies the public key.
+func (v verifier) KeyID() (string, error) { return keyID(v.key) }
+
+// Public is the key.
+func (v verifier) Public() crypto.PublicKey { return v.key }
+
+// keyID is the sha256 of a public key as its PEM file holds it, in hex.
+func keyID(key crypto.PublicKey) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// PrivateKey reads the key that a package is signed with: PEM, PKCS#8 or as openssl writes
+// one of an elliptic curve, ECDSA P-256 or Ed25519. It fails with CodeKey, and quotes nothing.
+func PrivateKey(text []byte) (crypto.Signer, error) {
+	const op = "read the key to sign with"
+	block, _ := pem.Decode(text)
+	if block != nil && block.Type == "EC PARAMETERS" { // which openssl puts before a key
+		block, _ = pem.Decode(text[len(pem.EncodeToMemory(block)):])
+	}
+	if block == nil {
+		return nil, unusable(op, errors.New("it is not PEM"))
+	}
+	var key any
+	var err error
+	switch block.Type {
+	case "PRIVATE KEY":
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case "PUBLIC KEY":
+		err = errors.New("it is a public key; the private one signs")
+	default:
+		err = fmt.Errorf("it is of the kind %q, not PRIVATE KEY (PKCS#8, not encrypted)", block.Type)
+	}
+	if err != nil {
+		return nil, unusable(op, err)
+	}
+	switch key := key.(type) {
+	case ed25519.PrivateKey:
+		return key, nil
+	case *ecdsa.PrivateKey:
+		if key.Curve == elliptic.P256() {
+			return key, nil
+		}
+	}
+	return nil, unusable(op, errors.New("it is neither ECDSA P-256 nor Ed25519"))
+}
+
+// PublicKey reads the key that a package must be signed with: PEM, ECDSA P-256 or Ed25519.
+// It fails with CodeKey.
+func PublicKey(text []byte) (crypto.PublicKey, error) {
+	const op = "read the key to verify with"
+	block, _ := pem.Decode(text)
+	switch {
+	case block == nil:
+		return nil, unusable(op, errors.New("it is not PEM"))
+	case block.Type == "PRIVATE KEY" || block.Type == "EC PRIVATE KEY":
+		return nil, unusable(op, errors.New("it is a private key; the public one verifies"))
+	case block.Type != "PUBLIC KEY":
+		return nil, unusable(op, fmt.Errorf("it is of the kind %q, not PUBLIC KEY", block.Type))
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, unusable(op, err)
+	}
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+		return key, nil
+	case *ecdsa.PublicKey:
+		if key.Curve == elliptic.P256() {
+			return key, nil
+		}
+	}
+	return nil, unusable(op, errors.New("it is neither ECDSA P-256 nor Ed25519"))
+}
+
+func unusable(op string, err error) error {
+	return &fault.Fault{Code: CodeKey, Class: fault.Usage, Op: op, Err: err, Fix: fixKey}
+}

@@ -1,0 +1,107 @@
+package runpackage
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// window is how far back the compressor looks: a reader needs as much memory.
+const window = 4 << 20
+
+// Write writes a package, whose index is signed with key unless that is nil.
+func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.Signer) error {
+	names := files.names()
+	problems := []error{checkNames(names)}
+	for _, name := range names {
+		if err := checkName(name); err != nil || name == IndexFile {
+			problems = append(problems, fmt.Errorf("%q: %w", name, errors.Join(err, errors.New("no name of a file of a package"))))
+		}
+	}
+	if len(names) > maxFiles {
+		problems = append(problems, fmt.Errorf("there are %d files, more than %d", len(names), maxFiles))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	index, err := envelope(ctx, state(info, files), key)
+	if err != nil {
+		return fmt.Errorf("sign the index: %w", err)
+	}
+	var plain bytes.Buffer
+	if err := archive(&plain, info.Started, index, files, names); err != nil {
+		return err
+	}
+	if plain.Len() > maxTotal {
+		return fmt.Errorf("it is larger than %d MiB", maxTotal>>20)
+	}
+	return compress(w, plain.Bytes())
+}
+
+// archive writes the tar archive: the index, then the files in this order.
+func archive(w io.Writer, at time.Time, index []byte, files Files, names []string) error {
+	t := tar.NewWriter(w)
+	put := func(name string, f File) error {
+		mode := int64(0o644)
+		if f.Executable {
+			mode = 0o755
+		}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(f.Data)), ModTime: at.UTC().Truncate(time.Second)}
+		if err := t.WriteHeader(h); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		_, err := t.Write(f.Data)
+		return err
+	}
+	if err := put(IndexFile, File{Data: index}); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := put(name, files[name]); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+// The frame after the compressed data, which decompressors skip: it holds the sha256 of
+// everything before it, so that no byte of the file can change unseen.
+const (
+	sumMagic = 0x184D2A5D
+	sumSize  = 8 + sha256.Size
+)
+
+// sumFrame is that frame.
+func sumFrame(compressed []byte) []byte {
+	s := sha256.Sum256(compressed)
+	frame := binary.LittleEndian.AppendUint32(nil, sumMagic)
+	frame = binary.LittleEndian.AppendUint32(frame, sha256.Size)
+	return append(frame, s[:]...)
+}
+
+// compress writes an archive as the file of a package. One encoder, so that the same
+// archive makes the same bytes.
+func compress(w io.Writer, plain []byte) error {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return err
+	}
+	compressed := e.EncodeAll(plain, nil)
+	if len(compressed) > maxArchive {
+		return fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
+	}
+	if _, err := w.Write(compressed); err != nil {
+		return err
+	}
+	_, err = w.Write(sumFrame(compressed))
+	return err
+}

@@ -1,0 +1,152 @@
+package component
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// preview is converge in a preview: the chart is rendered for the cluster, and its objects
+// are compared with those that are there.
+func (r *chartRelease) preview(ctx context.Context) error {
+	history, err := r.history(ctx)
+	if err != nil {
+		return err
+	}
+	deployed, stale := sortHistory(history)
+	var planned *release.Release
+	if deployed == nil {
+		in := action.NewInstall(r.config)
+		in.ReleaseName, in.Namespace, in.SkipCRDs, in.TakeOwnership = r.name, r.namespace, true, true
+		in.DryRun, in.DryRunOption, in.PostRenderer = true, "server", r.changed(ctx)
+		planned, err = in.RunWithContext(ctx, r.chart, r.values)
+	} else {
+		planned, err = r.upgrade(ctx, true)
+	}
+	if err != nil {
+		return badChart(r.name, err)
+	}
+	objs, err := kube.Decode([]byte(planned.Manifest))
+	if err != nil {
+		return badChart(r.name, err)
+	}
+	changes := deployed == nil || len(stale) > 0 || !same(deployed, planned)
+	altered := 0
+	for _, o := range objs {
+		applied, err := r.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
+		if errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) { // see drift
+			dryrun.Tell(ctx, contract.PlannedUnknown{What: kube.MemberOf(o).String(), Why: err.Error()})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		altered += kube.Altered(applied)
+	}
+	if deployed != nil {
+		if err := r.previewDropped(ctx, deployed, objs); err != nil {
+			return err
+		}
+	}
+	if _, err := r.client.ScaleUp(ctx, objs, r.namespace); err != nil {
+		return err
+	}
+	if !changes && altered == 0 {
+		return nil
+	}
+	event := release.HookPreUpgrade
+	if deployed == nil {
+		event = release.HookPreInstall
+	}
+	return r.previewHooks(ctx, planned.Hooks, event)
+}
+
+// previewDropped deletes in a preview what the deployed revision has and the next one has
+// not, but for what stays: see spare.
+func (r *chartRelease) previewDropped(ctx context.Context, deployed *release.Release, objs []*unstructured.Unstructured) error {
+	before, err := kube.Decode([]byte(deployed.Manifest))
+	if err != nil {
+		return badChart(r.name, err)
+	}
+	now := make([]kube.Member, len(objs))
+	for _, all := range [][]*unstructured.Unstructured{before, objs} {
+		if err := r.client.Place(ctx, all, r.namespace); err != nil {
+			return err
+		}
+	}
+	for i, o := range objs {
+		now[i] = kube.MemberOf(o)
+	}
+	var others []kube.Member
+	for _, o := range before {
+		m := kube.MemberOf(o)
+		if slices.ContainsFunc(now, m.Same) {
+			continue
+		}
+		if others == nil {
+			if others, err = r.others(ctx); err != nil {
+				return err
+			}
+		}
+		if slices.ContainsFunc(others, m.Same) {
+			continue
+		}
+		if _, err := r.client.DeleteOurs(ctx, m, r.deployment, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// previewHooks tells which Jobs and other objects the hooks of a chart would make: those of
+// an event, and of the one after it.
+func (r *chartRelease) previewHooks(ctx context.Context, hooks []*release.Hook, before release.HookEvent) error {
+	after := map[release.HookEvent]release.HookEvent{release.HookPreInstall: release.HookPostInstall, release.HookPreUpgrade: release.HookPostUpgrade}[before]
+	for _, h := range hooks {
+		if !slices.Contains(h.Events, before) && !slices.Contains(h.Events, after) {
+			continue
+		}
+		objs, err := kube.Decode([]byte(h.Manifest))
+		if err == nil {
+			err = r.client.Place(ctx, objs, r.namespace)
+		}
+		if err != nil {
+			return badChart(r.name, err)
+		}
+		for _, o := range objs {
+			dryrun.Tell(ctx, contract.PlannedJob{Object: kube.MemberOf(o).String(), Why: "a hook of the chart " + r.name})
+		}
+	}
+	return nil
+}
+
+// previewJob tells whether a Job would be carried out, and why.
+func previewJob(ctx context.Context, o *unstructured.Unstructured, live *batchv1.Job, there bool, digest string) bool {
+	why := "it has not been carried out, or does something else now"
+	if there {
+		_, failed := kube.JobEnd(live)
+		switch {
+		case live.Annotations[workAnnotation] != digest:
+			why = "what it does has changed"
+		case failed != "":
+			why = "it has failed: " + failed
+		case live.DeletionTimestamp != nil:
+			why = "somebody is deleting it"
+		default:
+			return false
+		}
+	}
+	dryrun.Tell(ctx, contract.PlannedJob{Object: kube.MemberOf(o).String(), Why: why})
+	return true
+}

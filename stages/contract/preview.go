@@ -1,0 +1,212 @@
+package contract
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Paths in the container of a preview.
+const (
+	PreviewRequestFile = "/slipway/preview.json"
+	PreviewFile        = "/slipway/previewed.json"
+)
+
+// PreviewRequest is what `slipway preview` works on.
+type PreviewRequest struct {
+	Plan            // of the workflow
+	Cluster  bool   `json:"cluster"`  // there is one, and it runs
+	Approved string `json:"approved"` // digest of the preview that this one is compared with; empty: it is kept
+	By       string `json:"by"`       // id of the preview
+	PlannedPath
+}
+
+// PlannedPath is what a plan of an upgrade is told of the releases that it goes through.
+type PlannedPath struct {
+	Settings []string       `json:"settings,omitempty"` // see PlannedChange
+	Passed   int            `json:"passed,omitempty"`   // upgrades of the approved plan that are behind
+	Later    []LaterUpgrade `json:"later,omitempty"`    // that follow this one
+}
+
+// LaterUpgrade is a PlannedUpgrade whose configuration is not yet compared.
+type LaterUpgrade struct {
+	PlannedUpgrade
+	Config json.RawMessage `json:"config"` // canonical
+}
+
+// Preview is what a workflow would do to a deployment: a plan. It holds no secret.
+type Preview struct {
+	Version    int       `json:"version"`    // of this format
+	Digest     string    `json:"digest"`     // of all but itself and the time: "sha256:…"
+	Made       time.Time `json:"made"`       // when
+	Deployment string    `json:"deployment"` // its name
+	Workflow   string    `json:"workflow"`   // "install", "upgrade" or "destroy"
+
+	Release PlannedRelease `json:"release"`
+	PlannedChange
+	Terraform    PlannedTerraform `json:"terraform"`
+	Objects      []PlannedObject  `json:"objects"`   // that would change
+	Unchanged    int              `json:"unchanged"` // objects that would not
+	Jobs         []PlannedJob     `json:"jobs"`      // that would run
+	Git          PlannedGit       `json:"git"`
+	Applications []PlannedObject  `json:"applications"` // of Argo CD, that would change
+	Images       PlannedImages    `json:"images"`
+	Destructive  []string         `json:"destructive"` // what takes something away
+	Unknown      []PlannedUnknown `json:"unknown"`     // what only a run finds out
+	Refused      []PlannedUnknown `json:"refused"`     // what the run would end with
+	Later        []PlannedUpgrade `json:"later"`       // the upgrades that follow this one
+
+	Basis PreviewBasis `json:"basis"`
+}
+
+// PlannedRelease is the platform release before and after.
+type PlannedRelease struct {
+	Name   string `json:"name"`
+	From   string `json:"from,omitempty"`   // version that is installed; empty: none
+	To     string `json:"to,omitempty"`     // version; empty: it is removed
+	Digest string `json:"digest,omitempty"` // of the files of To
+}
+
+// PlannedChange is what a release brings besides what its components are made of.
+type PlannedChange struct {
+	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded, or of the release before
+	Settings      []string           `json:"settings"`        // of the user's file, which the release has elsewhere or no more: "a is now b"
+	Components    []PlannedComponent `json:"components"`      // that are added, removed or renamed
+	Style         string             `json:"style,omitempty"` // of an upgrade: see Change
+	Backups       []PlannedBackup    `json:"backups"`         // that an upgrade makes
+	Migrations    []PlannedMigration `json:"migrations"`      // that an upgrade carries out, in their order
+}
+
+// PlannedUpgrade is an upgrade after the first one of a path, as far as its release says what
+// it does.
+type PlannedUpgrade struct {
+	From     string `json:"from"`     // version
+	To       string `json:"to"`       // version
+	Digest   string `json:"digest"`   // of the files of To
+	ReadAs   string `json:"readAs"`   // digest of the configuration as To has it
+	Platform string `json:"platform"` // its name
+	PlannedChange
+	Unknown []PlannedUnknown `json:"unknown"` // what is known when From is installed
+}
+
+// PlannedComponent is a component of the release that would be on, or that was.
+type PlannedComponent struct {
+	Action string `json:"action"` // PlanAdd, PlanRemove or PlanRename
+	Name   string `json:"name"`
+	Kind   string `json:"kind"`
+	Before string `json:"before,omitempty"` // its name before
+}
+
+// PlannedBackup is data of which a backup is made and proved.
+type PlannedBackup struct {
+	Data string `json:"data"`           // its name
+	Made string `json:"made,omitempty"` // id of the backup which is there already, of an upgrade that goes on
+}
+
+// PlannedMigration is a migration of data.
+type PlannedMigration struct {
+	Name  string   `json:"name"`
+	Data  string   `json:"data"`
+	When  string   `json:"when"`            // "before" or "after" the components
+	Undo  bool     `json:"undo"`            // whether a rollback can take it back
+	Stops []string `json:"stops,omitempty"` // workloads that do not run meanwhile, "Deployment shop/web"
+}
+
+// PlannedStyle is that of an upgrade, as its step tells it.
+type PlannedStyle string
+
+// Difference is a value that changes.
+type Difference struct {
+	Path string `json:"path"`          // "spec.replicas"
+	Old  string `json:"old,omitempty"` // as JSON; empty: there is none
+	New  string `json:"new,omitempty"` // as JSON; empty: it is removed
+}
+
+// The actions of a plan.
+const (
+	PlanAdd    = "add"
+	PlanChange = "change"
+	PlanRemove = "remove"
+	PlanRename = "rename" // of a component, which keeps what it has
+)
+
+// PlannedObject is an object of the cluster that would change.
+type PlannedObject struct {
+	Action    string       `json:"action"` // "add", "change" or "remove"
+	Kind      string       `json:"kind"`
+	Namespace string       `json:"namespace,omitempty"`
+	Name      string       `json:"name"`
+	Step      string       `json:"step,omitempty"` // "stage/step" that does it
+	Fields    []Difference `json:"fields,omitempty"`
+	Note      string       `json:"note,omitempty"`
+	Content   string       `json:"content,omitempty"` // digest of one that is added
+}
+
+// String is "Deployment shop/web".
+func (o PlannedObject) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// PlannedJob is a Job that would run.
+type PlannedJob struct {
+	Object string `json:"object"` // "Job shop/migrate"
+	Why    string `json:"why"`
+}
+
+// PlannedTerraform is what Terraform says.
+type PlannedTerraform struct {
+	Resources []PlannedResource `json:"resources,omitempty"` // that would change
+	Outputs   []Difference      `json:"outputs,omitempty"`
+	Serial    int64             `json:"serial"`            // of the state
+	Lineage   string            `json:"lineage,omitempty"` // of the state; empty: there is none
+}
+
+// PlannedResource is a resource of Terraform's that would change.
+type PlannedResource struct {
+	Address string       `json:"address"`
+	Action  string       `json:"action"` // "create", "update", "delete", "replace" or "read"
+	Fields  []Difference `json:"fields,omitempty"`
+}
+
+// PlannedGit is what would be pushed to the git server.
+type PlannedGit struct {
+	Repository string   `json:"repository,omitempty"`
+	Revision   string   `json:"revision,omitempty"` // commit that it is at
+	Added      []string `json:"added,omitempty"`    // files
+	Changed    []string `json:"changed,omitempty"`
+	Removed    []string `json:"removed,omitempty"`
+}
+
+// PlannedImages are the images that objects begin or cease to name.
+type PlannedImages struct {
+	Added   []string `json:"added,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+}
+
+// PlannedUnknown is what a plan cannot say, or what the run would end with.
+type PlannedUnknown struct {
+	What string `json:"what"` // a step, "stage/step"
+	Why  string `json:"why"`
+	Code string `json:"code,omitempty"` // of the fault
+	Exit int    `json:"exit,omitempty"` // class of the fault
+}
+
+// PreviewBasis is what a plan was made from: digests of each part.
+type PreviewBasis struct {
+	Configuration string            `json:"configuration"`
+	Release       string            `json:"release,omitempty"`
+	Tools         string            `json:"tools"`
+	Installed     string            `json:"installed,omitempty"` // version of the release that is installed
+	Terraform     string            `json:"terraform,omitempty"` // lineage and serial of the state
+	Git           string            `json:"git,omitempty"`       // commit of the tree
+	Objects       map[string]string `json:"objects"`             // "Kind namespace/name" as it is
+}
+
+// Changes reports whether the workflow would change anything.
+func (p *Preview) Changes() bool {
+	return len(p.Terraform.Resources)+len(p.Terraform.Outputs)+len(p.Objects)+len(p.Jobs)+len(p.Applications)+len(p.Configuration)+
+		len(p.Git.Added)+len(p.Git.Changed)+len(p.Git.Removed)+
+		len(p.Components)+len(p.Migrations)+len(p.Later) > 0 || p.Release.From != p.Release.To
+}

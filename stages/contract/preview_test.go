@@ -1,0 +1,130 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+func TestAPlanAsText(t *testing.T) {
+	p := &contract.Preview{
+		Workflow: "install", Deployment: "blue", Digest: "sha256:1", Unchanged: 7,
+		Release:       contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
+		PlannedChange: contract.PlannedChange{Configuration: []contract.Difference{{Path: "global.domain", Old: `"a"`, New: `"b"`}}},
+		Terraform:     contract.PlannedTerraform{Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace", Fields: []contract.Difference{{Path: "id", Old: `"1"`, New: "(known after apply)"}}}}},
+		Objects: []contract.PlannedObject{
+			{Action: contract.PlanAdd, Kind: "Secret", Namespace: "shop", Name: "db", Fields: []contract.Difference{{Path: "data.password", New: `"generated"`}}},
+			{Action: contract.PlanRemove, Kind: "Namespace", Name: "old"},
+		},
+		Jobs:         []contract.PlannedJob{{Object: "Job shop/migrate", Why: "what it does has changed"}},
+		Git:          contract.PlannedGit{Repository: "slipway/platform", Changed: []string{"apps/web.yaml"}},
+		Applications: []contract.PlannedObject{{Action: contract.PlanChange, Kind: "Application", Namespace: "argocd", Name: "web", Note: "why"}},
+		Images:       contract.PlannedImages{Added: []string{"new"}, Removed: []string{"old"}},
+		Unknown:      []contract.PlannedUnknown{{What: "a/b", Why: "it waits"}},
+		Destructive:  []string{"removes Namespace old, with its data"},
+	}
+	var b strings.Builder
+	require.NoError(t, p.Text(&b))
+	require.Equal(t, `Plan of install for deployment blue
+Release: shop 1.0.0
+
+Configuration:
+  ~ global.domain: "a" → "b"
+
+Terraform:
+  replace a.b
+      ~ id: "1" → (known after apply)
+
+Objects:
+  + Secret shop/db
+      + data.password: "generated"
+  - Namespace old
+
+Jobs that would run:
+  Job shop/migrate: what it does has changed
+
+Files that would be pushed to slipway/platform:
+  ~ apps/web.yaml
+
+Applications:
+  ~ Application argocd/web (why)
+
+Images:
+  + new
+  - old
+
+Unknown until a run has been there:
+  a/b: it waits
+
+Destructive:
+  ! removes Namespace old, with its data
+
+1 to add, 1 to change, 1 to remove, 7 unchanged; 1 settings differ; 1 resources of Terraform change; 1 Jobs run; 1 files are pushed; 1 are destructive
+digest sha256:1
+`, b.String())
+	require.Equal(t, "no changes: 7 objects are as they should be", (&contract.Preview{Unchanged: 7}).Summary())
+}
+
+// TestAPlanOfUpgradesAsText has every one of a path.
+func TestAPlanOfUpgradesAsText(t *testing.T) {
+	p := &contract.Preview{
+		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
+		PlannedChange: contract.PlannedChange{
+			Style: contract.InPlace, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}},
+			Backups: []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}},
+		},
+		Later: []contract.PlannedUpgrade{{
+			From: "1.1.0", To: "2.0.0", PlannedChange: contract.PlannedChange{
+				Configuration: []contract.Difference{{Path: "a.b", Old: "1"}},
+				Settings:      []string{"a.b is gone"},
+				Components: []contract.PlannedComponent{
+					{Action: contract.PlanRename, Name: "postgresql", Before: "database", Kind: "app"}, {Action: contract.PlanRemove, Name: "page", Kind: "app"},
+				},
+				Backups:    []contract.PlannedBackup{{Data: "orders"}},
+				Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
+			},
+			Unknown: []contract.PlannedUnknown{{What: "objects", Why: "they are compared then"}},
+		}},
+	}
+	var b strings.Builder
+	require.NoError(t, p.Text(&b))
+	require.Equal(t, `Plan of upgrade for deployment blue
+Release: shop 1.0.0 → 1.1.0
+Style: in-place
+It is the first upgrade of 2: 1.1.0, 2.0.0
+
+Components:
+  + page (app)
+
+Backups that would be made, and proved by restoring them:
+  orders: it is there already, as 20260102-030405-aaaaaa
+
+Then, upgrade 2 of 2: 1.1.0 → 2.0.0
+
+To 2.0.0: Configuration:
+  - a.b: 1
+
+To 2.0.0: Settings of the file that the release has elsewhere or no more:
+  a.b is gone
+
+To 2.0.0: Components:
+  ~ database → postgresql (app)
+  - page (app)
+
+To 2.0.0: Backups that would be made, and proved by restoring them:
+  orders
+
+To 2.0.0: Migrations:
+  split of orders, before the components; stopped meanwhile: Deployment shop/web; only the backup leads back
+  trim of orders, after the components
+
+To 2.0.0: Unknown until 1.1.0 is installed:
+  objects: they are compared then
+
+0 to add, 0 to change, 0 to remove, 0 unchanged; 1 backups are made; 1 upgrades follow
+digest sha256:1
+`, b.String())
+}

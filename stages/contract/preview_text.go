@@ -1,0 +1,240 @@
+package contract
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text writes the plan for people.
+func (p *Preview) Text(w io.Writer) error {
+	if err := p.Body(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\ndigest %s\n", p.Summary(), p.Digest)
+	return err
+}
+
+// Body is Text without its last lines.
+func (p *Preview) Body(w io.Writer) error {
+	t := &planText{w: w}
+	t.line("Plan of %s for deployment %s", p.Workflow, p.Deployment)
+	t.release(p)
+	t.change("", p.PlannedChange)
+	t.terraform(p.Terraform)
+	t.objects("Objects", p.Objects)
+	for _, j := range p.Jobs {
+		t.section("Jobs that would run")
+		t.line("  %s: %s", j.Object, j.Why)
+	}
+	t.git(p.Git)
+	t.objects("Applications", p.Applications)
+	for _, image := range p.Images.Added {
+		t.section("Images")
+		t.line("  + %s", image)
+	}
+	for _, image := range p.Images.Removed {
+		t.section("Images")
+		t.line("  - %s", image)
+	}
+	for i, u := range p.Later {
+		t.later(i+2, len(p.Later)+1, u)
+	}
+	for _, u := range p.Unknown {
+		t.section("Unknown until a run has been there")
+		t.line("  %s: %s", u.What, u.Why)
+	}
+	for _, u := range p.Refused {
+		t.section("The run would end with")
+		t.line("  %s: %s (%s)", u.What, u.Why, u.Code)
+	}
+	for _, what := range p.Destructive {
+		t.section("Destructive")
+		t.line("  ! %s", what)
+	}
+	return t.err
+}
+
+// Summary is the plan in one line.
+func (p *Preview) Summary() string {
+	if !p.Changes() {
+		text := fmt.Sprintf("no changes: %d objects are as they should be", p.Unchanged)
+		if len(p.Unknown) > 0 {
+			text += fmt.Sprintf("; %d things are unknown", len(p.Unknown))
+		}
+		return text
+	}
+	n := map[string]int{}
+	for _, all := range [][]PlannedObject{p.Objects, p.Applications} {
+		for _, o := range all {
+			n[o.Action]++
+		}
+	}
+	out := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", n[PlanAdd], n[PlanChange], n[PlanRemove], p.Unchanged)
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{len(p.Configuration), "settings differ"}, {len(p.Terraform.Resources), "resources of Terraform change"}, {len(p.Jobs), "Jobs run"},
+		{len(p.Backups), "backups are made"}, {len(p.Migrations), "migrations are carried out"}, {len(p.Later), "upgrades follow"},
+		{len(p.Git.Added) + len(p.Git.Changed) + len(p.Git.Removed), "files are pushed"}, {len(p.Destructive), "are destructive"},
+	} {
+		if part.n > 0 {
+			out += fmt.Sprintf("; %d %s", part.n, part.text)
+		}
+	}
+	return out
+}
+
+// planText writes sections, each with a heading before its first line.
+type planText struct {
+	w       io.Writer
+	heading string
+	err     error
+}
+
+func (t *planText) line(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
+	}
+}
+
+func (t *planText) section(heading string) {
+	if t.heading == heading {
+		return
+	}
+	t.heading = heading
+	t.line("\n%s:", heading)
+}
+
+func (t *planText) release(p *Preview) {
+	r := p.Release
+	switch {
+	case r.To == "" && r.From == "":
+		t.line("Release: none is installed")
+	case r.To == "":
+		t.line("Release: %s, which is removed", r.From)
+	case r.From == "":
+		t.line("Release: %s %s, on what has none", r.Name, r.To)
+	case r.From != r.To:
+		t.line("Release: %s %s → %s", r.Name, r.From, r.To)
+	default:
+		t.line("Release: %s %s", r.Name, r.To)
+	}
+	if p.Style != "" {
+		t.line("Style: %s", p.Style)
+	}
+	if len(p.Later) > 0 {
+		path := []string{r.To}
+		for _, u := range p.Later {
+			path = append(path, u.To)
+		}
+		t.line("It is the first upgrade of %d: %s", len(path), strings.Join(path, ", "))
+	}
+}
+
+// change writes what a release brings; before is what the headings begin with.
+func (t *planText) change(before string, c PlannedChange) {
+	t.differences(before+"Configuration", c.Configuration)
+	for _, setting := range c.Settings {
+		t.section(before + "Settings of the file that the release has elsewhere or no more")
+		t.line("  %s", setting)
+	}
+	for _, c := range c.Components {
+		t.section(before + "Components")
+		switch c.Action {
+		case PlanAdd:
+			t.line("  + %s (%s)", c.Name, c.Kind)
+		case PlanRemove:
+			t.line("  - %s (%s)", c.Name, c.Kind)
+		default:
+			t.line("  ~ %s → %s (%s)", c.Before, c.Name, c.Kind)
+		}
+	}
+	for _, b := range c.Backups {
+		t.section(before + "Backups that would be made, and proved by restoring them")
+		if b.Made != "" {
+			t.line("  %s: it is there already, as %s", b.Data, b.Made)
+		} else {
+			t.line("  %s", b.Data)
+		}
+	}
+	for _, m := range c.Migrations {
+		t.section(before + "Migrations")
+		line := fmt.Sprintf("  %s of %s, %s the components", m.Name, m.Data, m.When)
+		if len(m.Stops) > 0 {
+			line += "; stopped meanwhile: " + strings.Join(m.Stops, ", ")
+		}
+		if !m.Undo {
+			line += "; only the backup leads back"
+		}
+		t.line("%s", line)
+	}
+}
+
+// later writes upgrade n of all.
+func (t *planText) later(n, all int, u PlannedUpgrade) {
+	t.line("\nThen, upgrade %d of %d: %s → %s", n, all, u.From, u.To)
+	before := "To " + u.To + ": "
+	t.change(before, u.PlannedChange)
+	for _, what := range u.Unknown {
+		t.section(before + "Unknown until " + u.From + " is installed")
+		t.line("  %s: %s", what.What, what.Why)
+	}
+}
+
+func (t *planText) differences(heading string, all []Difference) {
+	for _, d := range all {
+		t.section(heading)
+		t.difference("  ", d)
+	}
+}
+
+func (t *planText) difference(indent string, d Difference) {
+	switch {
+	case d.Old == "":
+		t.line("%s+ %s: %s", indent, d.Path, d.New)
+	case d.New == "":
+		t.line("%s- %s: %s", indent, d.Path, d.Old)
+	default:
+		t.line("%s~ %s: %s → %s", indent, d.Path, d.Old, d.New)
+	}
+}
+
+func (t *planText) terraform(tf PlannedTerraform) {
+	for _, r := range tf.Resources {
+		t.section("Terraform")
+		t.line("  %s %s", r.Action, r.Address)
+		for _, d := range r.Fields {
+			t.difference("      ", d)
+		}
+	}
+	t.differences("Terraform outputs", tf.Outputs)
+}
+
+func (t *planText) objects(heading string, all []PlannedObject) {
+	for _, o := range all {
+		t.section(heading)
+		sign := map[string]string{PlanAdd: "+", PlanChange: "~", PlanRemove: "-"}[o.Action]
+		line := "  " + sign + " " + o.String()
+		if o.Note != "" {
+			line += " (" + o.Note + ")"
+		}
+		t.line("%s", line)
+		for _, d := range o.Fields {
+			t.difference("      ", d)
+		}
+	}
+}
+
+func (t *planText) git(g PlannedGit) {
+	for _, part := range []struct {
+		sign  string
+		files []string
+	}{{"+", g.Added}, {"~", g.Changed}, {"-", g.Removed}} {
+		for _, file := range part.files {
+			t.section("Files that would be pushed to " + g.Repository)
+			t.line("  %s %s", part.sign, file)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package contract
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline"
+)
+
+// The stages of a run of tests: a step for each test, and for each workload what is done
+// with it.
+const (
+	StageTest        = "test"
+	StageAppsDeploy  = "apps-deploy"
+	StageAppsCheck   = "apps-check"
+	StageAppsDestroy = "apps-destroy"
+)
+
+// afterDeadline is what a step may take besides the deadline of its test: to begin, and to
+// remove what was made.
+const afterDeadline = 3 * time.Minute
+
+// SuiteInput is what the step of a test or of a workload works on. The platform release is
+// in PlatformDir.
+type SuiteInput struct {
+	Name    string            `json:"name"`              // of the test or the workload
+	Images  map[string]string `json:"images,omitempty"`  // reference by digest, by name: those that it names
+	Rewrite map[string]string `json:"rewrite,omitempty"` // as in ComponentInput
+}
+
+// Tested is what the step of a test saw.
+type Tested struct {
+	Gates []string `json:"gates,omitempty"` // that were open
+	Jobs  []string `json:"jobs,omitempty"`  // namespace/name; they have completed
+}
+
+// Workload is what a step has made of a workload, or removed.
+type Workload struct {
+	Objects   []string `json:"objects,omitempty"`   // "Kind namespace/name"
+	Workloads []string `json:"workloads,omitempty"` // "Deployment/web": rolled out
+}
+
+// LeftoversInput is what infrastructure/leftovers works on.
+type LeftoversInput struct {
+	// Platform and Version are those of the release whose tests are run: the cluster must
+	// have it. Empty at the end of a run.
+	Platform string `json:"platform,omitempty"`
+	Version  string `json:"version,omitempty"`
+	// Pods is the URL that answers with 200 once the pods that ran before the cluster was
+	// stopped run again; empty where nobody knows.
+	Pods string `json:"pods,omitempty"`
+}
+
+// Leftovers are objects of tests that were not removed by these.
+type Leftovers struct {
+	Removed []string `json:"removed,omitempty"` // "Kind namespace/name"
+}
+
+// suiteStep is the step of a test or workload in a stage; name is empty for the code that
+// all of the stage share.
+func suiteStep[Out any](stage, name string, deadline time.Duration) Step[SuiteInput, Out] {
+	s := Step[SuiteInput, Out]{Spec{Key: key(stage, "each"), Platform: true, Timeout: deadline + afterDeadline}}
+	if name != "" {
+		s.Code, s.Key = s.Key, key(stage, name)
+	}
+	return s
+}
+
+// TestCode is the code that the steps of all tests share.
+func TestCode() Step[SuiteInput, Tested] { return TestStep("", 0) }
+
+// TestStep carries a test out, and removes what was made for it.
+func TestStep(name string, deadline time.Duration) Step[SuiteInput, Tested] {
+	return suiteStep[Tested](StageTest, name, deadline)
+}
+
+// AppsDeployCode is the code that the steps which deploy workloads share.
+func AppsDeployCode() Step[SuiteInput, Workload] { return AppsDeployStep("", 0) }
+
+// AppsDeployStep deploys a workload, or brings it to what the release has.
+func AppsDeployStep(name string, deadline time.Duration) Step[SuiteInput, Workload] {
+	return suiteStep[Workload](StageAppsDeploy, name, deadline)
+}
+
+// AppsCheckCode is the code that the steps which check workloads share.
+func AppsCheckCode() Step[SuiteInput, Tested] { return AppsCheckStep("", 0) }
+
+// AppsCheckStep looks at a workload that is deployed.
+func AppsCheckStep(name string, deadline time.Duration) Step[SuiteInput, Tested] {
+	return suiteStep[Tested](StageAppsCheck, name, deadline)
+}
+
+// AppsDestroyCode is the code that the steps which remove workloads share.
+func AppsDestroyCode() Step[SuiteInput, Workload] { return AppsDestroyStep("", 0) }
+
+// AppsDestroyStep removes a workload with its data.
+func AppsDestroyStep(name string, deadline time.Duration) Step[SuiteInput, Workload] {
+	return suiteStep[Workload](StageAppsDestroy, name, deadline)
+}
+
+// LeftoversStep removes what tests have left whose run was killed.
+func LeftoversStep() Step[LeftoversInput, Leftovers] {
+	return Step[LeftoversInput, Leftovers]{Spec{Key: key(StageInfrastructure, "leftovers"), Timeout: leftoversLimit}}
+}
+
+// CleanUpStep is LeftoversStep at the end of a run, which may have been interrupted.
+func CleanUpStep() Step[LeftoversInput, Leftovers] {
+	s := LeftoversStep()
+	s.Code, s.Key = s.Key, key(StagePostOrchestrator, "leftovers")
+	return s
+}
+
+// leftoversLimit is how long it may take until pods run again and leftovers are gone.
+const leftoversLimit = 5 * time.Minute
+
+// OfSuite reports whether a step is that of a test or of a workload.
+func OfSuite(k pipeline.Key) bool {
+	return slices.Contains([]string{StageTest, StageAppsDeploy, StageAppsCheck, StageAppsDestroy}, k.Stage)
+}

@@ -1,0 +1,80 @@
+package stages
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Rollback brings a platform back to the release of a backup.
+func Rollback() conductor.Workflow {
+	return conductor.Workflow{Name: config.Rollback, Wire: func(g *conductor.Graph) error { return wirePlatform(g, config.Rollback) }}
+}
+
+// dataFirst wires what is done with the data before anything of the platform is touched, and
+// returns what comes after that. In an install it is nothing.
+func (w *platformWiring) dataFirst(free []pipeline.Dep) []pipeline.Dep {
+	switch w.workflow {
+	case config.Upgrade:
+		return []pipeline.Dep{w.backedUp(free)}
+	case config.Rollback:
+		return []pipeline.Dep{conductor.Add(w.Graph, contract.RestoreStep(), w.restoreInput, free...)}
+	}
+	return free
+}
+
+// backedUp wires the backup of an upgrade, and the migrations before the components.
+func (w *platformWiring) backedUp(free []pipeline.Dep) pipeline.Dep {
+	var each []*pipeline.Step[contract.BackedUp]
+	needs := slices.Clone(free)
+	for _, name := range w.Release.DataOn(w.disabled) {
+		step := conductor.Add(w.Graph, contract.BackupDataStep(name), func() contract.BackupDataInput {
+			return contract.BackupDataInput{PodInput: w.podInput(), Data: name}
+		}, free...)
+		each, needs = append(each, step), append(needs, step)
+	}
+	backup := conductor.Add(w.Graph, contract.BackupStep(), func() contract.BackupInput {
+		in := contract.BackupInput{Style: w.Change.Style, Data: []contract.BackedUp{}}
+		for _, step := range each {
+			in.Data = append(in.Data, step.Value())
+		}
+		return in
+	}, needs...)
+	return conductor.Add(w.Graph, contract.MigrateBeforeStep(), w.migrateInput, backup)
+}
+
+// dataLast wires what is done with the data once all components are there; nil: nothing is.
+func (w *platformWiring) dataLast(installed []pipeline.Dep) pipeline.Dep {
+	switch w.workflow {
+	case config.Upgrade:
+		return conductor.Add(w.Graph, contract.MigrateAfterStep(), w.migrateInput, installed...)
+	case config.Rollback:
+		return conductor.Add(w.Graph, contract.DataCheckStep(), w.restoreInput, installed...)
+	}
+	return nil
+}
+
+func (w *platformWiring) migrateInput() contract.MigrateInput {
+	return contract.MigrateInput{PodInput: w.podInput(), Data: w.Release.DataOn(w.disabled)}
+}
+
+func (w *platformWiring) restoreInput() contract.RestoreInput {
+	return contract.RestoreInput{PodInput: w.podInput(), Backup: w.Change.Backup, Restore: w.Change.Restore}
+}
+
+// podInput is what the pods of data are made from. After a backup the release may be another
+// than that of the pods, so it is all that they may name.
+func (w *platformWiring) podInput() contract.PodInput {
+	in := contract.PodInput{
+		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings),
+	}
+	if w.Site.Node != nil {
+		in.Pods = readyPods
+	}
+	return in
+}

@@ -1,0 +1,286 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// againUpgrade is the remedy of what fails before anything of the platform was changed.
+const againUpgrade = "; then upgrade again; nothing of the platform was changed"
+
+// backUp dumps data, restores the dump beside it and checks it there. It does nothing for an
+// upgrade that goes on: that has its backup.
+func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (contract.BackedUp, error) {
+	w, err := open(ctx, env, in.PodInput)
+	if err != nil {
+		return contract.BackedUp{}, err
+	}
+	d, err := w.dataNamed(in.Data)
+	if err != nil {
+		return contract.BackedUp{}, err
+	}
+	rec, err := installed.Read(ctx, w.client)
+	if err != nil {
+		return contract.BackedUp{}, err
+	}
+	if goesOn(rec, w.release) {
+		b, err := w.repo.Get(ctx, rec.Backup)
+		if err != nil {
+			return contract.BackedUp{}, err
+		}
+		env.Progress("the backup %s is there", b.ID)
+		return backedUp(b, d.Name), nil
+	}
+	if err := w.repo.Sweep(ctx, env.Run); err != nil {
+		return contract.BackedUp{}, err
+	}
+	w.client.AwaitPods(ctx, in.Pods)
+	there, err := w.there(ctx, d)
+	if err != nil {
+		return contract.BackedUp{}, err
+	}
+	if !there {
+		env.Progress("there is no such data yet: its namespace is not there")
+		return contract.BackedUp{Name: d.Name, Absent: true}, nil
+	}
+	out := contract.BackedUp{Name: d.Name}
+	key := backup.DataKey(env.Run, d.Name)
+	if out.Blob, err = w.dump(ctx, d, key); err != nil {
+		return out, err
+	}
+	if out.Check, err = w.prove(ctx, d, key, out.Blob); err != nil {
+		return out, errors.Join(err, w.discard(ctx, key))
+	}
+	env.Progress("%s backed up, restored beside it and checked: %s", size(out.Bytes), out.Check)
+	return out, nil
+}
+
+// goesOn tells whether the upgrade to a release has begun and has its backup.
+func goesOn(rec installed.Record, r *platform.Release) bool {
+	return rec.Backup != "" && rec.Toward == r.Version
+}
+
+// backedUp is the entry of some data in a backup; absent where it has none.
+func backedUp(b contract.Backup, data string) contract.BackedUp {
+	for _, d := range b.Data {
+		if d.Name == data {
+			return d
+		}
+	}
+	return contract.BackedUp{Name: data, Absent: true}
+}
+
+// there tells whether the cluster may have the data: it has its namespace.
+func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
+	o, err := w.pod(ctx, d, false)
+	if err != nil {
+		return false, badPod(d, err)
+	}
+	namespace := o.GetNamespace()
+	err = w.client.Retry(ctx, "get namespace "+namespace, func(ctx context.Context) error {
+		_, err := w.client.Kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// dump stores the data below a key; what is left of it is removed if that fails.
+func (w *work) dump(ctx context.Context, d platform.Data, key string) (contract.Blob, error) {
+	var out contract.Blob
+	w.env.Progress("backing up %s", d.Name)
+	err := w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
+		to := w.repo.Writer(ctx, key)
+		told := &telling{w: to, tell: func() { w.env.Progress("backing up %s: %s so far", d.Name, size(to.Bytes())) }, last: time.Now()}
+		if err = p.run(ctx, d.Dump, nil, told); told.err != nil { // what the store says tells more than the pipe
+			err = told.err
+		}
+		if err == nil {
+			out, err = to.Close()
+		}
+		return err
+	})
+	if err == nil && out.Bytes == 0 {
+		err = errors.New("the dump is empty")
+	}
+	if err != nil {
+		err = because(CodeDump, "dump data "+d.Name, "correct the cause, or the dump command in the platform release"+againUpgrade, err)
+		return out, errors.Join(err, w.discard(ctx, key))
+	}
+	return out, nil
+}
+
+// prove restores a dump into a pod with a store of its own, and returns what the check says
+// of it there.
+func (w *work) prove(ctx context.Context, d platform.Data, key string, b contract.Blob) (line string, err error) {
+	w.env.Progress("restoring the backup of %s beside it", d.Name)
+	err = w.within(ctx, d, true, func(ctx context.Context, p runningPod) (err error) {
+		if err = p.run(ctx, d.Restore, w.repo.Reader(ctx, key, b), nil); err == nil {
+			line, err = p.check(ctx, "")
+		}
+		return err
+	})
+	if err != nil {
+		return "", because(CodeUnproved, "prove the backup of data "+d.Name+" by restoring it",
+			"correct the cause, or dump, restore and check in the platform release"+againUpgrade, err)
+	}
+	return line, nil
+}
+
+// discard removes what is below a key, also after ctx has been cancelled.
+func (w *work) discard(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
+	return w.repo.Clear(ctx, key)
+}
+
+// complete adds to the backups of all data the release that is installed and its
+// configuration, and notes in the cluster that the upgrade has begun and rests on it.
+func complete(ctx context.Context, env *step.Env, in contract.BackupInput) (contract.BackupSummary, error) {
+	w, err := open(ctx, env, contract.PodInput{})
+	if err != nil {
+		return contract.BackupSummary{}, err
+	}
+	rec, err := installed.Read(ctx, w.client)
+	if err != nil {
+		return contract.BackupSummary{}, err
+	}
+	if goesOn(rec, w.release) {
+		b, err := w.repo.Get(ctx, rec.Backup)
+		if err == nil {
+			err = w.corrected(ctx, b)
+		}
+		return b.Summary(), err
+	}
+	b, err := w.assemble(ctx, rec, in)
+	if err != nil {
+		return contract.BackupSummary{}, err
+	}
+	if err := w.repo.Put(ctx, b); err != nil {
+		return contract.BackupSummary{}, err
+	}
+	next := installed.Record{Platform: b.Platform, Version: b.From, Toward: b.To, Backup: b.ID, Style: b.Style}
+	if err := next.Keep(ctx, w.client, env.Deployment); err != nil {
+		return contract.BackupSummary{}, err
+	}
+	removed, err := w.repo.Retain(ctx, w.release.Retain(), b.ID)
+	if err != nil {
+		return contract.BackupSummary{}, err
+	}
+	if len(removed) > 0 {
+		env.Progress("removed older backups: %s", strings.Join(removed, ", "))
+	}
+	env.Progress("backup %s of release %s is complete", b.ID, b.From)
+	return b.Summary(), nil
+}
+
+// assemble makes the backup of a run, without storing what makes it count.
+func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.BackupInput) (contract.Backup, error) {
+	kept, err := w.repo.Installed(ctx)
+	if err != nil {
+		return contract.Backup{}, err
+	}
+	if kept == nil || kept.Platform != w.release.Name || rec.Version != "" && kept.Version != rec.Version {
+		what := "the deployment's state has no copy of the release that is installed"
+		if kept != nil {
+			what = fmt.Sprintf("the deployment's state has release %s of %s, and %s is installed", kept.Version, kept.Platform, rec.Version)
+		}
+		return contract.Backup{}, &fault.Fault{
+			Code: CodeNotKept, Class: fault.Step, Op: "back up the release that is installed", Err: errors.New(what + "; without it nothing could be rolled back"),
+			Fix: "install the release that is installed once more, which keeps a copy: slipway install; then upgrade again",
+		}
+	}
+	id := w.env.Run
+	release, err := w.repo.Copy(ctx, backup.InstalledKey(kept.Digest), kept.Release, backup.ReleaseKey(id))
+	if err != nil {
+		return contract.Backup{}, err
+	}
+	target, digest, err := w.pack(ctx, id)
+	if err != nil {
+		return contract.Backup{}, err
+	}
+	style := in.Style
+	if style == "" {
+		style = contract.Graceful
+	}
+	return contract.Backup{
+		ID: id, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForUpgrade, Platform: kept.Platform,
+		From: kept.Version, To: w.release.Version, Style: style, Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Data: in.Data,
+	}, nil
+}
+
+// pack stores the release to which the platform is brought in a backup.
+func (w *work) pack(ctx context.Context, id string) (contract.Blob, string, error) {
+	files := os.DirFS(w.env.PlatformDir)
+	digest, err := platform.Digest(files)
+	if err != nil {
+		return contract.Blob{}, "", err
+	}
+	b, err := w.repo.Pack(ctx, backup.TargetKey(id, digest), files)
+	return b, digest, err
+}
+
+// corrected puts the release into the backup that the upgrade goes on with, where that is
+// another one than it has begun with: a rollback goes by its commands.
+func (w *work) corrected(ctx context.Context, b contract.Backup) error {
+	target, digest, err := w.pack(ctx, b.ID)
+	if err != nil || digest == b.TargetDigest {
+		return err
+	}
+	before := b.TargetDigest
+	b.Target, b.TargetDigest = &target, digest
+	if err := w.repo.Put(ctx, b); err != nil {
+		return err
+	}
+	return w.repo.Clear(ctx, backup.TargetKey(b.ID, before))
+}
+
+// telling is a writer that tells now and then how far it is.
+type telling struct {
+	w    io.Writer
+	tell func()
+	last time.Time
+	err  error
+}
+
+const tellEvery = 10 * time.Second
+
+func (t *telling) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	if err != nil {
+		t.err = err
+	}
+	if time.Since(t.last) > tellEvery {
+		t.last = time.Now()
+		t.tell()
+	}
+	return n, err
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

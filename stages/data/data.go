@@ -1,0 +1,121 @@
+// Package data has the steps that keep a platform's data through an upgrade: they back it up
+// and prove the backup, carry migrations out, take them back, and restore a backup. The
+// commands are the release's, and run in pods that are made for them.
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeDump: data cannot be dumped.
+	CodeDump fault.Code = "BAK-001"
+	// CodeUnproved: a backup does not restore to data that is whole.
+	CodeUnproved fault.Code = "BAK-002"
+	// CodeNotKept: the release that is installed is not in the deployment's state.
+	CodeNotKept fault.Code = "BAK-005"
+	// CodePod: the pod in which the commands of data run does not start.
+	CodePod fault.Code = "BAK-006"
+	// CodeRestore: a backup cannot be put in the place of the present data.
+	CodeRestore fault.Code = "BAK-007"
+	// CodeMigration: a migration failed.
+	CodeMigration fault.Code = "UPG-013"
+	// CodeUndo: a migration cannot be taken back.
+	CodeUndo fault.Code = "UPG-014"
+	// CodeCheck: the data is not whole after an upgrade or a rollback.
+	CodeCheck fault.Code = "UPG-016"
+	// CodeUsers: what uses data cannot be stopped or started.
+	CodeUsers fault.Code = "UPG-017"
+)
+
+// Register adds the code of these steps to r.
+func Register(r *step.Registry) {
+	step.Register(r, contract.BackupDataCode(), backUp)
+	step.Register(r, contract.BackupStep(), complete)
+	step.Register(r, contract.MigrateBeforeStep(), migrateBefore)
+	step.Register(r, contract.MigrateAfterStep(), migrateAfter)
+	step.Previewed(r, contract.BackupDataCode(), previewBackUp)
+	step.Previewed(r, contract.BackupStep(), previewComplete)
+	step.Previewed(r, contract.MigrateBeforeStep(), previewMigrateBefore)
+	step.Previewed(r, contract.MigrateAfterStep(), previewMigrateAfter)
+	step.Register(r, contract.RestoreStep(), restore)
+	step.Register(r, contract.DataCheckStep(), checkAll)
+}
+
+// work is what the steps share.
+type work struct {
+	env     *step.Env
+	client  *kube.Client
+	repo    *backup.Repository
+	release *platform.Release // whose data and commands they are
+	in      contract.PodInput
+	exec    executor
+}
+
+// open prepares a step on the data of the release in PlatformDir.
+func open(ctx context.Context, env *step.Env, in contract.PodInput) (*work, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return nil, err
+	}
+	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return nil, err
+	}
+	c.OnWait = env.Waits
+	repo, err := openRepository(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return &work{env: env, client: c, repo: repo, release: r, in: in, exec: kubectl(env)}, nil
+}
+
+// openRepository opens the backups in the deployment's state.
+func openRepository(ctx context.Context, env *step.Env) (*backup.Repository, error) {
+	s, err := env.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return backup.Open(ctx, env.Place, s)
+}
+
+// dataNamed is some data of the release.
+func (w *work) dataNamed(name string) (platform.Data, error) {
+	d, ok := w.release.DataNamed(name)
+	if !ok {
+		return d, fmt.Errorf("platform %s %s has no data %s", w.release.Name, w.release.Version, name)
+	}
+	return d, nil
+}
+
+// loadArchived loads a release that was stored.
+func loadArchived(archive []byte) (*platform.Release, error) {
+	var files fs.FS
+	files, err := backup.Unpack(archive)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the platform release: %w", err)
+	}
+	return platform.Load(files)
+}
+
+// because is a fault about data, with the class of its cause; one that has a code of a store
+// or of a pod keeps it.
+func because(code fault.Code, op, fix string, err error) error {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || f.Code == CodePod || f.Code == backup.CodeDamaged) {
+		return err
+	}
+	return &fault.Fault{Code: code, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
+}

@@ -1,0 +1,78 @@
+package data
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// executor runs a command in a container of a pod. in and out may be nil.
+type executor func(ctx context.Context, at container, command []string, in io.Reader, out io.Writer) error
+
+// container is one of a pod.
+type container struct{ namespace, pod, name string }
+
+// closing is how long kubectl may take to end once it was told to.
+const closing = 10 * time.Second
+
+// maxComplaint is how much of what a command says on standard error is told.
+const maxComplaint = 600
+
+// kubectl runs commands by the pinned kubectl.
+func kubectl(env *step.Env) executor {
+	return func(ctx context.Context, at container, command []string, in io.Reader, out io.Writer) error {
+		cmd := exec.CommandContext(ctx, filepath.Join(env.ToolsDir, "kubectl"), execArgs(env.Kubeconfig, at, command, in != nil)...)
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		cmd.WaitDelay = closing
+		said := &tail{}
+		cmd.Stderr = io.MultiWriter(said, env.Output())
+		cmd.Stdin, cmd.Stdout = in, out
+		if out == nil {
+			cmd.Stdout = env.Output()
+		}
+		err := cmd.Run()
+		switch _, exited := errors.AsType[*exec.ExitError](err); {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case !exited:
+			return err
+		}
+		return fmt.Errorf("%s in pod %s/%s: %w: %s", command[0], at.namespace, at.pod, err, env.Clean(said.String()))
+	}
+}
+
+// execArgs are the arguments of kubectl.
+func execArgs(kubeconfig string, at container, command []string, stdin bool) []string {
+	args := []string{"--kubeconfig", kubeconfig, "exec", "--namespace", at.namespace, at.pod, "--container", at.name}
+	if stdin {
+		args = append(args, "--stdin")
+	}
+	return append(append(args, "--"), command...)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ buf bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf.Write(p)
+	if over := t.buf.Len() - maxComplaint; over > 0 {
+		t.buf.Next(over)
+	}
+	return len(p), nil
+}
+
+// String is it in one line.
+func (t *tail) String() string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(t.buf.String(), "")), " ")
+}

@@ -1,0 +1,241 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// againRollback is the remedy of a rollback that failed.
+const againRollback = "correct the cause, then run again: slipway rollback"
+
+// restore brings the data back to what the release of a backup works with: migrations that
+// were begun are taken back where each can be, otherwise the backup takes the place of the
+// data, which is backed up before.
+func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (contract.Restored, error) {
+	w, b, err := openBackup(ctx, env, in)
+	if err != nil {
+		return contract.Restored{}, err
+	}
+	w.client.AwaitPods(ctx, in.Pods)
+	rec, err := installed.Read(ctx, w.client)
+	if err != nil {
+		return contract.Restored{}, err
+	}
+	p := plan(rec, b, w.release)
+	if err := p.allowed(in.Restore || rec.Saved != "", b); err != nil {
+		return contract.Restored{}, err
+	}
+	rec.Rollback = b.ID
+	if err := rec.Keep(ctx, w.client, env.Deployment); err != nil {
+		return contract.Restored{}, err
+	}
+	if err := w.start(ctx, p.all); err != nil { // whom a run that was killed has left stopped
+		return contract.Restored{}, err
+	}
+	var out contract.Restored
+	for _, m := range p.undo {
+		d, err := w.dataNamed(m.Data)
+		if err != nil {
+			return out, err
+		}
+		if err := w.stopped(ctx, rec.Style, d, func(ctx context.Context) error { return w.undo(ctx, m) }); err != nil {
+			return out, err
+		}
+		rec = rec.Forget(m.Name)
+		if err := rec.Keep(ctx, w.client, env.Deployment); err != nil {
+			return out, err
+		}
+		out.Undone = append(out.Undone, m.Name)
+	}
+	if len(p.replace) > 0 {
+		if rec, err = w.save(ctx, rec, b, p.replace); err != nil {
+			return out, err
+		}
+		out.Saved = rec.Saved
+	}
+	for _, name := range p.replace {
+		if rec, err = w.replace(ctx, rec, b, name); err != nil {
+			return out, err
+		}
+		out.Restored = append(out.Restored, name)
+	}
+	env.Progress("%d migrations taken back, %d data restored", len(out.Undone), len(out.Restored))
+	return out, nil
+}
+
+// openBackup prepares a step on the data of a backup, with the commands of the release to
+// which the platform was brought after it.
+func openBackup(ctx context.Context, env *step.Env, in contract.RestoreInput) (*work, contract.Backup, error) {
+	w, err := open(ctx, env, in.PodInput)
+	if err != nil {
+		return nil, contract.Backup{}, err
+	}
+	b, err := w.repo.Get(ctx, in.Backup)
+	if err != nil {
+		return nil, b, err
+	}
+	if b.Target == nil {
+		return nil, b, backup.DataOnly(b.ID)
+	}
+	archive, err := w.repo.Archive(ctx, backup.TargetKey(b.ID, b.TargetDigest), *b.Target)
+	if err != nil {
+		return nil, b, err
+	}
+	w.release, err = loadArchived(archive)
+	return w, b, err
+}
+
+// way is how data goes back to a release.
+type way struct {
+	all     []string             // data of the backup
+	undo    []platform.Migration // that were begun, the last one first
+	replace []string             // data of which a migration cannot be taken back
+	why     []string             // that is so
+}
+
+// plan finds how the data goes back to the release of a backup. target is the release to
+// which the platform was brought after it.
+func plan(rec installed.Record, b contract.Backup, target *platform.Release) way {
+	var out way
+	for _, d := range b.Data {
+		if !d.Absent {
+			out.all = append(out.all, d.Name)
+		}
+	}
+	if rec.Backup != b.ID { // what became of the data since is not known
+		out.replace = out.all
+		if len(out.all) > 0 {
+			out.why = []string{"other upgrades came after backup " + b.ID}
+		}
+		return out
+	}
+	for _, done := range slices.Backward(rec.Migrations) {
+		i := slices.IndexFunc(target.Migrations, func(m platform.Migration) bool { return m.Name == done.Name })
+		if i < 0 { // of which data it was is not known any more
+			out.replace, out.why = out.all, []string{"the release has the migration " + done.Name + " no more"}
+			break
+		}
+		if len(target.Migrations[i].Undo) == 0 && !slices.Contains(out.replace, target.Migrations[i].Data) {
+			out.replace = append(out.replace, target.Migrations[i].Data)
+			out.why = append(out.why, "migration "+done.Name+" cannot be taken back")
+		}
+	}
+	for _, done := range slices.Backward(rec.Migrations) {
+		i := slices.IndexFunc(target.Migrations, func(m platform.Migration) bool { return m.Name == done.Name })
+		if i >= 0 && !slices.Contains(out.replace, target.Migrations[i].Data) {
+			out.undo = append(out.undo, target.Migrations[i])
+		}
+	}
+	return out
+}
+
+// allowed returns a fault if data would be replaced without consent.
+func (p way) allowed(consent bool, b contract.Backup) error {
+	if len(p.replace) == 0 || consent {
+		return nil
+	}
+	return &fault.Fault{
+		Code: contract.CodeConsent, Class: fault.Usage, Op: "roll back to backup " + b.ID,
+		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be in a backup of its own only; nothing was changed",
+			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", ")),
+		Fix: "if that is wanted: slipway rollback --yes",
+	}
+}
+
+// save backs the present data up, once in a rollback. It is not proved: it may be half
+// migrated.
+func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, data []string) (installed.Record, error) {
+	if rec.Saved != "" {
+		return rec, nil
+	}
+	if err := w.repo.Sweep(ctx, w.env.Run); err != nil {
+		return rec, err
+	}
+	now := rec.Version
+	if rec.Toward != "" {
+		now = rec.Toward
+	}
+	own := contract.Backup{
+		ID: w.env.Run, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForRollback, Platform: b.Platform, From: now, To: b.From,
+	}
+	for _, name := range data {
+		d, err := w.dataNamed(name)
+		if err != nil {
+			return rec, err
+		}
+		blob, err := w.dump(ctx, d, backup.DataKey(own.ID, name))
+		if err != nil {
+			return rec, err
+		}
+		own.Data = append(own.Data, contract.BackedUp{Name: name, Blob: blob})
+	}
+	if err := w.repo.Put(ctx, own); err != nil {
+		return rec, err
+	}
+	rec.Saved = own.ID
+	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
+		return rec, err
+	}
+	w.env.Progress("the present data is in backup %s", own.ID)
+	_, err := w.repo.Retain(ctx, w.release.Retain(), own.ID, b.ID, rec.Backup)
+	return rec, err
+}
+
+// replace puts the backup in the place of data, and checks it.
+func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string) (installed.Record, error) {
+	d, err := w.dataNamed(name)
+	if err != nil {
+		return rec, err
+	}
+	saved, key := backedUp(b, name), backup.DataKey(b.ID, name)
+	// All of it is read before any of it is restored: a command that is given only a part
+	// takes that for the whole.
+	if _, err := io.Copy(io.Discard, w.repo.Reader(ctx, key, saved.Blob)); err != nil {
+		return rec, err
+	}
+	w.env.Progress("restoring %s from backup %s", name, b.ID)
+	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) error {
+		return w.within(ctx, d, false, func(ctx context.Context, p runningPod) error {
+			err := p.run(ctx, d.Restore, w.repo.Reader(ctx, key, saved.Blob), nil)
+			if err == nil {
+				_, err = p.check(ctx, saved.Check)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return rec, because(CodeRestore, "restore data "+name+" from backup "+b.ID, againRollback, err)
+	}
+	for _, m := range w.release.Migrations {
+		if m.Data == name {
+			rec = rec.Forget(m.Name)
+		}
+	}
+	return rec, rec.Keep(ctx, w.client, w.env.Deployment)
+}
+
+// checkAll checks the data after a rollback.
+func checkAll(ctx context.Context, env *step.Env, in contract.RestoreInput) (contract.Migrated, error) {
+	out := contract.Migrated{Migrations: []string{}}
+	w, b, err := openBackup(ctx, env, in)
+	if err != nil {
+		return out, err
+	}
+	var names []string
+	for _, d := range b.Data {
+		names = append(names, d.Name)
+	}
+	out.Checks, err = w.checkData(ctx, b, names, againRollback)
+	return out, err
+}

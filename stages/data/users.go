@@ -1,0 +1,216 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+const (
+	// replicasAnnotation is on a workload that is stopped; its value is how many pods it had.
+	replicasAnnotation = "slipway.sh/replicas"
+	// stoppedAnnotation is on an Application that is not reconciled because of that.
+	stoppedAnnotation = "slipway.sh/stopped"
+)
+
+// stopped calls do while what uses the data is stopped, if the style is in-place, and starts
+// it again, whatever happens.
+func (w *work) stopped(ctx context.Context, style string, d platform.Data, do func(context.Context) error) (err error) {
+	if style != contract.InPlace || len(d.Users) == 0 {
+		return do(ctx)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+		defer cancel()
+		err = errors.Join(err, w.start(ctx, []string{d.Name}))
+	}()
+	for _, text := range d.Users {
+		u, err := platform.ParseUser(text)
+		if err == nil {
+			err = w.stop(ctx, u)
+		}
+		if err != nil {
+			return badUsers("stop "+text, err)
+		}
+	}
+	return do(ctx)
+}
+
+func badUsers(op string, err error) error {
+	return &fault.Fault{Code: CodeUsers, Class: step.ClassOf(err), Op: op, Fix: bothWays, Err: err}
+}
+
+// stop scales a workload to nothing and waits until its pods are gone. Argo CD, if it owns
+// that, is told to leave it alone before.
+func (w *work) stop(ctx context.Context, u platform.User) error {
+	live, err := w.workload(ctx, u)
+	if err != nil || live == nil { // what is not there uses nothing
+		return err
+	}
+	if app := w.applicationOf(live); app != nil {
+		if err := w.leaveAlone(ctx, *app); err != nil {
+			return err
+		}
+	}
+	if live.GetAnnotations()[replicasAnnotation] == "" {
+		replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
+		if !found {
+			replicas = 1
+		}
+		if err := w.scale(ctx, u, 0, strconv.FormatInt(replicas, 10)); err != nil {
+			return err
+		}
+	}
+	w.env.Progress("%s is stopped while its data is migrated", u)
+	return w.client.WaitFor(ctx, u.String()+" to have no pods", kube.Poll, func(ctx context.Context) (bool, string, error) {
+		o, err := w.workload(ctx, u)
+		if err != nil || o == nil {
+			return o == nil, "", err
+		}
+		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+		pods, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
+		return seen >= o.GetGeneration() && pods == 0, fmt.Sprintf("%d pods", pods), nil
+	})
+}
+
+// leaveAlone has Argo CD not reconcile an Application, unless somebody has told it so
+// already.
+func (w *work) leaveAlone(ctx context.Context, app kube.Member) error {
+	app.Kind = argo.Applications().GroupVersion().WithKind("Application")
+	live, err := w.client.Live(ctx, app)
+	if err != nil || live == nil {
+		return err
+	}
+	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[stoppedAnnotation] == "" {
+		return nil
+	}
+	return w.annotateApp(ctx, app, map[string]any{argo.SkipReconcile: "true", stoppedAnnotation: "true"})
+}
+
+// start gives the users of data back the pods that they had when they were stopped, and to
+// Argo CD what it was told to leave alone. It does nothing where they are not stopped.
+func (w *work) start(ctx context.Context, data []string) error {
+	for _, name := range data {
+		d, err := w.dataNamed(name)
+		if err != nil {
+			return err
+		}
+		for _, text := range d.Users {
+			u, err := platform.ParseUser(text)
+			if err == nil {
+				err = w.startOne(ctx, u)
+			}
+			if err != nil {
+				return badUsers("start "+text, err)
+			}
+		}
+	}
+	return w.reconcileAgain(ctx)
+}
+
+func (w *work) startOne(ctx context.Context, u platform.User) error {
+	live, err := w.workload(ctx, u)
+	if err != nil || live == nil {
+		return err
+	}
+	had := live.GetAnnotations()[replicasAnnotation]
+	if had == "" {
+		return nil
+	}
+	replicas, err := strconv.ParseInt(had, 10, 32)
+	if err != nil || replicas < 0 { // somebody has changed it
+		replicas = 1
+	}
+	if err := w.scale(ctx, u, replicas, ""); err != nil {
+		return err
+	}
+	w.env.Progress("%s runs again", u)
+	return nil
+}
+
+// reconcileAgain has Argo CD look again at the Applications that it was told to leave alone.
+func (w *work) reconcileAgain(ctx context.Context) error {
+	if w.release.Engine() == nil {
+		return nil
+	}
+	apps, err := w.client.List(ctx, argo.Applications(), "", "")
+	if err != nil {
+		return badUsers("have Argo CD reconcile again", err)
+	}
+	for _, a := range apps {
+		if a.GetAnnotations()[stoppedAnnotation] == "" {
+			continue
+		}
+		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
+		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, stoppedAnnotation: nil}); err != nil {
+			return badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
+		}
+	}
+	return nil
+}
+
+// workload is one as it is in the cluster; nil if it is not there.
+func (w *work) workload(ctx context.Context, u platform.User) (*unstructured.Unstructured, error) {
+	api := w.client.Dynamic.Resource(resourceOf(u)).Namespace(u.Namespace)
+	o, err := kube.Retry(ctx, w.client, "get "+u.String(), func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return api.Get(ctx, u.Name, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+func resourceOf(u platform.User) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: strings.ToLower(u.Kind) + "s"}
+}
+
+// scale sets how many pods a workload has, and notes how many it had; empty: that is not
+// known any more.
+func (w *work) scale(ctx context.Context, u platform.User, replicas int64, had string) error {
+	annotations := map[string]any{replicasAnnotation: nil}
+	if had != "" {
+		annotations[replicasAnnotation] = had
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": map[string]any{"replicas": replicas}})
+	if err != nil {
+		return err
+	}
+	return w.client.Patch(ctx, "scale "+u.String(), resourceOf(u), u.Namespace, u.Name, patch)
+}
+
+// applicationOf is the Application of Argo CD that owns an object; nil if none does.
+func (w *work) applicationOf(o *unstructured.Unstructured) *kube.Member {
+	owner, _, is := strings.Cut(o.GetAnnotations()[kube.TrackingID], ":")
+	engine := w.release.Engine()
+	if !is || engine == nil {
+		return nil
+	}
+	if namespace, name, elsewhere := strings.Cut(owner, "_"); elsewhere {
+		return &kube.Member{Namespace: namespace, Name: name}
+	}
+	return &kube.Member{Namespace: engine.Namespace, Name: owner}
+}
+
+func (w *work) annotateApp(ctx context.Context, at kube.Member, annotations map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	return w.client.Patch(ctx, "annotate Application "+at.Name, argo.Applications(), at.Namespace, at.Name, patch)
+}

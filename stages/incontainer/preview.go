@@ -1,0 +1,393 @@
+package incontainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/preview"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// The codes of plans.
+const (
+	// codeStale: something has changed since the plan was made that is approved.
+	codeStale fault.Code = "PLN-001"
+	// codeNoPlan: no plan of the digest is kept.
+	codeNoPlan fault.Code = "PLN-002"
+)
+
+// previewVersion is that of the format of plans.
+const previewVersion = 2
+
+// Preview finds out what a workflow would do.
+type Preview struct {
+	Steps  *step.Registry
+	Stores map[string]store.Opener
+	// Render renders what an install of a release applies.
+	Render func(*platform.Release, contract.Survey) ([]contract.Rendered, error)
+	Dirs   step.Dirs
+}
+
+// Run carries out the request in a file and writes the plan to another. A fault is written to
+// screen for the conductor, too.
+func (v *Preview) Run(ctx context.Context, requestFile, resultFile string, screen io.Writer) error {
+	return WithState(ctx, v.Dirs.State, v.Stores, screen, func(s *State) error {
+		data, err := os.ReadFile(requestFile)
+		if err != nil {
+			return fmt.Errorf("read the request: %w", err)
+		}
+		var req contract.PreviewRequest
+		if err := json.Unmarshal(data, &req); err != nil {
+			return fmt.Errorf("decode the request: %w", err)
+		}
+		out, err := v.perform(ctx, s, req)
+		return writeJSON(resultFile, out, err)
+	})
+}
+
+// perform makes the plan and keeps it, or compares it with the one that is approved.
+func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewRequest) (*contract.Preview, error) {
+	var approved *contract.Preview
+	if req.Approved != "" {
+		var err error
+		approved, err = state.Plan(ctx, s.store, req.Approved)
+		if errors.Is(err, state.ErrNoPlan) {
+			return nil, &fault.Fault{
+				Code: codeNoPlan, Class: fault.Usage, Op: "find the plan " + req.Approved, Err: err,
+				Fix: "make one, and approve its digest: slipway plan --workflow " + req.Workflow,
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	out, err := v.plan(ctx, s, req)
+	if err != nil {
+		return nil, err
+	}
+	if approved == nil {
+		return out, state.PutPlan(ctx, s.store, req.By, out)
+	}
+	why := preview.Stale(approved, out)
+	if req.Passed > 0 {
+		why = preview.StaleLater(approved, out, req.Passed)
+	}
+	if len(why) > 0 {
+		return nil, &fault.Fault{
+			Code: codeStale, Class: fault.Preflight, Op: "apply the approved plan",
+			Err: fmt.Errorf("since it was made: %s; nothing was changed", strings.Join(why, "; ")),
+			Fix: "look at what would be done now, and approve that: slipway plan --workflow " + req.Workflow,
+		}
+	}
+	return out, nil
+}
+
+// plan makes the plan.
+func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewRequest) (*contract.Preview, error) {
+	cfg, err := config.Load(req.Config, config.Options{File: "the plan"})
+	if err != nil {
+		return nil, err
+	}
+	var release *platform.Release
+	if req.Workflow != config.Destroy {
+		if release, err = platform.Load(os.DirFS(v.dirs().Platform)); err != nil {
+			return nil, err
+		}
+	}
+	workflow, err := stages.Named(req.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	out := &contract.Preview{
+		Version: previewVersion, Made: time.Now().UTC(), Deployment: cfg.Global.Name, Workflow: req.Workflow,
+		Basis: contract.PreviewBasis{Configuration: cfg.Digest(), Release: req.Release, Tools: req.Images, Objects: map[string]string{}},
+	}
+	if release != nil {
+		out.Release = contract.PlannedRelease{Name: release.Name, To: release.Version, Digest: req.Release}
+	}
+	out.Settings = req.Settings
+	infrastructure, err := s.before(ctx, cfg, out)
+	if err == nil && release != nil {
+		err = s.components(ctx, stages.Held{Release: release, Config: cfg}, out)
+	}
+	if err == nil {
+		out.Later, err = later(cfg, req.Later)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p *planner
+	for holds := false; !holds; infrastructure = nil {
+		p = &planner{Preview: v, req: req, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
+		results, err := conductor.Foresee(ctx, workflow, req.Plan, cfg, release, func(step context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
+			return p.step(ctx, step, s, req)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if holds = p.terraform.Wait() == nil; holds {
+			p.note(results)
+		}
+	}
+	maker := &preview.Maker{Seen: p.seen}
+	switch {
+	case release != nil && !req.Cluster:
+		err = p.render(ctx, cfg, release)
+	case release != nil:
+		err = p.apps(ctx, cfg, release)
+	}
+	if err == nil && req.Cluster {
+		maker.Salt, err = v.salt(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	maker.Fill(out)
+	return out, preview.Seal(out)
+}
+
+// before fills in what is installed, and how the configuration differs from that of the last
+// run that succeeded. It returns what Terraform said last, if it is known.
+func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Preview) (*contract.Infrastructure, error) {
+	var said *contract.Infrastructure
+	runtime, err := state.Runtime(ctx, s.store)
+	switch {
+	case err == nil:
+		out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
+		said = runtime.Infrastructure
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged):
+		return nil, fmt.Errorf("read the runtime state: %w", err)
+	}
+	if out.Workflow == config.Destroy {
+		return said, nil
+	}
+	text, err := s.lastConfiguration(ctx)
+	if err != nil || text == nil {
+		return said, err
+	}
+	out.Configuration, err = differences(text, cfg.Canonical())
+	return said, err
+}
+
+// lastConfiguration is that of the last install or upgrade that succeeded; nil if there is
+// none.
+func (s *State) lastConfiguration(ctx context.Context) ([]byte, error) {
+	runs, err := state.Runs(ctx, s.store)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Backward(runs) {
+		data, err := state.File(ctx, s.store, id, report.RecordFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("read run %s: %w", id, err)
+		}
+		record, err := report.Decode(data)
+		if err != nil || record.Outcome != report.Succeeded { // what cannot be read was not the last one
+			continue
+		}
+		if record.Workflow == config.Destroy {
+			return nil, nil
+		}
+		text, err := state.File(ctx, s.store, id, "config.yaml")
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return text, err
+	}
+	return nil, nil
+}
+
+func (v *Preview) dirs() step.Dirs {
+	d := v.Dirs
+	if d.Platform == "" {
+		d.Platform = contract.PlatformDir
+	}
+	if d.Bundle == "" {
+		d.Bundle = contract.BundleDir
+	}
+	if d.State == "" {
+		d.State = contract.StateDir
+	}
+	if d.Access == "" {
+		d.Access = contract.AccessFile
+	}
+	return d
+}
+
+// kubeconfig is the path of the access to the cluster.
+func (v *Preview) kubeconfig() string {
+	d := v.dirs()
+	if _, err := os.Stat(d.Access); err == nil {
+		return d.Access
+	}
+	return filepath.Join(d.State, "secrets", "kubeconfig")
+}
+
+// salt is what the cluster mixes into digests of secrets; nil if it has none yet.
+func (v *Preview) salt(ctx context.Context) ([]byte, error) {
+	if _, err := os.Stat(v.kubeconfig()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	c, err := kube.Connect(v.kubeconfig(), nil)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.Secret(ctx, kube.SystemNamespace, kube.SaltSecret)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	return o.Data[kube.SaltKey], nil
+}
+
+// planner previews the steps of one plan.
+type planner struct {
+	*Preview
+	req  contract.PreviewRequest
+	seen *dryrun.Preview
+	out  *contract.Preview
+	// known is what Terraform said last. The other steps are previewed with it while
+	// Terraform plans; if it says something else now, they are previewed again.
+	known     *contract.Infrastructure
+	terraform errgroup.Group
+
+	mu      sync.Mutex
+	outputs map[string]json.RawMessage // of the steps, by "stage/step"
+	later   []contract.PlannedUnknown
+}
+
+// errNoCluster is why a step that works on the cluster is not previewed.
+var errNoCluster = errors.New("there is no cluster yet")
+
+// errOther is that Terraform says something else than before.
+var errOther = errors.New("the infrastructure is another one")
+
+// step previews one step, in a context of its own; lasting is that of all of them.
+func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
+	switch {
+	case !s.Offline && !p.req.Cluster:
+		return nil, errNoCluster
+	case s.Key != contract.TerraformStep().Key || p.known == nil || !p.req.Cluster:
+		return p.foresee(ctx, req)
+	}
+	known, err := json.Marshal(p.known)
+	p.terraform.Go(func() error {
+		out, err := p.foresee(lasting, req)
+		var now contract.Infrastructure
+		if err == nil {
+			err = json.Unmarshal(out, &now)
+		}
+		if err == nil && !reflect.DeepEqual(now, *p.known) {
+			err = errOther
+		}
+		return err
+	})
+	return known, err
+}
+
+// foresee previews one step.
+func (p *planner) foresee(ctx context.Context, req contract.Request) (json.RawMessage, error) {
+	out, later, err := step.Foresee(ctx, p.Steps, req, p.Dirs, p.seen)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if later != "" {
+		p.later = append(p.later, contract.PlannedUnknown{What: req.ID(), Why: later})
+	}
+	if err == nil {
+		p.outputs[req.ID()] = out
+	}
+	return out, err
+}
+
+// note fills in what could not be previewed, and what the run would end with.
+func (p *planner) note(results []pipeline.Result) {
+	p.out.Unknown = append(p.out.Unknown, p.later...)
+	for _, r := range results {
+		switch {
+		case r.Status.OK():
+		case r.Status == pipeline.Failed || r.Status == pipeline.Warned:
+			f, coded := errors.AsType[*fault.Fault](r.Err)
+			switch {
+			case errors.Is(r.Err, errNoCluster): // its objects are rendered
+			case coded:
+				p.out.Refused = append(p.out.Refused, contract.PlannedUnknown{What: r.String(), Why: f.Error(), Code: string(f.Code), Exit: int(f.Class)})
+			default:
+				p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: r.String(), Why: r.Err.Error()})
+			}
+		case p.req.Cluster && r.Err != nil:
+			p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: r.String(), Why: r.Err.Error()})
+		}
+	}
+}
+
+// render has everything that the release is made of added: there is no cluster yet.
+func (p *planner) render(ctx context.Context, cfg *config.Config, release *platform.Release) error {
+	survey, err := stages.Rendering(p.inputs(cfg, release))
+	if err != nil {
+		return err
+	}
+	survey.Manifests = os.DirFS(filepath.Join(p.dirs().Bundle, "manifests"))
+	survey.Kubernetes = p.req.Tools["kubectl"]
+	parts, err := p.Render(release, survey)
+	if err != nil {
+		return fmt.Errorf("render the platform release: %w", err)
+	}
+	for i, part := range parts {
+		who := part.Component
+		if who == "" {
+			who = part.Kind
+		}
+		if part.Err != nil {
+			p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: who, Why: part.Err.Error()})
+		}
+		for n, o := range part.Objects {
+			p.seen.Put(fmt.Sprintf("rendered/%d/%d", i, n), who, nil, o, "")
+			p.placeholders(ctx, o)
+		}
+	}
+	p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: "objects", Why: errNoCluster.Error() + ": they are as they are rendered, and nobody has checked them"})
+	return nil
+}
+
+// placeholders has what stands for the values of a rendered Secret shown as it is.
+func (p *planner) placeholders(ctx context.Context, o map[string]any) {
+	values, _ := o["stringData"].(map[string]any)
+	for _, v := range values {
+		if text, is := v.(string); is && o["kind"] == "Secret" {
+			dryrun.Label(p.seen.Watch(ctx, ""), text, strings.Trim(text, "<>"))
+		}
+	}
+}
+
+func (p *planner) inputs(cfg *config.Config, release *platform.Release) conductor.Inputs {
+	return conductor.Inputs{
+		Config: cfg, Release: release, Site: p.req.Site, Images: p.req.Refs, Rewrite: p.req.Rewrite, Tools: p.req.Tools,
+		UserSecrets: p.req.UserSecrets, Adopt: p.req.Adopt,
+	}
+}

@@ -1,0 +1,228 @@
+package incontainer
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// planned makes plans of a deployment without a cluster, on whose state others can work.
+type planned struct {
+	*Preview
+	state  *State
+	serial int64 // of Terraform's state
+	path   contract.PlannedPath
+	n      int
+}
+
+func newPlanned(t *testing.T) *planned {
+	t.Helper()
+	root, release := t.TempDir(), t.TempDir()
+	require.NoError(t, os.CopyFS(release, os.DirFS("../../examples/platform/1.0.0")))
+	p := &planned{state: &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}, serial: 3}
+	reg := &step.Registry{}
+	step.Register(reg, contract.PreflightStep(), func(context.Context, *step.Env, contract.PreflightInput) (contract.Preflight, error) {
+		return contract.Preflight{}, nil
+	})
+	apply := func(context.Context, *step.Env, contract.TerraformInput) (contract.Infrastructure, error) {
+		t.Error("a plan applies nothing")
+		return contract.Infrastructure{}, nil
+	}
+	step.Register(reg, contract.TerraformStep(), apply)
+	step.Previewed(reg, contract.TerraformStep(), func(ctx context.Context, _ *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
+		dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: p.serial, Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace"}}})
+		return contract.Infrastructure{StorageClass: "c"}, nil
+	})
+	p.Preview = &Preview{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
+		require.Equal(t, "demo", s.Deployment)
+		return []contract.Rendered{{Component: "gitea", File: "f", Objects: []map[string]any{
+			{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "gitea"}, "stringData": map[string]any{"password": "<generated>"}},
+			{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "gitea", "namespace": "gitea"},
+				"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "gitea@sha256:1"}}}}}},
+		}}}, nil
+	}}
+	return p
+}
+
+// make makes a plan with a configuration; approved may be the digest of an earlier one.
+func (p *planned) make(t *testing.T, text, release, approved string) (*contract.Preview, error) {
+	t.Helper()
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"+text), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
+	require.NoError(t, err)
+	p.n++
+	return p.perform(t.Context(), p.state, contract.PreviewRequest{
+		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i"},
+		By:   "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Approved: approved, PlannedPath: p.path,
+	})
+}
+
+func TestAPlanWithoutACluster(t *testing.T) {
+	p := newPlanned(t)
+	got, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	require.Equal(t, contract.PlannedRelease{Name: "reference", To: "1.0.0", Digest: "sha256:r"}, got.Release)
+	require.Equal(t, []string{"Deployment gitea/gitea", "Secret gitea/s"}, []string{got.Objects[0].String(), got.Objects[1].String()})
+	require.Equal(t, []contract.Difference{{Path: "data.password", New: `"generated"`}}, got.Objects[1].Fields)
+	require.Equal(t, []string{"gitea@sha256:1"}, got.Images.Added)
+	require.Equal(t, []string{"Terraform would replace a.b"}, got.Destructive)
+	require.Contains(t, got.Unknown[0].Why, "there is no cluster yet")
+	require.Empty(t, got.Refused)
+
+	again, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	require.Equal(t, got.Digest, again.Digest)
+	kept, err := state.Plan(t.Context(), p.state.store, got.Digest)
+	require.NoError(t, err)
+	require.Equal(t, again.Made, kept.Made, "the newer one of the same digest")
+	approved, err := p.make(t, "", "sha256:r", got.Digest)
+	require.NoError(t, err)
+	require.Equal(t, got.Digest, approved.Digest)
+}
+
+// TestAnApprovedPlanThatIsStale is refused, and says what has changed.
+func TestAnApprovedPlanThatIsStale(t *testing.T) {
+	p := newPlanned(t)
+	was, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	for _, c := range []struct{ config, release, says string }{
+		{"proxy: {http: 'http://p:1'}", "sha256:r", "since it was made: the configuration is another one"},
+		{"", "sha256:other", "the platform release is another one"},
+	} {
+		_, err := p.make(t, c.config, c.release, was.Digest)
+		require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
+		require.Equal(t, fault.Preflight, fault.ClassOf(err))
+		require.ErrorContains(t, err, c.says)
+		require.ErrorContains(t, err, "nothing was changed")
+	}
+	p.serial++
+	_, err = p.make(t, "", "sha256:r", was.Digest)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
+	require.ErrorContains(t, err, "the Terraform state has moved on: serial 4, not 3")
+
+	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNoPlan})
+	require.Equal(t, fault.Usage, fault.ClassOf(err))
+}
+
+// TestAPlanComparesTheConfiguration with that of the last run that succeeded.
+func TestAPlanComparesTheConfiguration(t *testing.T) {
+	p := newPlanned(t)
+	keep := func(id string, outcome report.Outcome, text string) {
+		record, err := (&report.Run{ID: id, Workflow: config.Install, Deployment: "demo", Outcome: outcome}).Encode()
+		require.NoError(t, err)
+		require.NoError(t, state.Keep(t.Context(), p.state.store, id, map[string][]byte{report.RecordFile: record, "config.yaml": []byte(text)}))
+	}
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo, domain: old.example.org}\n"), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	keep("20260101-000000-aaaaaa", report.Succeeded, string(cfg.Canonical()))
+	keep("20260101-000001-bbbbbb", report.Failed, "{}")
+	got, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	require.Equal(t, []contract.Difference{
+		{Path: "global.admin.email", Old: `"admin@old.example.org"`, New: `"admin@slipway.test"`},
+		{Path: "global.domain", Old: `"old.example.org"`, New: `"slipway.test"`},
+	}, got.Configuration)
+}
+
+// TestFewPlansAreKept: a deployment that is planned again and again has the newest ones.
+func TestFewPlansAreKept(t *testing.T) {
+	p := newPlanned(t)
+	var first string
+	for n := range 25 {
+		got, err := p.make(t, "", "sha256:r"+string(rune('a'+n)), "")
+		require.NoError(t, err)
+		if n == 0 {
+			first = got.Digest
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(p.Dirs.State, "plans", "*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, 20)
+	_, err = state.Plan(t.Context(), p.state.store, first)
+	require.ErrorIs(t, err, state.ErrNoPlan)
+}
+
+// TestAPlanOfAPath has which components come and go, and what the releases say that follow.
+// Each upgrade is held to the plan of the first.
+func TestAPlanOfAPath(t *testing.T) {
+	p := newPlanned(t)
+	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	installs := func(version string) {
+		t.Helper()
+		files := os.DirFS("../../examples/platform/" + version)
+		digest, err := platform.Digest(files)
+		require.NoError(t, err)
+		repo, err := backup.Open(t.Context(), p.state.place, p.state.store)
+		require.NoError(t, err)
+		require.NoError(t, repo.KeepInstalled(t.Context(), contract.Installed{Platform: "reference", Version: version, Digest: digest, Config: cfg.Canonical()}, files))
+		require.NoError(t, state.PutRuntime(t.Context(), p.state.store, contract.RuntimeState{Platform: version}))
+	}
+	brings := func(version string) string {
+		t.Helper()
+		p.Dirs.Platform = t.TempDir()
+		require.NoError(t, os.CopyFS(p.Dirs.Platform, os.DirFS("../../examples/platform/"+version)))
+		digest, err := platform.Digest(os.DirFS(p.Dirs.Platform))
+		require.NoError(t, err)
+		return digest
+	}
+	next, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\nplatform: {components: {postgresql: {enabled: true}}}\n"), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	last := contract.LaterUpgrade{Config: next.Canonical()}
+	last.From, last.To, last.Digest, last.ReadAs, last.Components = "1.1.0", "2.0.0", brings("2.0.0"), next.Digest(), []contract.PlannedComponent{
+		{Action: contract.PlanRename, Name: "postgresql", Before: "database", Kind: "app"}, {Action: contract.PlanRemove, Name: "welcome", Kind: "app"},
+	}
+
+	installs("1.0.0")
+	p.path = contract.PlannedPath{Settings: []string{"a is now b"}, Later: []contract.LaterUpgrade{last}}
+	was, err := p.make(t, "", brings("1.1.0"), "")
+	require.NoError(t, err)
+	require.Equal(t, []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "welcome", Kind: "app"}}, was.Components)
+	require.Equal(t, []string{"a is now b"}, was.Settings)
+	require.Equal(t, []contract.Difference{{Path: "platform.components", New: `{"postgresql":{"enabled":true}}`}}, was.Later[0].Configuration)
+	p.path.Later = nil
+	_, err = p.make(t, "", was.Release.Digest, was.Digest)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
+	require.ErrorContains(t, err, "the releases after it are others: none, not 2.0.0")
+
+	installs("1.1.0")
+	brings("2.0.0")
+	p.path = contract.PlannedPath{Passed: 1}
+	says := "platform: {components: {postgresql: {enabled: true}}}"
+	_, err = p.make(t, says, last.Digest, was.Digest)
+	require.NoError(t, err)
+	_, err = p.make(t, "", last.Digest, was.Digest)
+	require.ErrorContains(t, err, "since it was made: the configuration is another one; nothing was changed")
+	_, err = p.make(t, says, "sha256:other", was.Digest)
+	require.ErrorContains(t, err, "the platform release is another one")
+}
+
+// TestAPlanWithoutTheInstalledRelease guesses no components.
+func TestAPlanWithoutTheInstalledRelease(t *testing.T) {
+	p := newPlanned(t)
+	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, contract.RuntimeState{Platform: "0.9.0"}))
+	got, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	require.Empty(t, got.Components)
+	require.Contains(t, got.Unknown, contract.PlannedUnknown{What: "components", Why: "the deployment's state has no copy of the release that is installed"})
+}

@@ -1,0 +1,70 @@
+package backup
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Pack stores a directory as an archive below a key. The same files make the same archive.
+func (r *Repository) Pack(ctx context.Context, key string, files fs.FS) (contract.Blob, error) {
+	to := r.Writer(ctx, key)
+	archive := zip.NewWriter(to)
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return pack(archive, files, name)
+	})
+	if err == nil {
+		err = archive.Close()
+	}
+	if err != nil {
+		return contract.Blob{}, fmt.Errorf("store the platform release: %w", err)
+	}
+	return to.Close()
+}
+
+func pack(archive *zip.Writer, files fs.FS, name string) error {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return err
+	}
+	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+	header.SetMode(info.Mode().Perm())
+	to, err := archive.CreateHeader(header)
+	if err != nil {
+		return err
+	}
+	from, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // only read
+	_, err = io.Copy(to, from)
+	return err
+}
+
+// Archive is an archive that Pack has stored.
+func (r *Repository) Archive(ctx context.Context, key string, b contract.Blob) ([]byte, error) {
+	return io.ReadAll(r.Reader(ctx, key, b))
+}
+
+// Unpack is the directory in an archive.
+func Unpack(archive []byte) (fs.FS, error) {
+	return zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+}
+
+// Copy stores a blob below another key.
+func (r *Repository) Copy(ctx context.Context, from string, b contract.Blob, to string) (contract.Blob, error) {
+	w := r.Writer(ctx, to)
+	if _, err := io.Copy(w, r.Reader(ctx, from, b)); err != nil {
+		return contract.Blob{}, err
+	}
+	return w.Close()
+}

@@ -1,0 +1,308 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+)
+
+// notThere is why an object of a preview is as the step would send it.
+const notThere = "its namespace is not there yet: nobody has checked it"
+
+// preview answers a request of a step that is only previewed. A write is sent as a dry run,
+// and the preview gets the object as it is and as it would be; whoever reads it later in the
+// same preview finds it as it would be.
+func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
+		if r.Method != http.MethodGet || r.URL.Query().Has("watch") {
+			return g.next.RoundTrip(r)
+		}
+		o, known := p.At(r.URL.Path)
+		if !known && keeps(r.URL.Path) { // whether it is edited matters, too
+			is, err := g.read(p, r, r.URL.Path)
+			if err != nil || is == nil {
+				return g.next.RoundTrip(r)
+			}
+			p.Put(r.URL.Path, step, is, is, "")
+			o, known = p.At(r.URL.Path)
+		}
+		if known {
+			return answer(r, o.After)
+		}
+		return g.next.RoundTrip(r)
+	}
+	at := r.URL.Path
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
+	}
+	sent := sentObject(r, body)
+	if r.Method == http.MethodPost {
+		name, _, _ := unstructured.NestedString(sent, "metadata", "name")
+		if name == "" {
+			return nil, dryrun.Check(r.Context(), "%s %s", r.Method, at)
+		}
+		at = path.Join(at, name)
+	}
+	before, err := g.read(p, r, at)
+	if err != nil {
+		return nil, err
+	}
+	dry := r.Clone(r.Context())
+	query := dry.URL.Query()
+	query.Set("dryRun", metav1.DryRunAll)
+	dry.URL.RawQuery = query.Encode()
+	dry.Header.Set("Accept", "application/json")
+	dry.Body, dry.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	dry.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	resp, err := g.next.RoundTrip(dry)
+	if err != nil {
+		return nil, err
+	}
+	apply := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
+	made := r.Method == http.MethodPost || r.Method == http.MethodPut || apply
+	refuses, err := takesNoDryRuns(resp)
+	switch {
+	case err != nil:
+		return nil, err
+	case refuses != "":
+		return g.doubt(p, step, r, doubted{at: at, before: before, sent: sent, replaces: !apply && r.Method != http.MethodPatch}, refuses)
+	case resp.StatusCode == http.StatusNotFound && made && before == nil && p.Comes(namespaceOf(at)):
+		_ = resp.Body.Close()
+		p.Put(at, step, nil, sent, notThere)
+		return answer(r, sent)
+	case resp.StatusCode == http.StatusNotFound && r.Method != http.MethodPost && before != nil: // it is only in the preview
+		_ = resp.Body.Close()
+		if r.Method == http.MethodDelete {
+			p.Put(at, step, nil, nil, "")
+			return answer(r, before)
+		}
+		if made {
+			p.Put(at, step, nil, sent, notThere)
+			return answer(r, sent)
+		}
+		return answer(r, before)
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return resp, nil
+	case r.Method == http.MethodDelete:
+		p.Put(at, step, before, nil, "")
+		return resp, nil
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	after := map[string]any{}
+	if err := json.Unmarshal(text, &after); err != nil {
+		return nil, fmt.Errorf("read the answer to %s %s: %w", r.Method, at, err)
+	}
+	if !strings.HasSuffix(at, "/status") {
+		p.Put(at, step, before, after, "")
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return resp, nil
+}
+
+// noDryRun is what the API server says of a write that it cannot try out, because a webhook has
+// side effects.
+var noDryRun = regexp.MustCompile(`admission webhook "([^"]*)" does not support dry run`)
+
+// takesNoDryRuns says which webhook keeps a write from being tried out; empty: none does.
+func takesNoDryRuns(resp *http.Response) (string, error) {
+	if resp.StatusCode != http.StatusBadRequest {
+		return "", nil
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return "", err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	var status metav1.Status
+	if json.Unmarshal(text, &status) != nil {
+		return "", nil
+	}
+	m := noDryRun.FindStringSubmatch(status.Message)
+	if m == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("the admission webhook %q takes no dry runs", m[1]), nil
+}
+
+// doubted is a write that cannot be tried out.
+type doubted struct {
+	at           string
+	before, sent map[string]any
+	replaces     bool // sent is all that the object would be
+}
+
+// doubt notes that nobody knows what a write would make of an object, and answers as if it
+// had been made as far as it is known.
+func (g guarded) doubt(p *dryrun.Preview, step string, r *http.Request, w doubted, why string) (*http.Response, error) {
+	switch {
+	case r.Method == http.MethodDelete:
+		p.Put(w.at, step, w.before, nil, "")
+		return answer(r, w.before)
+	case w.before == nil, w.replaces:
+		p.Doubt(w.at, step, w.before, w.sent, why)
+		return answer(r, w.sent)
+	}
+	p.Doubt(w.at, step, w.before, w.before, why)
+	return answer(r, w.before)
+}
+
+// sentObject is what a request sends; empty for a patch that is a list.
+func sentObject(r *http.Request, body []byte) map[string]any {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {
+		if o, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body); err == nil {
+			body, _ = json.Marshal(o)
+		}
+	}
+	out := map[string]any{}
+	_ = json.Unmarshal(body, &out)
+	return out
+}
+
+// read is the object at a path as it is, or would be; nil if it is not there.
+func (g guarded) read(p *dryrun.Preview, r *http.Request, at string) (map[string]any, error) {
+	if o, known := p.At(at); known {
+		return o.After, nil
+	}
+	get := r.Clone(r.Context())
+	get.Method, get.Body, get.GetBody, get.ContentLength = http.MethodGet, nil, nil, 0
+	get.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: at}
+	get.Header.Set("Accept", "application/json")
+	get.Header.Del("Content-Type")
+	resp, err := g.next.RoundTrip(get)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, nil
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("GET %s: %s", at, resp.Status)
+	}
+	out := map[string]any{}
+	return out, json.Unmarshal(text, &out)
+}
+
+// keeps reports whether the object at a path is one that steps read, compare and then may
+// not write: a Secret, a ConfigMap, or a namespace.
+func keeps(at string) bool {
+	part := strings.Split(strings.TrimPrefix(at, "/api/v1/namespaces/"), "/")
+	if !strings.HasPrefix(at, "/api/v1/namespaces/") {
+		return false
+	}
+	return len(part) == 1 || len(part) == 3 && (part[1] == "secrets" || part[1] == "configmaps")
+}
+
+// namespaceOf is the path of the namespace of the object at a path.
+func namespaceOf(at string) string {
+	_, below, found := strings.Cut(at, "/namespaces/")
+	if !found {
+		return ""
+	}
+	name, _, _ := strings.Cut(below, "/")
+	return "/api/v1/namespaces/" + name
+}
+
+// answer is what the API server would say of an object; nil: that it is not there.
+func answer(r *http.Request, o map[string]any) (*http.Response, error) {
+	code := http.StatusOK
+	if o == nil {
+		code = http.StatusNotFound
+		o = map[string]any{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": string(metav1.StatusReasonNotFound),
+			"code": code, "message": path.Base(r.URL.Path) + " would not be there",
+		}
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+	}, nil
+}
+
+// unserved notes an object of a kind that the API server does not know yet. It reports
+// whether ctx is one of a preview.
+func unserved(ctx context.Context, obj *unstructured.Unstructured, ns string) bool {
+	p, step := dryrun.Previewing(ctx)
+	if p == nil {
+		return false
+	}
+	obj = obj.DeepCopy()
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(ns)
+	}
+	gvk := obj.GroupVersionKind()
+	p.Put(strings.Join([]string{gvk.String(), obj.GetNamespace(), obj.GetName()}, "/"), step, nil, obj.Object,
+		"nothing serves the kind "+gvk.Kind+" yet: nobody has checked it")
+	return true
+}
+
+// previewByHand notes the fields that applying an object takes back, because somebody set
+// them with kubectl.
+func previewByHand(ctx context.Context, before, after *unstructured.Unstructured) {
+	p, step := dryrun.Previewing(ctx)
+	if p == nil || before == nil {
+		return
+	}
+	without := after.DeepCopy()
+	for _, f := range after.GetManagedFields() {
+		if !slices.Contains(byHand(after), f.Manager) || f.FieldsV1 == nil || f.Subresource != "" {
+			continue
+		}
+		set := map[string]any{}
+		if json.Unmarshal(f.FieldsV1.Raw, &set) == nil {
+			drop(without.Object, set)
+		}
+	}
+	p.Amend(before.Object, step, without.Object, "what was set with kubectl is taken back")
+}
+
+// drop removes the fields of a set, as managedFields have it, from an object. Items of lists
+// are left alone: what they are known by is their kind's to say.
+func drop(o, set map[string]any) {
+	for key, below := range set {
+		name, isField := strings.CutPrefix(key, "f:")
+		if !isField {
+			continue
+		}
+		fields, _ := below.(map[string]any)
+		child, isMap := o[name].(map[string]any)
+		switch {
+		case len(fields) == 0:
+			delete(o, name)
+		case isMap:
+			drop(child, fields)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package kube_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+)
+
+// TestAPreviewGoesOnAsIfItHadWritten: the API server has not changed, and who reads what was
+// written finds it.
+func TestAPreviewGoesOnAsIfItHadWritten(t *testing.T) {
+	api := kubetest.Serve(t)
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/old", "{metadata: {uid: u1, labels: {slipway.sh/deployment: blue}}, data: {k: v}}")
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/gone", "{metadata: {uid: u2, labels: {slipway.sh/deployment: blue}}}")
+	c, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	p := &dryrun.Preview{}
+	ctx := p.Watch(t.Context(), "a/b")
+
+	secrets := c.Kubernetes.CoreV1().Secrets("shop")
+	_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Data: map[string][]byte{"k": []byte("secret")}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	made, err := secrets.Get(ctx, "new", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "secret", string(made.Data["k"]))
+
+	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}, data: {k: w}}"))
+	require.NoError(t, err)
+	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Equal(t, kube.Changed, applied[0].Change)
+
+	gone, err := c.DeleteOurs(ctx, kube.MemberOf(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "gone", "namespace": "shop"},
+	}}), "blue", metav1.DeletePropagationBackground)
+	require.NoError(t, err)
+	require.True(t, gone)
+	_, err = c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "gone", metav1.GetOptions{})
+	require.ErrorContains(t, err, "would not be there")
+
+	require.Empty(t, api.Writes())
+	found := p.Objects()
+	require.Len(t, found, 3)
+	require.Nil(t, found[0].Before)
+	require.Equal(t, "w", found[1].After["data"].(map[string]any)["k"])
+	require.Equal(t, "v", found[1].Before["data"].(map[string]any)["k"])
+	require.Nil(t, found[2].After)
+	require.Equal(t, "a/b", found[2].Step)
+}
+
+// TestAPreviewOfWhatIsNotServed: an object of a kind that is defined by the same run is noted,
+// and nobody waits for its definition.
+func TestAPreviewOfWhatIsNotServed(t *testing.T) {
+	api := kubetest.Serve(t)
+	c, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	p := &dryrun.Preview{}
+	objs, err := kube.Decode([]byte("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: shop}}"))
+	require.NoError(t, err)
+	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Len(t, p.Objects(), 1)
+	require.Equal(t, "nothing serves the kind Widget yet: nobody has checked it", p.Objects()[0].Why)
+}
+
+// TestAPreviewDoesNotWait for what only a run brings about.
+func TestAPreviewDoesNotWait(t *testing.T) {
+	p := &dryrun.Preview{}
+	c := &kube.Client{}
+	err := c.WaitFor(p.Watch(t.Context(), "a/b"), "the sun", kube.Poll, func(context.Context) (bool, string, error) { return false, "it is dark", nil })
+	require.ErrorIs(t, err, dryrun.ErrLater)
+	require.ErrorContains(t, err, "the sun; seen: it is dark")
+}
+
+// TestAPreviewWithAWebhookThatTakesNoDryRuns: nobody knows what it makes of the object, and
+// the rest of the plan is made.
+func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
+	api := kubetest.Serve(t)
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/old", "{metadata: {name: old, uid: u1, labels: {slipway.sh/deployment: blue}}, data: {k: v}}")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("dryRun") || !strings.Contains(r.URL.Path, "/configmaps") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"admission webhook \"guard.example.com\" does not support dry run"}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := kube.New(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	p := &dryrun.Preview{}
+	ctx := p.Watch(t.Context(), "a/b")
+	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}, data: {k: w}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: new, namespace: shop}, data: {k: x}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"))
+	require.NoError(t, err)
+	_, err = c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	doubts := map[string]dryrun.Object{}
+	for _, o := range p.Objects() {
+		name, _, _ := unstructured.NestedString(o.After, "metadata", "name")
+		doubts[name] = o
+	}
+	require.Len(t, doubts, 3)
+	require.Equal(t, doubts["old"].Before, doubts["old"].After)
+	require.Nil(t, doubts["new"].Before)
+	for name, unknown := range map[string]bool{"old": true, "new": true, "web": false} {
+		require.Equal(t, unknown, doubts[name].Unknown, name)
+	}
+	require.Equal(t, `the admission webhook "guard.example.com" takes no dry runs`, doubts["old"].Why)
+	made, err := c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "new", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "x", made.Data["k"])
+	require.NoError(t, c.Kubernetes.CoreV1().ConfigMaps("shop").Delete(ctx, "old", metav1.DeleteOptions{}))
+	_, err = c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "old", metav1.GetOptions{})
+	require.ErrorContains(t, err, "would not be there")
+	require.Empty(t, api.Writes())
+}

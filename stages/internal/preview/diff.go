@@ -1,0 +1,112 @@
+package preview
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// Diff lists what differs between two values of JSON, by path. Lists whose items have names
+// are compared by those. show turns a value into what is shown of it.
+func Diff(before, after any, show func(path string, v any) string) []contract.Difference {
+	var out []contract.Difference
+	diff("", before, after, func(path string, a, b any) {
+		d := contract.Difference{Path: path}
+		if a != nil {
+			d.Old = show(path, a)
+		}
+		if b != nil {
+			d.New = show(path, b)
+		}
+		out = append(out, d)
+	})
+	return out
+}
+
+func diff(path string, a, b any, found func(path string, a, b any)) {
+	if reflect.DeepEqual(a, b) {
+		return
+	}
+	am, aIs := a.(map[string]any)
+	bm, bIs := b.(map[string]any)
+	if aIs && bIs {
+		diffMaps(path, am, bm, field, found)
+		return
+	}
+	al, aIsList := a.([]any)
+	bl, bIsList := b.([]any)
+	if !aIsList || !bIsList {
+		found(path, a, b)
+		return
+	}
+	if an, bn := byName(al), byName(bl); an != nil && bn != nil {
+		diffMaps(path, an, bn, item, found)
+		return
+	}
+	if len(al) != len(bl) {
+		found(path, a, b)
+		return
+	}
+	for i := range al {
+		diff(fmt.Sprintf("%s[%d]", path, i), al[i], bl[i], found)
+	}
+}
+
+func diffMaps(path string, a, b map[string]any, join func(path, key string) string, found func(path string, a, b any)) {
+	keys := map[string]bool{}
+	for _, m := range []map[string]any{a, b} {
+		for k := range m {
+			keys[k] = true
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		diff(join(path, k), a[k], b[k], found)
+	}
+}
+
+// field is "metadata.labels", or "data[app.ini]" for a key with dots in it.
+func field(path, key string) string {
+	switch {
+	case strings.ContainsAny(key, "./"):
+		return path + "[" + key + "]"
+	case path == "":
+		return key
+	}
+	return path + "." + key
+}
+
+func item(path, name string) string { return path + "[" + name + "]" }
+
+// byName are the items of a list by their names; nil if they have none, or not one each.
+func byName(list []any) map[string]any {
+	out := map[string]any{}
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		name, _ := m["name"].(string)
+		if _, twice := out[name]; name == "" || twice {
+			return nil
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// longest is how much of a value is shown.
+const longest = 160
+
+// Shown is a value as JSON; a long one is told by its digest.
+func Shown(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if len(text) > longest {
+		return fmt.Sprintf("(%d characters, %s)", len(text), Sum(text)[:19])
+	}
+	return string(text)
+}

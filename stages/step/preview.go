@@ -1,0 +1,85 @@
+package step
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+)
+
+// previewLimit bounds the preview of one step.
+const previewLimit = time.Minute
+
+// Foresee has p find out what the step that req names would change, and changes nothing, the
+// deployment's state included. It returns the output that the steps after it are previewed
+// with: where a step only tries something out, or its output is only known after it has run,
+// that of its last success. later says what the preview of the step could not look at.
+func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p *dryrun.Preview) (out json.RawMessage, later string, err error) {
+	code, err := find(reg, req)
+	if err != nil {
+		return nil, "", badRequest("request", err)
+	}
+	env := NewEnv(req.Run, req.ID(), dirs, io.Discard, io.Discard)
+	env.Deployment = req.Deployment
+	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
+	defer func() { err = errors.Join(err, env.close()) }()
+	for _, name := range store.SecretVariables() {
+		env.Redact(os.Getenv(name))
+	}
+	if err := env.useAccess(accessFile(dirs)); err != nil {
+		return nil, "", badState("reach the cluster", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, previewLimit, errTimeUp)
+	defer cancel()
+	records, err := openRecords(ctx, env, req)
+	if err != nil {
+		return nil, "", classify(ctx, env.ID, env.lastSaid(), previewLimit, err)
+	}
+	if code.preview == nil {
+		out, err = records.last(ctx, code)
+		return out, "", err
+	}
+	out, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.preview(p.Watch(ctx, env.ID), env, req.Input) })
+	switch {
+	case errors.Is(err, dryrun.ErrLater), errors.Is(err, dryrun.ErrWouldChange):
+		later = env.secrets.Redact(err.Error())
+		out, err = records.last(ctx, code)
+		return out, later, err
+	case err != nil:
+		f := classify(ctx, env.ID, env.lastSaid(), previewLimit, err)
+		if text := f.Err.Error(); env.secrets.Redact(text) != text {
+			f.Err = errors.New(env.secrets.Redact(text))
+		}
+		return nil, "", f
+	}
+	return out, "", nil
+}
+
+// last is the output of the step's last attempt, if it succeeded.
+func (b *stepRecords) last(ctx context.Context, code untypedStep) (json.RawMessage, error) {
+	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
+	_, damaged := errors.AsType[*journal.RecordError](err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), damaged:
+		return code.nothing, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the last result of %s: %w", b.req.ID(), err)
+	case last.Status != journal.Succeeded || len(last.Output) == 0:
+		return code.nothing, nil
+	}
+	return last.Output, nil
+}
+
+// accessFile is where a step finds the access to a cluster that is there already.
+func accessFile(dirs Dirs) string { return cmp.Or(dirs.Access, contract.AccessFile) }

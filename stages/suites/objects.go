@@ -1,0 +1,209 @@
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// runAnnotation names the run that made an object.
+const runAnnotation = "slipway.sh/run"
+
+// removeLimit is how long the removal of a test's objects may take, also once the test's
+// time is up.
+const removeLimit = time.Minute
+
+// mark is what the objects of a test or workload are known by: a label that has its name.
+type mark struct{ label, name string }
+
+func testMark(name string) mark     { return mark{"slipway.sh/test", name} }
+func checkMark(name string) mark    { return mark{"slipway.sh/check", name} }
+func workloadMark(name string) mark { return mark{"slipway.sh/workload", name} }
+
+// list is the ConfigMap in kube.SystemNamespace that lists the objects.
+func (m mark) list() string { return m.name + "-" + path.Base(m.label) }
+
+// put marks an object, and the claims that it will make.
+func (m mark) put(o *unstructured.Unstructured, deployment string) {
+	labels := kube.Labels(deployment)
+	labels[m.label] = m.name
+	all := o.GetLabels()
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, labels)
+	o.SetLabels(all)
+	claims, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "volumeClaimTemplates")
+	list, _ := claims.([]any)
+	for _, c := range list {
+		if claim, ok := c.(map[string]any); ok {
+			for key, value := range labels {
+				_ = unstructured.SetNestedField(claim, value, "metadata", "labels", key) // the API server says what is wrong with it
+			}
+		}
+	}
+}
+
+// on reports whether an object is one of the mark's.
+func (m mark) on(o *unstructured.Unstructured, deployment string) bool {
+	return kube.DeploymentOf(o.GetLabels()) == deployment && o.GetLabels()[m.label] == m.name && kube.WroteTo(o)
+}
+
+// theirs is the fault of an object that is there and not the trial's.
+func (t *trial) theirs(o *unstructured.Unstructured) error {
+	return &fault.Fault{
+		Code: CodeTheirs, Class: fault.Step, Op: "make what the " + t.files.Name + " needs",
+		Err: fmt.Errorf("%s is there already, and not one of its own; it was left as it is", kube.MemberOf(o)),
+		Fix: "give the object another name in the platform release, or remove the one that is there; then run it again: slipway test",
+	}
+}
+
+// make makes objects that must not be there.
+func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) error {
+	for _, o := range objs {
+		notes := o.GetAnnotations()
+		if notes == nil {
+			notes = map[string]string{}
+		}
+		notes[runAnnotation] = t.env.Run
+		o.SetAnnotations(notes)
+	}
+	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool {
+		return t.mark.on(live, t.env.Deployment) && live.GetAnnotations()[runAnnotation] == t.env.Run
+	})
+	switch {
+	case err == nil:
+		return nil
+	case not != nil && apierrors.IsAlreadyExists(err):
+		return t.theirs(not)
+	}
+	return t.refused(ctx, err)
+}
+
+// refused is err, as a fault of the trial's files where it is the API server that refuses
+// them.
+func (t *trial) refused(ctx context.Context, err error) error {
+	if _, coded := errors.AsType[*fault.Fault](err); coded && !errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) || ctx.Err() != nil || kube.Transient(err) {
+		return err
+	}
+	return t.unusable(err)
+}
+
+// remover removes the objects that a mark is on, of those that its list names.
+type remover struct {
+	client *kube.Client
+	env    *step.Env
+	mark   mark
+}
+
+// remove removes all of them, with their data, and then the list. It returns what was there.
+func (r remover) remove(ctx context.Context) ([]string, error) {
+	members, err := r.client.Members(ctx, r.mark.list())
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	var going []kube.Member
+	for _, m := range members {
+		asked, err := r.delete(ctx, m)
+		if err != nil {
+			return removed, err
+		}
+		if asked {
+			going, removed = append(going, m), append(removed, m.String())
+		}
+	}
+	for _, m := range going {
+		if err := r.gone(ctx, m); err != nil {
+			return removed, err
+		}
+	}
+	for _, m := range members {
+		if !m.MakesClaims() { // these outlast it
+			continue
+		}
+		selector := fmt.Sprintf("%s=%s,%s=%s", kube.DeploymentLabel, r.env.Deployment, r.mark.label, r.mark.name)
+		claims, err := r.client.DeleteAll(ctx, core("persistentvolumeclaims"), m.Namespace, selector)
+		if err != nil {
+			return removed, err
+		}
+		for _, c := range claims {
+			removed = append(removed, "PersistentVolumeClaim "+c)
+		}
+	}
+	return removed, r.client.Delete(ctx, core("configmaps"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
+}
+
+func core(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: resource}
+}
+
+// gone waits until an object that was deleted is gone, or somebody has made another one.
+func (r remover) gone(ctx context.Context, m kube.Member) error {
+	return r.client.WaitAbsent(ctx, m.String(), func(ctx context.Context) (string, error) {
+		live, err := r.live(ctx, m)
+		switch {
+		case err != nil:
+			return "", err
+		case live == nil, !r.mark.on(live, r.env.Deployment):
+			return "", apierrors.NewNotFound(schema.GroupResource{Resource: m.Kind.Kind}, m.Name)
+		case len(live.GetFinalizers()) > 0:
+			return "it waits for " + strings.Join(live.GetFinalizers(), ", "), nil
+		}
+		return "it is still being deleted", nil
+	})
+}
+
+// live is an object as it is now, looked at once; nil if it, or its kind, is not there.
+func (r remover) live(ctx context.Context, m kube.Member) (*unstructured.Unstructured, error) {
+	api, err := r.client.Resource(ctx, m.Kind, m.Namespace)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, err
+}
+
+// delete asks for the deletion of an object that the mark is on, after what it owns.
+func (r remover) delete(ctx context.Context, m kube.Member) (asked bool, err error) {
+	api, err := r.client.Resource(ctx, m.Kind, m.Namespace)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = r.client.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
+		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
+		if err != nil || !r.mark.on(live, r.env.Deployment) {
+			return err
+		}
+		uid, policy := live.GetUID(), metav1.DeletePropagationForeground
+		err = api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy})
+		asked = err == nil
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return asked, err
+}

@@ -1,0 +1,169 @@
+// Package suites has the steps that try a platform: those of its tests, and those that
+// deploy, check and remove the workloads of its users.
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/gate"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// The codes of this package's faults.
+const (
+	// CodeFailed: a Job of a test failed.
+	CodeFailed fault.Code = "TST-002"
+	// CodeLate: a test did not end within its deadline.
+	CodeLate fault.Code = "TST-003"
+	// CodeTheirs: an object that a test or a workload is made of is there already, and
+	// not its own.
+	CodeTheirs fault.Code = "TST-004"
+	// CodeFiles: what a test or a workload is made of cannot be used.
+	CodeFiles fault.Code = "TST-005"
+	// CodeAbsent: a workload that is to be checked is not deployed.
+	CodeAbsent fault.Code = "TST-006"
+	// CodeOther: the cluster does not have the release whose tests are to be run.
+	CodeOther fault.Code = "TST-007"
+)
+
+// Register adds the code of the steps to r.
+func Register(r *step.Registry) {
+	step.Register(r, contract.TestCode(), test)
+	step.Register(r, contract.AppsDeployCode(), deploy)
+	step.Register(r, contract.AppsCheckCode(), check)
+	step.Register(r, contract.AppsDestroyCode(), destroy)
+	step.Register(r, contract.LeftoversStep(), leftovers)
+}
+
+// trial is a test or workload that a step works on.
+type trial struct {
+	env     *step.Env
+	client  *kube.Client
+	release *platform.Release
+	in      contract.SuiteInput
+	files   platform.Component // what it is made of
+	mark    mark
+	within  time.Duration
+}
+
+// open prepares the step of a test or workload of a release.
+func open(env *step.Env, in contract.SuiteInput) (*trial, error) {
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	if err != nil {
+		return nil, err
+	}
+	client.OnWait = env.Waits
+	return &trial{env: env, client: client, release: r, in: in}, nil
+}
+
+func test(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Tested, error) {
+	t, err := open(env, in)
+	if err != nil {
+		return contract.Tested{}, err
+	}
+	i := slices.IndexFunc(t.release.Tests, func(t platform.Test) bool { return t.Name == in.Name })
+	if i < 0 {
+		return contract.Tested{}, fmt.Errorf("platform %s %s has no test %s", t.release.Name, t.release.Version, in.Name)
+	}
+	of := t.release.Tests[i]
+	t.files, t.mark, t.within = of.Files(), testMark(in.Name), time.Duration(of.Deadline)
+	return t.run(ctx, of.Ready)
+}
+
+// run waits for gates, carries the Jobs out, and removes what was made for them. What it
+// returns is about the first that went wrong.
+func (t *trial) run(ctx context.Context, gates []platform.Await) (out contract.Tested, err error) {
+	limited, cancel := context.WithTimeoutCause(ctx, t.within, errDeadline)
+	defer cancel()
+	if out.Gates, err = t.gates(limited, gates); err == nil && t.files.Path != "" {
+		out.Jobs, err = t.jobs(limited)
+	}
+	if err == nil || ctx.Err() != nil || !errors.Is(context.Cause(limited), errDeadline) {
+		return out, err
+	}
+	return out, t.late(err)
+}
+
+// errDeadline is the cause of a context that the deadline of a test has ended.
+var errDeadline = errors.New("the deadline has passed")
+
+// late is the fault of a test that did not end in time, of which err is what it was waiting
+// for; err itself where that is about something else, and took long.
+func (t *trial) late(err error) error {
+	for _, code := range []fault.Code{CodeFailed, CodeTheirs, CodeFiles} {
+		if errors.Is(err, &fault.Fault{Code: code}) {
+			return err
+		}
+	}
+	return &fault.Fault{
+		Code: CodeLate, Class: fault.Timeout, Op: "carry out the " + t.files.Name, Err: fmt.Errorf("it has not ended within %s: %w", t.within, err),
+		Fix: "correct what was seen last, or give it more time (deadline in platform.yaml), then run it again: slipway test",
+	}
+}
+
+// gates waits for gates, all at the same time.
+func (t *trial) gates(ctx context.Context, all []platform.Await) ([]string, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	engine := ""
+	if c := t.release.Engine(); c != nil {
+		engine = c.Namespace
+	}
+	names, errs := make([]string, len(all)), make([]error, len(all))
+	var wg sync.WaitGroup
+	for n, a := range all {
+		names[n] = a.Describe()
+		wg.Go(func() { errs[n] = gate.Wait(ctx, t.client, engine, a) })
+	}
+	t.env.Progress("waiting for %s", strings.Join(names, ", "))
+	wg.Wait()
+	return names, errors.Join(errs...)
+}
+
+// read are the objects of the trial's files, with namespaces, the labels by which they are
+// known again, and references of images that the cluster's nodes can pull.
+func (t *trial) read(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	objs, err := render.Manifests(t.release.Files(), nil, t.files)
+	if err != nil {
+		return nil, t.unusable(err)
+	}
+	if err := t.client.Place(ctx, objs, t.files.Namespace); err != nil {
+		return nil, err
+	}
+	refs := map[string]string{}
+	maps.Copy(refs, t.in.Rewrite)
+	maps.Copy(refs, t.in.Images)
+	render.SetImages(objs, refs)
+	for _, o := range objs {
+		t.mark.put(o, t.env.Deployment)
+	}
+	return objs, nil
+}
+
+// unusable is the fault of files that cannot be used.
+func (t *trial) unusable(err error) error {
+	return &fault.Fault{
+		Code: CodeFiles, Class: fault.Step, Op: "use what the " + t.files.Name + " is made of", Err: err,
+		Fix: "correct the files of the platform release, then run it again: slipway test",
+	}
+}

@@ -1,0 +1,199 @@
+package stages
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// The codes of the faults of a run of tests.
+const (
+	// CodeTests: tests have failed.
+	CodeTests fault.Code = "TST-001"
+	// CodeNoTests: the release has no such suite, or nothing in it for what is installed.
+	CodeNoTests fault.Code = "TST-008"
+)
+
+// readyPods is the URL at which the local cluster's node says that the pods that ran before
+// it was stopped run again.
+const readyPods = "http://cluster:6444/readyz/pods"
+
+// Suite says which tests are run. The zero value: all, and everything that can be done with
+// the workloads.
+type Suite struct {
+	Name      string // of tests, or one of platform.ReservedSuites
+	Component string // with the tests of which; takes the place of Name
+}
+
+// Test runs tests of the platform release that is installed, or does something with its
+// workloads.
+func Test(s Suite) conductor.Workflow {
+	return conductor.Workflow{
+		Name: config.Test, Tries: true,
+		Wire:     func(g *conductor.Graph) error { return wireTest(g, s) },
+		Conclude: func(err error) error { return s.conclude(err) },
+	}
+}
+
+// tried is a test, or what is done with a workload.
+type tried struct {
+	name  string
+	files platform.Component
+	add   func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep
+}
+
+func wireTest(g *conductor.Graph, s Suite) error {
+	if g.Config.Git.URL != "" {
+		g.Release = g.Release.ForRepository()
+	}
+	off, err := g.Release.Off(g.Config.Choices())
+	if err != nil {
+		return err
+	}
+	all := append(tests(g.Release, s, off), workloads(g.Release, s, off)...)
+	if len(all) == 0 && s != (Suite{}) {
+		return s.none(g.Release, off)
+	}
+	var up []pipeline.Dep
+	in := contract.LeftoversInput{Platform: g.Release.Name, Version: g.Release.Version}
+	if g.Site.Node != nil {
+		up = append(up, g.Action(contract.NodeKey()))
+		in.Pods = readyPods
+	}
+	begin := conductor.Add(g, contract.LeftoversStep(), func() contract.LeftoversInput { return in }, up...)
+	last := []pipeline.Dep{begin}
+	for _, t := range all {
+		last = append(last, pipeline.Settled(t.add(g, func() contract.SuiteInput { return t.input(g) }, begin)))
+	}
+	// Also where the run was interrupted: none of what the tests have made stays.
+	conductor.Add(g, contract.CleanUpStep(), func() contract.LeftoversInput { return contract.LeftoversInput{} }, last...)
+	return nil
+}
+
+// input is what the step works on.
+func (t tried) input(g *conductor.Graph) contract.SuiteInput {
+	in := contract.SuiteInput{Name: t.name, Rewrite: g.Rewrite}
+	for _, name := range t.files.ImageNames() {
+		if in.Images == nil {
+			in.Images = map[string]string{}
+		}
+		in.Images[name] = g.Images[name]
+	}
+	return in
+}
+
+// tests are those of a suite.
+func tests(r *platform.Release, s Suite, off []string) []tried {
+	var out []tried
+	for _, t := range r.TestsOn(off) {
+		switch {
+		case s.Component != "" && t.Component != s.Component:
+			continue
+		case s.Component == "" && s.Name != "" && !slices.Contains(t.Suites, s.Name):
+			continue
+		}
+		out = append(out, tried{t.Name, t.Files(), func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
+			return conductor.Add(g, contract.TestStep(t.Name, time.Duration(t.Deadline)), in, begin)
+		}})
+	}
+	return out
+}
+
+// workloads are what a suite does with the workloads.
+func workloads(r *platform.Release, s Suite, off []string) []tried {
+	if s.Component != "" {
+		return nil
+	}
+	var out []tried
+	for _, w := range r.WorkloadsOn(off) {
+		deadline := time.Duration(w.Deadline)
+		does := func(suite string, add func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep) {
+			if s.Name == "" || s.Name == suite {
+				out = append(out, tried{w.Name, w.Files(), add})
+			}
+		}
+		does(platform.DeployApps, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
+			return conductor.Add(g, contract.AppsDeployStep(w.Name, deadline), in, begin)
+		})
+		does(platform.CheckApps, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
+			return conductor.Add(g, contract.AppsCheckStep(w.Name, deadline), in, begin)
+		})
+		does(platform.DestroyApps, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
+			return conductor.Add(g, contract.AppsDestroyStep(w.Name, deadline), in, begin)
+		})
+	}
+	return out
+}
+
+// none is the fault of a suite in which there is nothing to run.
+func (s Suite) none(r *platform.Release, off []string) error {
+	what, fix := "suite "+s.Name, "name another one: "
+	var known []string
+	switch {
+	case s.Component != "":
+		what = "component " + s.Component
+		for _, t := range r.TestsOn(off) {
+			if t.Component != "" && !slices.Contains(known, t.Component) {
+				known = append(known, t.Component)
+			}
+		}
+		fix += "slipway test --component NAME"
+	default:
+		for _, name := range r.Suites() {
+			if len(tests(r, Suite{Name: name}, off)) > 0 {
+				known = append(known, name)
+			}
+		}
+		if len(r.WorkloadsOn(off)) > 0 {
+			known = append(known, platform.ReservedSuites()...)
+		}
+		fix += "slipway test --suite NAME"
+	}
+	return &fault.Fault{
+		Code: CodeNoTests, Class: fault.Usage, Op: "run the tests of " + what,
+		Err: fmt.Errorf("%s %s has none for what is installed; there are tests of: %s", r.Name, r.Version, cmp.Or(strings.Join(known, ", "), "nothing")),
+		Fix: fix,
+	}
+}
+
+// conclude makes one fault of those of tests that have failed, where nothing else went
+// wrong.
+func (s Suite) conclude(err error) error {
+	var failed []string
+	var only func(err error) bool
+	only = func(err error) bool {
+		if all, ok := err.(interface{ Unwrap() []error }); ok {
+			return !slices.ContainsFunc(all.Unwrap(), func(e error) bool { return !only(e) })
+		}
+		step, ok := errors.AsType[*pipeline.StepError](err)
+		if !ok || !contract.OfSuite(pipeline.Key{Stage: step.Stage, Name: step.Step}) {
+			return false
+		}
+		failed = append(failed, step.Step)
+		return !slices.Contains([]fault.Class{fault.Bug, fault.Locked, fault.Cancelled}, fault.ClassOf(err))
+	}
+	if err == nil || !only(err) {
+		return err
+	}
+	what, of := "tests", "--suite "+s.Name
+	if slices.Contains(platform.ReservedSuites(), s.Name) {
+		what = "workloads"
+	} else if s.Component != "" {
+		of = "--component " + s.Component
+	}
+	return &fault.Fault{
+		Code: CodeTests, Class: fault.Step, Op: "run the tests",
+		Err: fmt.Errorf("%d of the %s failed: %s", len(failed), what, strings.Join(failed, ", ")),
+		Fix: "correct what is said of each above, and in its log (slipway report); then run them again: slipway test " + of,
+	}
+}
