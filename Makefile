@@ -43,6 +43,10 @@ install: engine bundle ## Set everything up and install the reference platform o
 test: ## Run the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy
 	@failed=0; $(MAKE) unit/race || failed=1; printf '%s\n' e2e unit/others | xargs -P 2 -n 1 $(MAKE) || failed=1; exit $$failed # those that count seconds come alone
 
+.PHONY: test-all
+test-all: export SLIPWAY_E2E := all
+test-all: test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
+
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
 	@$(MAKE) -j3 -Otarget unit/race unit/others # some compute while others read
@@ -73,7 +77,7 @@ $(addprefix unit/,$(PLATFORMS)):
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E=1 SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 16 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 16 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway

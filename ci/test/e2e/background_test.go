@@ -55,6 +55,15 @@ func TestBackgroundCluster(t *testing.T) {
 	require.Contains(t, failed.err, "run the hook gate before postorchestrator/access")
 	require.Contains(t, failed.out, "the cluster of deployment e2e-background is ready: https://127.0.0.1:6443")
 	require.Contains(t, failed.out, "It runs in the background")
+	requireNotPacked := func(t *testing.T, of []string, secrets ...string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "run.tar.zst")
+		ok(t, "save", append(of, "--out", file)...)
+		for _, secret := range secrets {
+			requireNone(t, map[string][]string{"of the test": forms(secret)}, unpacked(t, file))
+		}
+	}
+	requireNotPacked(t, []string{"--config", gate}, administrators)
 
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	ok(t, "kubeconfig", "--server", "https://127.0.0.1:6443", "--output", access)
@@ -195,6 +204,7 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		}
 		require.Equal(t, "2", kubectl(t, "get", "deployment", "-n", "guestbook", "guestbook", "-o", "jsonpath={.spec.replicas}"))
 		require.Regexp(t, `preorchestrator/secrets\s+reused`, install("second-canary").out)
+		requireNotPacked(t, []string{"--platform", dir, "--config", config}, "first-canary", "second-canary")
 	})
 
 	t.Run("one with other ports is refused", func(t *testing.T) {

@@ -46,7 +46,11 @@ func (k *kept) query(t *testing.T, sql string) string {
 // there by taking the migrations back: what was written meanwhile stays.
 func (k *kept) keepsData(t *testing.T) {
 	k.query(t, "INSERT INTO entries (author, message) VALUES ('Jane', 'before')")
-	last := k.failsToUpgrade(t, dataRelease(t, noSuchColumn...))
+	bad := dataRelease(t, noSuchColumn...)
+	last := k.failsToUpgrade(t, bad)
+	for _, text := range unpacked(t, k.save(t, "--platform", bad)) {
+		k.printed.add(text)
+	}
 	k.query(t, "INSERT INTO entries (author, message) VALUES ('Jane', 'meanwhile')")
 	r := k.must(t, "rollback")
 	require.Contains(t, r.out, "\nrolled back to 1.1.0, backup "+last)
@@ -55,7 +59,8 @@ func (k *kept) keepsData(t *testing.T) {
 
 // restoresData does so with a migration that cannot be taken back: the backup takes the
 // place of the data once somebody agrees, and what was written meanwhile is in a backup
-// of its own.
+// of its own. It is agreed to with `dagger call`, by somebody whose home has nothing of what
+// the upgrade left in another.
 func (k *kept) restoresData(t *testing.T) {
 	const undo = `
     undo: [psql, --no-psqlrc, --quiet, --set=ON_ERROR_STOP=1, -c, "SELECT 1"]`
@@ -66,8 +71,14 @@ func (k *kept) restoresData(t *testing.T) {
 	require.Contains(t, r.err, "error UPG-015")
 	require.Contains(t, r.err, "migration shine cannot be taken back")
 	require.Equal(t, "too late", k.query(t, "SELECT message FROM entries WHERE message = 'too late'"), "nothing was changed")
-	r = k.must(t, "rollback", "--yes")
+	k.must(t, "cluster", "--stop")
+	cmd := k.Module(t.Context(), "rollback", "--yes", "--config", k.config)
+	cmd.Env = append(cmd.Env, "HOME="+t.TempDir())
+	r = finish(t, cmd)
+	k.printed.add(r.out + r.err)
+	require.Zero(t, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.out, "\nrolled back to 1.1.0, backup "+last)
+	k.must(t, "cluster", "--background")
 	k.requireBack(t, "before,meanwhile")
 	saved := k.backups(t)
 	require.NotEqual(t, last, saved[len(saved)-1].ID, "the data that was replaced")

@@ -182,20 +182,29 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		k.requireNoLeak(t, failed)
 	})
 
-	t.Run("the platform's tests pass, and one that fails is named", k.tries)
+	t.Run("the platform's tests pass, and one that fails is named", long(k.tries))
 
-	t.Run("a larger scale is an install of the same release", k.with(write(t, configured+port+"global: {scale: 100}\n")).scales)
-	k = k.with(write(t, strings.Replace(string(hooks), "{name: hooked}", "{name: hooked, scale: 100}", 1)+port))
+	t.Run("a larger scale is an install of the same release", long(k.with(write(t, configured+port+"global: {scale: 100}\n")).scales))
+	if all() {
+		k = k.with(write(t, strings.Replace(string(hooks), "{name: hooked}", "{name: hooked, scale: 100}", 1)+port))
+	}
 
+	first := k.secrets(t, k.shell(t, listSecrets))
 	t.Run("an upgrade brings the next release, and nothing goes back", k.upgrades)
 
-	t.Run("what users had deployed before it is still there", k.keepsWorkloads)
+	t.Run("what users had deployed before it is still there", long(k.keepsWorkloads))
 
 	t.Run("an upgrade that fails loses no row, and a rollback brings the release back", k.keepsData)
 
-	t.Run("a rollback that puts the backup in the data's place asks first", k.restoresData)
+	t.Run("a rollback that puts the backup in the data's place asks first", long(k.restoresData))
 
-	t.Run("a renamed component keeps what it has, and an older configuration is read", k.renames)
+	t.Run("no secret is in what plans, upgrades and rollbacks wrote", func(t *testing.T) {
+		for _, secrets := range []map[string][]string{first, k.secrets(t, k.shell(t, listSecrets))} { // release 1.1.0 rotates one
+			requireNone(t, secrets, map[string]string{"what commands wrote": k.printed.String()})
+		}
+	})
+
+	t.Run("a renamed component keeps what it has, and an older configuration is read", long(k.renames))
 
 	t.Run("the broken image is reproduced elsewhere from its package", reproduced)
 

@@ -1,10 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,8 +31,16 @@ func TestUpgradeMatrix(t *testing.T) {
 	require.Contains(t, r.err, "PLT-021", "no way leads back")
 	require.NoDirExists(t, results)
 
-	r = finish(t, d.readme(t, t.TempDir(), "slipway upgrade-matrix", "--name", "e2e-mx", "--results", results))
+	const administrators = "canary+B/b=<w>& of the administrator"
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte(administrators+"\n"), 0o600))
+	config := write(t, configured+fmt.Sprintf("platform: {secrets: {adminPassword: %q}}\n", "file:"+password))
+	r = finish(t, d.readme(t, t.TempDir(), "slipway upgrade-matrix", "--name", "e2e-mx", "--results", results, "--config", config))
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
+	wrote := contents(t, results)
+	require.Greater(t, len(wrote), 20)
+	wrote["what the command printed"] = r.out + r.err
+	requireNone(t, map[string][]string{"of the administrator": forms(administrators)}, wrote)
 	var all struct {
 		Cells []struct {
 			Cell       struct{ From, To, Style string }
@@ -40,7 +54,7 @@ func TestUpgradeMatrix(t *testing.T) {
 	page := read(t, results, "matrix.html")
 	for i, style := range []string{"graceful", "in-place"} {
 		c := all.Cells[i]
-		require.Equal(t, []string{"1.0.0", "1.1.0", style, "upgraded"}, []string{c.Cell.From, c.Cell.To, c.Cell.Style, c.Outcome})
+		require.Equal(t, []string{"1.1.0", "2.0.0", style, "upgraded"}, []string{c.Cell.From, c.Cell.To, c.Cell.Style, c.Outcome})
 		require.Contains(t, page, `href="`+c.Deployment+`/report/report.html"`)
 		require.Contains(t, read(t, results, c.Deployment+"/report/summary.md"), "upgrade")
 		require.Contains(t, r.out, c.Deployment)
@@ -58,4 +72,57 @@ func TestUpgradeMatrix(t *testing.T) {
 	r = matrix("--from", "1.0.0", "--to", "1.1.0", "--style", "in-place,graceful", "--shard", "3/2")
 	require.Equal(t, 2, r.code, r.err)
 	require.Contains(t, r.err, `"3/2" is no shard`)
+}
+
+// secondEngine starts an engine beside that of the tests, with layers and volumes of its own,
+// and returns its address and what ends it.
+func secondEngine(t *testing.T) (address string, end func()) {
+	t.Helper()
+	store, own := strings.CutSuffix(strings.TrimPrefix(os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST"), "unix://"), "/engine/run/engine.sock")
+	if !own {
+		t.Skip("the engine is not one of make engine")
+	}
+	second := store + "-second"
+	require.NoError(t, os.MkdirAll(second, 0o755))
+	_ = os.Remove(filepath.Join(second, "objects")) // of a run that was killed
+	require.NoError(t, os.Symlink(filepath.Join(store, "objects"), filepath.Join(second, "objects")))
+	engine := func(store string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", append([]string{"run", "-C", "ci/dev/engine", "."}, args...)...)
+		cmd.Dir, cmd.Env = root(t), append(os.Environ(), "SLIPWAY_CACHE="+store)
+		r := finish(t, cmd)
+		require.Zero(t, r.code, slipway.Tail(r.err))
+	}
+	end = sync.OnceFunc(func() { engine(second, "stop") })
+	t.Cleanup(func() {
+		end()
+		require.NoError(t, os.RemoveAll(second))
+	})
+	engine(second, "start", "--own")
+	engine(store, "start") // bin/dagger is that of the first store again
+	return "unix://" + second + "/engine/run/engine.sock", end
+}
+
+// TestMatrixOnTwoEngines: cells are spread over two engines, and that of one which dies runs
+// on the other.
+func TestMatrixOnTwoEngines(t *testing.T) { long(matrixOnTwoEngines)(t) }
+
+func matrixOnTwoEngines(t *testing.T) {
+	inTurn(t)
+	d := open(t, "")
+	first := os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST")
+	second, end := secondEngine(t)
+	results := filepath.Join(t.TempDir(), "results")
+	b := start(t, d.CLI(t.Context(), "upgrade-matrix", "--name", "e2e-two", "--results", results, "--from", "1.0.0", "--to", "1.1.0",
+		"--style", "graceful,in-place", "--parallel", "2", "--engine", first+","+second))
+	begun := func(phase string) int { return strings.Count(b.printed(), ": "+phase+"\n") }
+	require.Eventually(t, func() bool { return begun("upgrade") == 2 }, callLimit, time.Second, "both are installed")
+	end()
+	require.Zero(t, b.wait(t), slipway.Tail(b.printed()))
+	require.Equal(t, 3, begun("install"), "one of them twice: %s", b.printed())
+	var all struct {
+		Cells []struct{ Outcome, Engine string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, results, "matrix.json")), &all))
+	require.Equal(t, []struct{ Outcome, Engine string }{{"upgraded", first}, {"upgraded", first}}, all.Cells)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -41,6 +42,20 @@ func inTurn(t *testing.T) {
 	<-turns.take(t.Name())
 	t.Cleanup(turns.give)
 	t.Logf("its turn came after %s", time.Since(came).Round(time.Second))
+}
+
+// all reports whether tests are wanted for which CI has no time.
+func all() bool { return os.Getenv("SLIPWAY_E2E") == "all" }
+
+// long is a test for which CI has no time.
+func long(test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		if !all() {
+			t.Skip("make test-all runs it")
+		}
+		test(t)
+	}
 }
 
 func (q *queue) take(test string) <-chan struct{} {

@@ -31,6 +31,7 @@ func (k *kept) plans(t *testing.T, args ...string) planned {
 	k.must(t, "plan", append([]string{"--workflow", "upgrade", "--out", file}, args...)...)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
+	k.printed.add(string(text))
 	var p planned
 	require.NoError(t, json.Unmarshal(text, &p))
 	return p
@@ -68,7 +69,10 @@ func (k *kept) upgrades(t *testing.T) {
 	const started = `curl -fsS http://cluster:6444/readyz | grep '"started"'`
 	node := k.shell(t, started)
 	r := k.must(t, "upgrade", "--to", "1.1.0", "--approve", plan.Digest)
-	require.Contains(t, read(t, k.report(t), "report.html"), plan.Digest)
+	report := k.report(t)
+	page := read(t, report, "report.html")
+	require.Contains(t, page, plan.Digest)
+	k.printed.add(page + read(t, report, "report.json"))
 	require.Equal(t, node, k.shell(t, started), "the cluster keeps running")
 	require.Contains(t, r.out, "\nupgraded from 1.0.0 to 1.1.0 in ")
 	require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
