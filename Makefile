@@ -59,7 +59,7 @@ unit/race:
 	go test -C ci $(RACE) ./origin
 	go test -C ci/dev $(RACE) ./build/...
 
-unit/modules:
+unit/modules: jq
 	$(GO) test -C containers/node ./...
 	$(GO) test -C ci/dev ./engine ./bundle/...
 	$(GO) test -C examples/embed ./...
@@ -123,6 +123,10 @@ browser: ## Install Chromium, which opens the report in the tests
 .PHONY: terminal
 terminal: ## Install tmux, in which the form is filled in by the tests
 	@command -v tmux >/dev/null || $(GO) run -C ci/dev ./build/need tmux=tmux
+
+.PHONY: jq
+jq: ## Install jq, with which the examples for CI systems read what slipway prints
+	@command -v jq >/dev/null || $(GO) run -C ci/dev ./build/need jq=jq
 
 .PHONY: bench
 bench: PLATFORM := examples/platform/manifests/1.0.0
