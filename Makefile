@@ -45,14 +45,14 @@ test: ## Run the unit tests and, on a real engine, the install, its second run, 
 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
-test-all: test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
+test-all: builds test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
 
 .PHONY: unit
-unit: ## Run the unit tests of every module, those of the program with the race detector; compile the CLI for every platform
+unit: ## Run the unit tests of every module, those of the program with the race detector; type-check the CLI for every platform
 	@$(MAKE) -j3 -Otarget unit/race unit/others # some compute while others read
 
-.PHONY: unit/race unit/others unit/modules unit/vet
-unit/others: unit/modules unit/vet $(addprefix unit/,$(PLATFORMS))
+.PHONY: unit/race unit/others unit/modules unit/vet unit/types
+unit/others: unit/modules unit/vet unit/types
 
 unit/race:
 	go test $(RACE) -shuffle=on -p 4 ./...
@@ -61,7 +61,7 @@ unit/race:
 
 unit/modules: jq
 	$(GO) test -C containers/node ./...
-	$(GO) test -C ci/dev ./engine ./bundle/...
+	$(GO) test -C ci/dev ./engine ./bundle/... ./typecheck
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
@@ -71,7 +71,14 @@ unit/vet:
 	$(GO) vet ./...
 	$(GO) vet -C ci/test ./...
 
-$(addprefix unit/,$(PLATFORMS)):
+unit/types:
+	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)
+
+.PHONY: builds
+builds: $(addprefix builds/,$(PLATFORMS)) ## Compile and link the CLI for every platform
+
+.PHONY: $(addprefix builds/,$(PLATFORMS))
+$(addprefix builds/,$(PLATFORMS)):
 	GOOS=$(notdir $(@D)) GOARCH=$(@F) $(GO) build -ldflags "-s -w" -o /dev/null .
 
 .PHONY: e2e
