@@ -51,8 +51,8 @@ test-all: builds test ## Run the tests, and end-to-end ones for which CI has no 
 unit: ## Run the unit tests of every module, those of the program with the race detector; type-check the CLI for every platform
 	@$(MAKE) -j3 -Otarget unit/race unit/others # some compute while others read
 
-.PHONY: unit/race unit/others unit/modules unit/vet unit/types
-unit/others: unit/modules unit/vet unit/types
+.PHONY: unit/race unit/others unit/modules unit/types
+unit/others: unit/modules unit/types
 
 unit/race:
 	go test $(RACE) -shuffle=on -p 4 ./...
@@ -66,10 +66,6 @@ unit/modules: jq
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
 	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./slipway ./s3
-
-unit/vet:
-	$(GO) vet ./...
-	$(GO) vet -C ci/test ./...
 
 unit/types:
 	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)

@@ -131,7 +131,7 @@ state:
 func TestStateOfTwoMachines(t *testing.T) {
 	inTurn(t)
 	d := open(t, "")
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-C", filepath.Join(root(t), "ci/test/s3"), "-count=1", "-v", "-run", "Terraform|TwoMachines", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-C", filepath.Join(root(t), "ci/test/s3"), "-count=1", "-vet=off", "-v", "-run", "Terraform|TwoMachines", ".")
 	cmd.Env = append(os.Environ(), "SLIPWAY_TERRAFORM="+filepath.Join(d.Bundle, "bin/terraform"))
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
