@@ -80,7 +80,7 @@ $(addprefix builds/,$(PLATFORMS)):
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 60m -parallel 16 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway

@@ -27,6 +27,7 @@ const pods = `{range .items[*]}{.metadata.name}{"\t"}{.status.containerStatuses[
 
 // TestBackgroundCluster follows an install whose cluster keeps running between runs.
 func TestBackgroundCluster(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-background")
 	run := func(t *testing.T, command string, args ...string) result {

@@ -14,9 +14,8 @@ import (
 // that `make bench` compares with, once, and removes what it installed: a script that no
 // longer fits the platform fails here. The one of the reference platform costs a minute
 // more than it tells: `make bench` itself fails with it.
-func TestBenchScript(t *testing.T) { long(benchScript)(t) }
-
-func benchScript(t *testing.T) {
+func TestBenchScript(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./bench",

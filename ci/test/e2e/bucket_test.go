@@ -30,6 +30,7 @@ const (
 // server, which runs on this machine and is reached by the steps through the
 // engine's bridge.
 func TestStateInABucket(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-bucket")
 	const last = "preorchestrator/secrets"
@@ -129,6 +130,7 @@ state:
 // TestStateOfTwoMachines runs the tests of ci/test/s3 that need the bundle: two machines
 // that share a bucket, and Terraform's state in it.
 func TestStateOfTwoMachines(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-C", filepath.Join(root(t), "ci/test/s3"), "-count=1", "-vet=off", "-v", "-run", "Terraform|TwoMachines", ".")

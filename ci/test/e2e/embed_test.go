@@ -12,6 +12,7 @@ import (
 // TestAnotherProgramInstalls: a program with Slipway's packages and a provider of its own
 // installs, and destroys what it installed.
 func TestAnotherProgramInstalls(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-embed")
 	program := filepath.Join(t.TempDir(), "embed")

@@ -93,7 +93,7 @@ func (k *kept) watchPods(t *testing.T, namespace string) func() map[string]int {
 	var out transcript
 	cmd.Stdout = &out
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "ADDED postgres") }, time.Minute, 100*time.Millisecond, "%s", out.String())
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "ADDED postgres") }, 5*time.Minute, 100*time.Millisecond, "%s", out.String())
 	return func() map[string]int {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()

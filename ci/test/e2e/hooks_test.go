@@ -52,6 +52,7 @@ hooks:
 
 // TestHooks follows hooks of the configuration on the real engine.
 func TestHooks(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-hooks")
 	with := func(hooks string) *kept { return &kept{deployment: d, config: write(t, configured+hooks)} }

@@ -57,6 +57,7 @@ spec:
 // reached has: from a bundle that they were added to, and from a registry that this was
 // pushed to.
 func TestImagesOfAnyChart(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-images")
 	original := d.Bundle

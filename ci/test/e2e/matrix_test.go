@@ -19,6 +19,7 @@ import (
 
 // TestUpgradeMatrix runs two cells beside each other; `make matrix` runs all of them.
 func TestUpgradeMatrix(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	results := filepath.Join(t.TempDir(), "results")
@@ -105,9 +106,8 @@ func secondEngine(t *testing.T) (address string, end func()) {
 
 // TestMatrixOnTwoEngines: cells are spread over two engines, and that of one which dies runs
 // on the other.
-func TestMatrixOnTwoEngines(t *testing.T) { long(matrixOnTwoEngines)(t) }
-
-func matrixOnTwoEngines(t *testing.T) {
+func TestMatrixOnTwoEngines(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	first := os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST")

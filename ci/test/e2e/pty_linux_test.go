@@ -25,7 +25,6 @@ type terminal struct {
 	control *os.File // the other end of the program's terminal
 	ended   chan struct{}
 	err     error         // how; read after ended
-	at      time.Time     // when; as well
 	drained chan struct{} // closed when nobody has the terminal any more
 
 	mu    sync.Mutex
@@ -70,7 +69,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 		}
 	}()
 	go func() {
-		p.err, p.at = cmd.Wait(), time.Now()
+		p.err = cmd.Wait()
 		close(p.ended)
 	}()
 	t.Cleanup(func() {

@@ -28,6 +28,7 @@ import (
 // TestInstallFromRegistry pushes the bundle to a registry and installs a cluster from there,
 // without the bundle.
 func TestInstallFromRegistry(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-registry")
 	bundle := d.Bundle

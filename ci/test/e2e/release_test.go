@@ -44,6 +44,7 @@ spec:
 // version. The engine fetches it, and refuses one that is another than the configuration
 // says.
 func TestReleaseFromGit(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-release")
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left

@@ -19,6 +19,7 @@ import (
 // Each has its own cluster, passwords and records, and removing what the failed one left
 // leaves the other alone.
 func TestTwoDeploymentsSideBySide(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	left, right := open(t, "e2e-left"), open(t, "e2e-right")
 	const last = "preorchestrator/secrets"

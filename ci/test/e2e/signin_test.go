@@ -56,7 +56,7 @@ func (b visitor) get(path string, status int) string {
 	b.t.Helper()
 	var r *http.Response
 	var err error
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if r, err = b.Get("https://console." + identityDomain + path); err == nil {
 			break
 		}

@@ -16,6 +16,7 @@ import (
 // TestStepsWithTheBundlesTerraform: what the steps do with Terraform, in the tests of
 // their package that need one. These were vetted where they ran without.
 func TestStepsWithTheBundlesTerraform(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-v", "-run", "Terraform|Apply|LockedState", "./stages/infrastructure")
@@ -30,6 +31,7 @@ func TestStepsWithTheBundlesTerraform(t *testing.T) {
 // TestStepsOnANode: the tests of the steps' packages that need a Kubernetes, on an
 // empty node, from the container in which steps run.
 func TestStepsOnANode(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-steps")
 	defer d.ok(t, "destroy")
