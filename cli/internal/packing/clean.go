@@ -24,9 +24,22 @@ const hidden = "***"
 
 // cleaner removes secrets from what goes into a package: those that are known, and what
 // looks like one.
-type cleaner struct{ known redact.Secrets }
+type cleaner struct {
+	known redact.Secrets
+	// inline are values of the configuration that look like secrets. One may be a common word,
+	// so it is removed from what the run wrote, and may be in the release.
+	inline redact.Secrets
+}
 
-func (c *cleaner) text(s string) string { return redact.Text(c.known.Redact(s)) }
+func (c *cleaner) text(s string) string { return redact.Text(c.inline.Redact(c.known.Redact(s))) }
+
+// value cleans the value of a setting or field.
+func (c *cleaner) value(path, s string) string {
+	if clean := c.text(s); clean != s || s == "" || !c.secret(path, s) {
+		return clean
+	}
+	return hidden
+}
 
 // file cleans a file of a run. What is no text stays as it is: see gate.
 func (c *cleaner) file(name string, data []byte) ([]byte, error) {
@@ -54,7 +67,7 @@ func (c *cleaner) json(data []byte) ([]byte, error) {
 		return []byte(c.text(string(data))), nil
 	}
 	changed := false
-	v = c.strings(v, &changed)
+	v = c.strings(v, "", &changed)
 	if !changed {
 		return data, nil
 	}
@@ -66,20 +79,26 @@ func (c *cleaner) json(data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// strings cleans all strings of a JSON value, the names of fields among them.
-func (c *cleaner) strings(v any, changed *bool) any {
+// strings cleans all strings of a JSON value, the value of field, and the names of fields
+// among them; and numbers that are secrets of the configuration.
+func (c *cleaner) strings(v any, field string, changed *bool) any {
 	switch v := v.(type) {
 	case string:
-		clean := c.text(v)
+		clean := c.value(field, v)
 		*changed = *changed || clean != v
 		return clean
+	case json.Number:
+		if c.inline.Redact(v.String()) == hidden {
+			*changed = true
+			return hidden
+		}
 	case []any:
 		for i := range v {
-			v[i] = c.strings(v[i], changed)
+			v[i] = c.strings(v[i], field, changed)
 		}
 	case map[string]any:
 		for k, value := range v {
-			value = c.strings(value, changed)
+			value = c.strings(value, k, changed)
 			delete(v, k)
 			clean := c.known.Redact(k)
 			*changed = *changed || clean != k
@@ -89,23 +108,35 @@ func (c *cleaner) strings(v any, changed *bool) any {
 	return v
 }
 
-// yaml cleans the strings in YAML.
+// yaml cleans the strings in YAML, of all its documents. What is no YAML is cleaned as text.
 func (c *cleaner) yaml(data []byte) ([]byte, error) {
-	var n yaml.Node
-	if err := yaml.Unmarshal(data, &n); err != nil {
-		return []byte(c.text(string(data))), nil
-	}
+	var out [][]byte
 	changed := false
-	each(&n, "", func(_ string, s *yaml.Node) {
-		if clean := c.text(s.Value); clean != s.Value {
-			s.SetString(clean)
-			changed = true
+	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var n yaml.Node
+		err := d.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			break
 		}
-	})
+		if err != nil {
+			return []byte(c.text(string(data))), nil
+		}
+		each(&n, "", func(path string, s *yaml.Node) {
+			if clean := c.value(path, s.Value); clean != s.Value {
+				s.SetString(clean)
+				changed = true
+			}
+		})
+		text, err := document.Encode(&n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
 	if !changed {
 		return data, nil
 	}
-	return document.Encode(&n)
+	return bytes.Join(out, []byte("---\n")), nil
 }
 
 // each calls do with every scalar and its path.
@@ -131,8 +162,8 @@ func each(n *yaml.Node, path string, do func(string, *yaml.Node)) {
 // variable is a password that comes from a variable, in a script: PASSWORD=$PASSWORD.
 var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$\{?\w+\}?\\?["']?`)
 
-// config cleans a configuration and returns the settings whose values are hidden. Where
-// secrets are is no secret.
+// config cleans a configuration and returns the settings whose values are hidden, which it
+// learns. Where secrets are is no secret.
 func (c *cleaner) config(data []byte) ([]byte, []string, error) {
 	var n yaml.Node
 	if err := yaml.Unmarshal(data, &n); err != nil {
@@ -143,6 +174,7 @@ func (c *cleaner) config(data []byte) ([]byte, []string, error) {
 		if s.Value == "" || s.ShortTag() != "!!str" && s.ShortTag() != "!!int" || !c.secret(path, s.Value) {
 			return
 		}
+		c.inline.Add(s.Value)
 		s.SetString(hidden)
 		settings = append(settings, path)
 	})

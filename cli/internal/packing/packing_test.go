@@ -49,6 +49,24 @@ hooks:
 	for _, kept := range []string{"env:ADMIN_PASSWORD", "my-secret", "PGPASSWORD=$PGPASSWORD pg_dump", "file:~/pg", "replicas: 2"} {
 		require.Contains(t, string(clean), kept)
 	}
+	for name, text := range map[string]string{
+		"request.json": `{"values":{"adminPassword":"hunter2","n":["hunter2"],"token":"abc1"},"secrets":{"x":"env:X"},"secretName":"web","other":{"passwords":["abc"]}}`,
+		"two.yaml":     "a: hunter2\n---\nb: {c: hunter2, token: abc1}\n---\nd: hunter2\n",
+		"log.txt":      "tried hunter2\n",
+	} {
+		cleaned, err := c.file(name, []byte(text))
+		require.NoError(t, err)
+		for _, secret := range []string{"hunter2", "abc1", `"abc"`} {
+			require.NotContains(t, string(cleaned), secret, name)
+		}
+		if name == "request.json" {
+			require.Contains(t, string(cleaned), "env:X")
+			require.Contains(t, string(cleaned), `"web"`)
+		}
+	}
+	files := runpackage.Files{"release/values.yaml": {Data: []byte("a: hunter2")}}
+	require.Empty(t, c.gate(files), "what a configuration says in clear text may be a word that the release has too")
+
 	same := []byte("global: {name: shop}\n")
 	clean, hid, err = c.config(same)
 	require.NoError(t, err)
