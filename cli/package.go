@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,16 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages"
 )
+
+// codeRunsCommands: the configuration of a package nobody vouched for would have commands run
+// on this machine.
+const codeRunsCommands fault.Code = "PKG-012"
 
 // packageFlags name a package that a command begins with.
 type packageFlags struct {
@@ -79,7 +87,30 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 		return nil, err
 	}
 	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
-	return opened, nil
+	return opened, p.places(io, f, opened)
+}
+
+// places says where the package has secrets taken from, and refuses commands unless somebody
+// vouched for it: they would run on this machine, outside any container.
+func (p *packageFlags) places(io console.Streams, f *deployment.Flags, opened *packing.Opened) error {
+	cfg, err := f.Source.Parse(opened.Files[runpackage.AnswersFile].Data, func([]migrate.Change) {})
+	if err != nil {
+		return err
+	}
+	var commands []string
+	refs := packing.References(cfg)
+	for _, setting := range slices.Sorted(maps.Keys(refs)) {
+		fmt.Fprintf(io.Err, "slipway: its %s is taken from %s\n", setting, refs[setting])
+		if kind, _ := refs[setting].Split(); kind == config.SecretCmd {
+			commands = append(commands, fmt.Sprintf("%s (%s)", refs[setting], setting))
+		}
+	}
+	if len(commands) == 0 || p.key != "" {
+		return nil
+	}
+	return &fault.Fault{Code: codeRunsCommands, Class: fault.Usage, Op: "take secrets from where " + p.file + " says",
+		Err: fmt.Errorf("it would run on this machine: %s", strings.Join(commands, ", ")),
+		Fix: "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --non-interactive --output slipway.yaml --file " + shell.Quote(p.file)}
 }
 
 // saveFlags say when a run is packed once it has ended.
@@ -141,6 +172,11 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, file string) {
 	if record.Outcome != report.Failed || record.Workflow == config.Destroy {
 		return
+	}
+	if _, step := packing.Failure(record); step != "" && !strings.HasPrefix(step, report.HooksStage+"/") {
+		if has, err := d.Has(stages.Install(), step); err != nil || !has { // of what an upgrade does to data, for one
+			return
+		}
 	}
 	io.Err.End()
 	fmt.Fprint(io.Err, "\nTo reproduce it, also elsewhere:\n")

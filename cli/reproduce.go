@@ -27,6 +27,8 @@ const (
 	codeNotReproduced fault.Code = "PKG-010"
 	// codeNotFresh: there is a deployment of that name already, or was.
 	codeNotFresh fault.Code = "PKG-011"
+	// codeNotInstall: the step is none of an install, which is what is run again.
+	codeNotInstall fault.Code = "PKG-013"
 )
 
 // reproduceOptions are those of an install on a deployment of its own.
@@ -142,6 +144,9 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, wa
 				return cmp.Or(err, notFresh(d.Config.Global.Name))
 			}
 		}
+		if has, err := d.Has(stages.Install(), until); until != "" && (err != nil || !has) {
+			return cmp.Or(err, notInstall(was.run, until))
+		}
 		o.began = true
 		record, err := d.Conduct(ctx, stages.Install())
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
@@ -168,6 +173,12 @@ func notFresh(name string) error {
 		Fix: "leave --name out, for a name that is new"}
 }
 
+func notInstall(run, step string) error {
+	return &fault.Fault{Code: codeNotInstall, Class: fault.Usage, Op: "reproduce run " + run,
+		Err: fmt.Errorf("%s is no step of an install, which is what is run again", step),
+		Fix: "name one that it has, with --until STAGE/STEP; what an upgrade does to data is tried again with slipway upgrade-matrix, tests with slipway install --from PACKAGE, then slipway test"}
+}
+
 // inStep runs a command in the container of a step of the run, or hands the container over.
 func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *deployment.Deployment, run, step string, args []string) error {
 	if step == "" {
@@ -187,7 +198,7 @@ func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *de
 // remove removes the deployment, also after the first interrupt; the next one ends it.
 func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error {
 	io.Stop = nil
-	d := destroyOptions{deployment: o.install.deployment, lockTimeout: o.install.lockTimeout, ignore: true}
+	d := destroyOptions{deployment: o.install.deployment, lockTimeout: o.install.lockTimeout, ignore: true, approval: approval{yes: true}}
 	name := o.install.deployment.Source.Name
 	if err := d.remove(ctx, io); err != nil {
 		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, name)

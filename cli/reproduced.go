@@ -22,6 +22,7 @@ type original struct {
 	run, code, step string // see packing.Failure
 	ended           bool   // by itself
 	facts           map[string]string
+	passed          map[string]bool    // steps that succeeded, or had nothing to do
 	seconds         map[string]float64 // of each step
 }
 
@@ -68,7 +69,7 @@ func here(ctx context.Context, d *deployment.Deployment, record *report.Run) (*o
 func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *original {
 	o := &original{run: r.ID, ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
 		"slipway": r.Slipway, "engine": engine, "kernel": kernel, "platform": r.Platform.Digest,
-	}, seconds: map[string]float64{}}
+	}, passed: map[string]bool{}, seconds: map[string]float64{}}
 	o.code, o.step = packing.Failure(r)
 	if !o.ended {
 		o.code = ""
@@ -81,6 +82,7 @@ func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *
 		o.facts["image "+name] = digest
 	}
 	for _, s := range r.Steps {
+		o.passed[s.ID()] = s.Status.OK()
 		if s.Seconds > 0 {
 			o.seconds[s.ID()] = s.Seconds
 		}
@@ -94,7 +96,7 @@ func (o *original) compare(w io.Writer, is *original, until string) (same, err e
 	same = o.matches(is, until)
 	verdict := "\nreproduced: " + is.String() + "\n"
 	switch {
-	case same == nil && o.before(until) && is.code+is.step == "":
+	case same == nil && o.passed[until] && is.code+is.step == "":
 		verdict = "\nreproduced: up to " + until + " nothing failed, as in the original\n"
 	case same != nil:
 		verdict = "\nnot reproduced: the original " + o.String() + ", this run " + is.String() + "\n"
@@ -119,12 +121,12 @@ func (o *original) compare(w io.Writer, is *original, until string) (same, err e
 }
 
 // matches returns a fault unless a run ended as o did: with the same code in the same step,
-// or in the step in which o was ended from outside. Up to a step before that one, nothing
-// may fail.
+// or in the step in which o was ended from outside. Up to a step that o passed, nothing may
+// fail.
 func (o *original) matches(is *original, until string) error {
 	why := ""
 	switch {
-	case o.before(until):
+	case o.passed[until]:
 		if is.code+is.step != "" && (is.code != o.code || is.step != o.step) {
 			why = fmt.Sprintf("up to %s nothing failed in the original, this run %s", until, is)
 		}
@@ -141,9 +143,6 @@ func (o *original) matches(is *original, until string) error {
 	return &fault.Fault{Code: codeNotReproduced, Class: fault.Step, Op: "reproduce run " + o.run, Err: errors.New(why),
 		Fix: "compare what differs, above; to look at the deployment, reproduce it with --keep; its report is there in any case"}
 }
-
-// before reports whether a run up to a step ends before the one that failed in o.
-func (o *original) before(until string) bool { return until != "" && until != o.step }
 
 func merged[V any](a, b map[string]V) map[string]V {
 	out := maps.Clone(a)

@@ -117,7 +117,7 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 			break
 		}
 		p.info.Secrets = map[string]string{}
-		for setting, ref := range references(p.config) {
+		for setting, ref := range References(p.config) {
 			p.info.Secrets[setting] = string(ref)
 			p.know(ctx, setting, ref)
 		}

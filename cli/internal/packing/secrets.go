@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-sh/slipway/config"
 )
 
-// references are the places where a configuration finds secrets, by setting.
-func references(cfg *config.Config) map[string]config.SecretRef {
+// References are the places where a configuration finds secrets, by setting.
+func References(cfg *config.Config) map[string]config.SecretRef {
 	all := map[string]config.SecretRef{
 		"tls.key": cfg.TLS.Key, "smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
 		"git.password": cfg.Git.Password, "git.sshKey": cfg.Git.SSHKey, "state.key": cfg.State.Key,
