@@ -78,11 +78,9 @@ func (o *installOptions) addKeep(set *pflag.FlagSet) {
 }
 
 func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	err := o.check()
-	if err == nil {
-		o.selected.From, err = o.from.fromSteps(o.selected.From)
-	}
-	if err != nil {
+	var err error
+	o.selected.From, err = o.from.fromSteps(o.selected.From)
+	if err := errors.Join(err, o.check()); err != nil {
 		return err
 	}
 	if _, err := o.from.open(ctx, io, &o.deployment); err != nil {

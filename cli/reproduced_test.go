@@ -106,5 +106,8 @@ func TestReproduceRefuses(t *testing.T) {
 	err := notFresh("shop")
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNotFresh})
 	require.ErrorContains(t, err, "deployment shop")
+	err = notInstall("r", "preorchestrator/migrate-before")
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNotInstall})
+	require.ErrorContains(t, err, "preorchestrator/migrate-before is no step of an install")
 	require.NotEqual(t, newName(), newName())
 }

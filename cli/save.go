@@ -87,13 +87,13 @@ func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
 	}
 	fmt.Fprintf(io.Out, "%s is whole: %d files, %s\n", o.verify, len(p.Files), p.Digest)
 	fmt.Fprintf(io.Out, "run %s, %s of %s: %s\n", p.Run, p.Workflow, p.Deployment, strings.TrimSpace(p.Outcome+" "+p.Code+" "+p.Step))
-	switch by := strings.Join(p.SignedBy, ", "); {
-	case by == "":
+	switch {
+	case len(p.SignedBy) == 0:
 		fmt.Fprintln(io.Out, "nobody has signed it")
 	case o.key == "":
-		fmt.Fprintf(io.Out, "it says that it is signed with the key %s; --key FILE verifies that\n", by)
+		fmt.Fprintf(io.Out, "it says that it is signed with the key %q; --key FILE verifies that\n", p.SignedBy)
 	default:
-		fmt.Fprintf(io.Out, "signed with the key %s\n", by)
+		fmt.Fprintf(io.Out, "signed with the key %s\n", p.SignedBy[0])
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // packageOf writes a package of a run that installed a release, changed in name only if
-// other, and signed; it returns the package and the public key.
-func packageOf(t *testing.T, other bool) (file, key string) {
+// other, with these secrets, and signed; it returns the package and the public key.
+func packageOf(t *testing.T, other bool, secrets ...string) (file, key string) {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := reference.Release("1.0.0")
@@ -32,7 +32,7 @@ func packageOf(t *testing.T, other bool) (file, key string) {
 	release := os.DirFS(filepath.Join(dir, "release"))
 	digest, err := platform.Digest(release)
 	require.NoError(t, err)
-	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50, domain: shop.test}\nplatform: {release: 1.0.0}\n")
+	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50, domain: shop.test}\nplatform: {release: 1.0.0, secrets: {" + strings.Join(secrets, ", ") + "}}\n")
 	content := runpackage.Files{runpackage.ConfigFile: {Data: config}, runpackage.AnswersFile: {Data: config}}
 	require.NoError(t, content.Add(runpackage.ReleaseDir, release))
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -115,6 +115,20 @@ func TestInstallFromAPackage(t *testing.T) {
 	}
 	_, _, errs := slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "error BUN-001", "the package was opened, and nothing started")
+	ran := filepath.Join(t.TempDir(), "ran")
+	runs, itsKey := packageOf(t, false, `adminPassword: "cmd:touch `+ran+`"`)
+	for _, command := range []string{"install", "reproduce"} {
+		code, _, errs := slipway(command, "--package", runs, "--bundle", "/none", "--name", "again")
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, "error PKG-012")
+		require.Contains(t, errs, "it would run on this machine: cmd:touch "+ran+" (platform.secrets.adminPassword)")
+	}
+	_, _, errs = slipway("install", "--package", runs, "--package-key", itsKey, "--bundle", "/none", "--name", "again")
+	require.Contains(t, errs, "its platform.secrets.adminPassword is taken from cmd:touch "+ran)
+	require.Contains(t, errs, "error BUN-001", "somebody vouched for it")
+	require.NoFileExists(t, ran)
+	code, _, errs := slipway("install", "--from", file, "--approve", "sha256:"+strings.Repeat("ab", 32), "--bundle", "/none", "--name", "again")
+	require.Equal(t, 3, code, "a package is no step: %s", errs)
 	for _, command := range []string{"upgrade", "destroy"} {
 		code, _, errs := slipway(command, "--save=sometimes")
 		require.Equal(t, 2, code, errs)

@@ -66,7 +66,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 			return "", err
 		}
 	}
-	dir, err := packing.KeepRelease(c.file, p, parent)
+	dir, err := packing.KeepRelease(c.file, p, parent, false)
 	if err == nil {
 		fmt.Fprintf(io.Err, "slipway: the platform release of the package is in %s\n", dir)
 	}

@@ -27,7 +27,9 @@ type Of struct {
 	Version string    // of Slipway
 	Pins    *lock.Lock
 	Images  *containers.Images
-	Build   *debug.BuildInfo // of the program; nil: not known
+	// Platform is that of the images, "linux/amd64".
+	Platform string
+	Build    *debug.BuildInfo // of the program; nil: not known
 }
 
 // Document returns the document, JSON: the same bytes for the same content.
@@ -112,24 +114,28 @@ func images(of Of) []cyclonedx.Component {
 	}
 	refs := maps.Clone(of.Images.Refs)
 	maps.Copy(refs, of.Images.Registry)
+	pinned := map[string]lock.Package{}
+	for _, p := range of.Pins.Packages[of.Platform] {
+		pinned[p.Name] = p
+	}
 	var out []cyclonedx.Component
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		seen[refs[name]] = true
-		out = append(out, image(name, refs[name], known[name], of.Pins.Suite))
+		out = append(out, image(name, refs[name], known[name], of.Pins.Suite, pinned))
 	}
 	for _, upstream := range slices.Sorted(maps.Keys(of.Images.StandsFor)) {
 		if ref := of.Images.StandsFor[upstream]; !seen[ref] {
 			seen[ref] = true
-			out = append(out, image(upstream, ref, lock.Image{}, ""))
+			out = append(out, image(upstream, ref, lock.Image{}, "", nil))
 		}
 	}
 	return out
 }
 
-// image is an image by digest, with the modules and the Debian packages that it is built from.
-// The lock names packages, and not which version of them was there.
-func image(name, ref string, i lock.Image, suite string) cyclonedx.Component {
+// image is an image by digest, with the modules and the Debian packages that it is built from,
+// in the versions that the lock pins for this platform.
+func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package) cyclonedx.Component {
 	repository, digest, _ := strings.Cut(ref, "@")
 	c := cyclonedx.Component{
 		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: cmp.Or(i.Version, digest), Hashes: hashes(digest),
@@ -140,9 +146,13 @@ func image(name, ref string, i lock.Image, suite string) cyclonedx.Component {
 		parts = append(parts, module(c.BOMRef, m.Path, m.Version, m.Sum))
 	}
 	for _, p := range i.Debian {
-		parts = append(parts, cyclonedx.Component{
-			BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p + "?distro=" + suite,
-		})
+		part := cyclonedx.Component{BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p}
+		if pin, ok := pinned[p]; ok {
+			part.Version, part.Hashes = pin.Version, hashes("sha256:"+pin.SHA256)
+			part.PackageURL += "@" + url.QueryEscape(pin.Version)
+		}
+		part.PackageURL += "?distro=" + suite
+		parts = append(parts, part)
 	}
 	c.Components = list(parts)
 	return c

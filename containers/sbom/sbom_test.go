@@ -19,7 +19,7 @@ func TestDocument(t *testing.T) {
 	require.NoError(t, err)
 	sha := strings.Repeat("ab", 32)
 	of := Of{
-		Run: "20260102-030405-abcdef", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "v1.2.3", Pins: pins,
+		Run: "20260102-030405-abcdef", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "v1.2.3", Pins: pins, Platform: "linux/amd64",
 		Images: &containers.Images{
 			Digest: "sha256:" + sha, Tools: map[string]string{"terraform": "sha256:" + sha},
 			Refs:      map[string]string{"gitea": "slipway.local/gitea@sha256:" + sha},
@@ -45,6 +45,12 @@ func TestDocument(t *testing.T) {
 	require.Equal(t, "pkg:golang/github.com/hashicorp/terraform@"+(*all["tool/terraform"].Components)[0].Version, (*all["tool/terraform"].Components)[0].PackageURL)
 	require.Contains(t, all["image/gitea"].PackageURL, "pkg:oci/gitea@sha256%3A"+sha)
 	require.NotEmpty(t, *all["image/gitea"].Components)
+	for _, c := range *all["image/gitea"].Components {
+		if strings.HasPrefix(c.PackageURL, "pkg:deb/") {
+			require.Regexp(t, `^pkg:deb/debian/[a-z0-9.+-]+@[^?]+\?distro=bookworm$`, c.PackageURL, "the version that the lock pins")
+			require.Len(t, (*c.Hashes)[0].Value, 64)
+		}
+	}
 	require.Contains(t, all, "image/docker.io/library/redis:8", "one that was added")
 	require.Equal(t, "pkg:golang/example.com/m@v1.0.0+incompatible", (*all["slipway"].Components)[0].PackageURL)
 	require.Equal(t, "pkg:golang/std@1.26.0", (*all["slipway"].Components)[1].PackageURL)

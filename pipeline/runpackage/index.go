@@ -148,21 +148,21 @@ func signedBy(e *dsse.Envelope) []string {
 	return ids
 }
 
-// checkSignature returns an error unless the index is signed with key.
-func checkSignature(ctx context.Context, e *dsse.Envelope, key crypto.PublicKey) error {
+// checkSignature returns the id of the key, and an error unless the index is signed with it.
+func checkSignature(ctx context.Context, e *dsse.Envelope, key crypto.PublicKey) ([]string, error) {
 	if len(e.Signatures) == 0 {
-		return errors.New("it is not signed")
+		return nil, errors.New("it is not signed")
 	}
 	verify, err := dsse.NewEnvelopeVerifier(verifier{key})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	want, err := keyID(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := verify.Verify(ctx, e); err != nil {
-		return fmt.Errorf("it is not signed with the key %s, but with %q", want, signedBy(e))
+		return nil, fmt.Errorf("it is not signed with the key %s, but with %q", want, signedBy(e))
 	}
-	return nil
+	return []string{want}, nil
 }

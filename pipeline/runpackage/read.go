@@ -23,8 +23,10 @@ import (
 type Package struct {
 	Info
 	Files
-	SignedBy []string // ids of keys; whether that is true is checked with a key
-	Digest   string   // "sha256:…" of the archive
+	// SignedBy are the ids of the keys that it claims to be signed with; of the key that it was
+	// verified with, if it was.
+	SignedBy []string
+	Digest   string // "sha256:…" of the archive
 }
 
 // Read reads a package from a file and verifies it: its signature too, unless key is nil.
@@ -47,7 +49,7 @@ func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, err
 	if key == nil {
 		return p, nil
 	}
-	if err := checkSignature(ctx, e, key); err != nil {
+	if p.SignedBy, err = checkSignature(ctx, e, key); err != nil {
 		return nil, &fault.Fault{Code: CodeSignature, Class: fault.Preflight, Op: op, Err: err,
 			Fix: "get the package from whom you trust, or the public key of who made it; who makes it signs it: slipway save --key FILE"}
 	}
@@ -229,6 +231,9 @@ func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 	}
 	if len(x.problems) > 0 {
 		return nil, nil, errors.Join(x.problems...)
+	}
+	if err := s.Predicate.Info.printable(); err != nil {
+		return nil, nil, err
 	}
 	return &Package{Info: s.Predicate.Info, Files: x.files, SignedBy: slices.Compact(signedBy(e))}, e, nil
 }

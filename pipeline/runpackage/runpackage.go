@@ -81,6 +81,23 @@ type Info struct {
 	Hidden []string `json:"hidden,omitempty"`
 }
 
+// printable returns an error unless everything in it can be shown on a terminal as it is.
+func (i Info) printable() error {
+	all := slices.Concat(i.Hidden, []string{
+		i.Run, i.Workflow, i.Deployment, i.Provider, i.Outcome, i.Code, i.Step, i.Slipway, i.Engine, i.Kernel,
+		i.Platform.Name, i.Platform.Version, i.Platform.Digest,
+	})
+	for setting, place := range i.Secrets {
+		all = append(all, setting, place)
+	}
+	for _, s := range all {
+		if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return fmt.Errorf("%s says %q, which cannot be printed", IndexFile, s)
+		}
+	}
+	return nil
+}
+
 // Platform is the platform release of a run.
 type Platform struct {
 	Name    string `json:"name"`

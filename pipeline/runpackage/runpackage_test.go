@@ -96,6 +96,9 @@ func TestAPackageIsReadAsItWasWritten(t *testing.T) {
 			}
 		})
 	}
+	forged := info
+	forged.Step = "x\nsigned with the key " + strings.Repeat("ab", 32)
+	require.Contains(t, refused(t, CodeAltered, written(t, forged, files, nil), nil), "which cannot be printed")
 	unsigned := written(t, info, files, nil)
 	require.Equal(t, unsigned, written(t, info, files, nil))
 	p, err := Read(t.Context(), file(t, unsigned), nil)

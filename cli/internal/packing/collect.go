@@ -66,7 +66,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err := p.journal(ctx, id); err != nil {
 		return err
 	}
-	return p.images()
+	return p.images(ctx)
 }
 
 // inCluster are the secrets in a kubeconfig.
@@ -301,14 +301,18 @@ func DigestsOf(from *containers.Images) Digests {
 }
 
 // images adds the digests of tools and images, and the SBOM.
-func (p *packer) images() error {
+func (p *packer) images(ctx context.Context) error {
 	from := p.deployment.Images
 	if err := p.add(runpackage.ImagesFile, DigestsOf(from)); err != nil {
 		return err
 	}
+	platform, err := p.deployment.Session.Client.DefaultPlatform(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the engine for its platform: %w", err)
+	}
 	build, _ := debug.ReadBuildInfo()
 	text, err := sbom.Document(sbom.Of{
-		Run: p.record.ID, At: p.record.Started, Version: p.record.Slipway, Pins: p.deployment.Pins, Images: from, Build: build,
+		Run: p.record.ID, At: p.record.Started, Version: p.record.Slipway, Pins: p.deployment.Pins, Images: from, Platform: string(platform), Build: build,
 	})
 	if err != nil {
 		return fmt.Errorf("write the SBOM: %w", err)

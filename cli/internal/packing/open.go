@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +63,7 @@ func unpack(file, dir string, p *runpackage.Package) (*Opened, error) {
 		return nil, incomplete(op, fixAgain, errors.New("there is no configuration in it"))
 	}
 	var err error
-	if o.Release, err = KeepRelease(file, p, dir); err != nil {
+	if o.Release, err = KeepRelease(file, p, dir, true); err != nil {
 		return nil, err
 	}
 	if err := atomicfile.Write(o.Config, text, 0o600); err != nil {
@@ -74,8 +75,9 @@ func unpack(file, dir string, p *runpackage.Package) (*Opened, error) {
 const fixAgain = "get the package again from where it was made"
 
 // KeepRelease unpacks the platform release of a package into a directory of parent, which it
-// returns. If that is there already and holds the same, it is left alone.
-func KeepRelease(file string, p *runpackage.Package, parent string) (string, error) {
+// returns. If that is there already and holds the same, it is left alone; with something else
+// in it, it is replaced, or left to whoever changed it: then the directory has another name.
+func KeepRelease(file string, p *runpackage.Package, parent string, replace bool) (string, error) {
 	op := "unpack the platform release in " + file
 	want := p.Platform.Digest
 	if want == "" {
@@ -91,6 +93,12 @@ func KeepRelease(file string, p *runpackage.Package, parent string) (string, err
 		return "", incomplete(op, fixAgain, fmt.Errorf("%q is no digest of a release", want))
 	}
 	dir := filepath.Join(parent, "release-"+sum[:16])
+	for n, plain := 2, dir; !is(dir) && !replace; n++ {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		dir = fmt.Sprintf("%s-%d", plain, n)
+	}
 	if is(dir) {
 		return dir, nil
 	}

@@ -221,6 +221,19 @@ func TestAPackageIsUnpackedOnce(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(o.Release))
 	require.NoError(t, err)
 	require.Len(t, entries, 2, "nothing is left beside it")
+
+	parent := t.TempDir()
+	mine, err := KeepRelease(file, o.Package, parent, false)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(mine, "platform.yaml"), []byte("name: mine\n"), 0o600))
+	for range 2 {
+		other, err := KeepRelease(file, o.Package, parent, false)
+		require.NoError(t, err)
+		require.Equal(t, mine+"-2", other, "what somebody changed is his")
+	}
+	text, err = os.ReadFile(filepath.Join(mine, "platform.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, "name: mine\n", string(text))
 }
 
 func TestWhatNoDeploymentCanBeMadeFrom(t *testing.T) {
