@@ -40,8 +40,14 @@ b4      not usable: it is torn
 }
 
 func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
-	require.Equal(t, "b2", lastOf(someBackups()).ID)
-	require.Nil(t, lastOf(someBackups()[2:]))
+	last, err := lastOf(someBackups()[:3])
+	require.NoError(t, err)
+	require.Equal(t, "b2", last.ID)
+	last, err = lastOf(someBackups()[2:3])
+	require.NoError(t, err)
+	require.Nil(t, last)
+	_, err = lastOf(someBackups())
+	require.ErrorContains(t, err, "the newest one, b4, cannot be read: it is torn", "one does not go further back than somebody means")
 	require.ErrorIs(t, noBackup(), &fault.Fault{Code: codeNoBackup})
 	require.ErrorIs(t, nothingToResume(), &fault.Fault{Code: contract.CodeNothing})
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))

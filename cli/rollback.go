@@ -1,21 +1,17 @@
 package cli
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -68,9 +64,11 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	}
 	err = o.rollBack(ctx, io, b, files)
 	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes {
-		if o.yes = agreed(io, err); o.yes {
+		var asked error
+		if o.yes, asked = agreed(ctx, io, err); o.yes {
 			err = o.rollBack(ctx, io, b, files)
 		}
+		err = cmp.Or(asked, err)
 	}
 	if err != nil {
 		return err
@@ -92,8 +90,11 @@ func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	last := lastOf(all)
-	if last == nil {
+	last, err := lastOf(all)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case last == nil:
 		return nil, nil, noBackup()
 	}
 	return d.Backup(ctx, last.ID)
@@ -115,7 +116,7 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 			return err
 		}
 		c.Config.GoBack(was)
-		c.Change = contract.Change{Backup: b.ID, Restore: o.yes}
+		c.Change = contract.Change{Backup: b.ID, Named: o.backup != "", Restore: o.yes}
 		if err := c.UsePlatform(ctx, files); err != nil {
 			return err
 		}
@@ -131,13 +132,12 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 }
 
 // agreed asks on a terminal whether data may be replaced; without one nobody agrees.
-func agreed(io console.Streams, why error) bool {
-	in, isFile := io.In.(*os.File)
-	if !isFile || io.Terminal == nil || module.Active() || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.Terminal.Fd())) {
-		return false
+func agreed(ctx context.Context, io console.Streams, why error) (bool, error) {
+	if !onTerminal(io) {
+		return false, nil
 	}
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("ask whether data may be replaced", "run the same command again"))
+	defer release()
 	io.Err.End()
-	fmt.Fprintf(io.Terminal, "\n%v\nType yes to go on: ", why)
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	return err == nil && strings.TrimSpace(answer) == "yes"
+	return consent(ctx, io, fmt.Sprintf("\n%v\nGo on? [y/N] ", why))
 }

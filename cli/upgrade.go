@@ -195,24 +195,35 @@ func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deploymen
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(all)
-	if last == nil {
+	last, err := lastOf(all)
+	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
+	switch {
+	case err == nil && last == nil:
 		return nil, nothingToResume()
+	case o.to != "" || inGit:
+		return []string{o.to}, nil
+	case err != nil:
+		return nil, err
 	}
-	if _, inGit := d.Config.ReleaseInGit(); o.to == "" && !inGit { // there a version is a name of the repository
-		return []string{last.To}, nil
-	}
-	return []string{o.to}, nil
+	return []string{last.To}, nil
 }
 
-// lastOf is the backup that the last upgrade made; nil if none did.
-func lastOf(all []contract.BackupSummary) *contract.BackupSummary {
+// lastOf is the backup that the last upgrade made; nil if none did. It is a fault if that
+// cannot be told, since a newer one cannot be read.
+func lastOf(all []contract.BackupSummary) (*contract.BackupSummary, error) {
 	for _, b := range slices.Backward(all) {
-		if b.Reason == contract.ForUpgrade && b.Problem == "" {
-			return &b
+		switch {
+		case b.Problem != "":
+			return nil, &fault.Fault{
+				Code: codeNoBackup, Class: fault.Usage, Op: "find the backup of the last upgrade",
+				Err: fmt.Errorf("the newest one, %s, cannot be read: %s", b.ID, b.Problem),
+				Fix: "to go back to another one, which takes what came after it along: slipway rollback --backup ID (slipway backups lists them); to go on with an upgrade, name its release: slipway upgrade --resume --to VERSION",
+			}
+		case b.Reason == contract.ForUpgrade:
+			return &b, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // nothingToResume is the fault of who wants to go on where no upgrade has made a backup.

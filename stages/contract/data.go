@@ -28,6 +28,9 @@ type Change struct {
 	Style  string `json:"style,omitempty"`  // Graceful or InPlace; empty: that of the upgrade which goes on, or Graceful
 	// Backup is the id of the one that a rollback goes back to.
 	Backup string `json:"backup,omitempty"`
+	// Named says that somebody named that backup. Otherwise it has to be that of the upgrade
+	// to what is installed.
+	Named bool `json:"named,omitempty"`
 	// Restore allows a rollback to put the backup in the place of the present data.
 	Restore bool `json:"restore,omitempty"`
 }

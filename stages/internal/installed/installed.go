@@ -26,6 +26,8 @@ const (
 	CodeNeedsUpgrade fault.Code = "UPG-011"
 	// CodeOtherStyle: the upgrade was begun in another style.
 	CodeOtherStyle fault.Code = "UPG-012"
+	// CodeNotBack: nobody named the backup, and it is not that of the last upgrade.
+	CodeNotBack fault.Code = "UPG-018"
 )
 
 // name is that of the ConfigMap in kube.SystemNamespace; its keys are those of Record.
@@ -167,7 +169,7 @@ func (rec Record) Check(r *platform.Release, how How) error {
 	}
 	switch {
 	case how.Backup != "":
-		return rec.checkRollback(r, how.Backup)
+		return rec.checkRollback(r, how.Backup, how.Named)
 	case rec.Rollback != "":
 		return unfinished(r, fmt.Errorf("the rollback from %s has begun and is not finished", cmp.Or(rec.Toward, rec.Version)),
 			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
@@ -228,13 +230,19 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 
 // checkRollback returns a fault unless the platform may be brought back to a release, from a
 // backup.
-func (rec Record) checkRollback(r *platform.Release, backup string) error {
+func (rec Record) checkRollback(r *platform.Release, backup string, named bool) error {
 	switch {
 	case rec.Rollback != "" && rec.Rollback != backup:
 		return unfinished(r, fmt.Errorf("the rollback to backup %s has begun and is not finished", rec.Rollback),
 			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
 	case rec.Rollback == "" && rec.Toward == "" && rec.Version == r.Version:
 		return platform.Same(r.Version)
+	case rec.Rollback == "" && rec.Platform != "" && rec.Backup != backup && !named:
+		return &fault.Fault{
+			Code: CodeNotBack, Class: fault.Usage, Op: "go back to release " + r.Version,
+			Err: fmt.Errorf("backup %s was not made by the upgrade to %s, which is installed", backup, cmp.Or(rec.Toward, rec.Version)),
+			Fix: "name the backup to go back to: slipway rollback --backup ID (slipway backups lists them)",
+		}
 	}
 	return nil
 }
