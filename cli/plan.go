@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,7 @@ a wrong command line or configuration, which prints an error.`,
 func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	w, err := stages.Named(o.workflow)
 	switch {
-	case err != nil:
+	case err != nil || !slices.Contains([]string{config.Install, config.Upgrade, config.Destroy}, w.Name):
 		return usage.Errorf("--workflow is %q; give install, upgrade or destroy", o.workflow)
 	case o.upgrade.to != "" && w.Name != config.Upgrade:
 		return usage.Errorf("--to is for --workflow upgrade")

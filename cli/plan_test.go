@@ -22,6 +22,7 @@ func TestWhatIsNoPlanOrApproval(t *testing.T) {
 		says string
 	}{
 		{[]string{"plan", "--workflow", "mend"}, `--workflow is "mend"; give install, upgrade or destroy`},
+		{[]string{"plan", "--workflow", "rollback"}, `--workflow is "rollback"; give install, upgrade or destroy`},
 		{[]string{"plan", "--to", "1.1.0"}, "--to is for --workflow upgrade"},
 		{[]string{"plan", "--style", "in-place"}, "--style is for --workflow upgrade"},
 		{[]string{"plan", "--workflow", "upgrade", "--style", "fast"}, `--style is "fast"; give graceful or in-place`},

@@ -194,8 +194,8 @@ func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Pr
 	return said, err
 }
 
-// lastConfiguration is that of the last install or upgrade that succeeded; nil if there is
-// none.
+// lastConfiguration is that of the last run that succeeded and changed the platform; nil if
+// there is none.
 func (s *State) lastConfiguration(ctx context.Context) ([]byte, error) {
 	runs, err := state.Runs(ctx, s.store)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *State) lastConfiguration(ctx context.Context) ([]byte, error) {
 			return nil, fmt.Errorf("read run %s: %w", id, err)
 		}
 		record, err := report.Decode(data)
-		if err != nil || record.Outcome != report.Succeeded { // what cannot be read was not the last one
+		if err != nil || record.Outcome != report.Succeeded || record.Workflow == config.Test { // what cannot be read was not the last one
 			continue
 		}
 		if record.Workflow == config.Destroy {
