@@ -158,7 +158,11 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	io.Err.End()
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), saveLimit, errSaveTime)
 	defer cancel()
-	made, err := packing.Make(ctx, f, d, packing.Options{Run: record.ID, Dir: to})
+	what := packing.Options{Run: record.ID, Dir: to}
+	if err := what.SignWith(ctx, d); err != nil { // better one without a signature than none
+		fmt.Fprintf(io.Err, "slipway: the package will not be signed: %v\n", err)
+	}
+	made, err := packing.Make(ctx, f, d, what)
 	if err != nil {
 		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Hint("slipway save --run "+record.ID+" does it later"))
 		return

@@ -33,7 +33,7 @@ func newSave(p *Program) *cobra.Command {
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.run, "run", "", "id of the run; the last one if not given")
 	set.StringVar(&o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if not given")
-	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; with --verify the public key that the package must be signed with")
+	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; that of the configuration if not given; with --verify the public key that the package must be signed with")
 	set.StringVar(&o.verify, "verify", "", "verify this package in place of making one; needs no engine")
 	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
@@ -55,6 +55,11 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 		what.Key, what.Secrets = key, []string{text}
 	}
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		if what.Key == nil {
+			if err := what.SignWith(ctx, d); err != nil {
+				return err
+			}
+		}
 		made, err := packing.Make(ctx, &o.deployment, d, what)
 		if err != nil {
 			return err

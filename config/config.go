@@ -127,8 +127,9 @@ const (
 
 // Save says when a run is packed and where the package is put.
 type Save struct {
-	When string `json:"when,omitempty" jsonschema:"enum=failed,enum=always,enum=never,example=failed" jsonschema_description:"Whether a run is packed when it ends: if it failed, always, or never."`
-	To   string `json:"to,omitempty" interpolate:"true" jsonschema:"example=./packages" jsonschema_description:"Directory for the packages; the working directory when left out."`
+	When string    `json:"when,omitempty" jsonschema:"enum=failed,enum=always,enum=never,example=failed" jsonschema_description:"Whether a run is packed when it ends: if it failed, always, or never."`
+	To   string    `json:"to,omitempty" interpolate:"true" jsonschema:"example=./packages" jsonschema_description:"Directory for the packages; the working directory when left out."`
+	Key  SecretRef `json:"key,omitempty" jsonschema:"example=env:SIGNING_KEY" jsonschema_description:"Where the private key is that signs packages, PEM, ECDSA P-256 or Ed25519; they are not signed when left out. Never the key itself."`
 }
 
 // Choices returns the components that the user switched on (true) or off (false).

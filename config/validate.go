@@ -56,6 +56,9 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	l.Check("tls", c.TLS)
 	l.Check("advanced", c.Advanced)
 	l.Check("advanced.save", c.Advanced.Save)
+	if c.Advanced.Save.Key != "" {
+		c.Advanced.Save.Key.problem(l, "advanced.save.key", "private key")
+	}
 	if len(providers) > 0 && !slices.Contains(providers, c.Provider) {
 		l.Add("provider", document.Quote(c.Provider), document.OneOf(providers...))
 	}

@@ -139,7 +139,8 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	packages, file := t.TempDir(), ""
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
 		broken := brokenPlatform(t)
-		k := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull, save: {when: failed, to: "+packages+"}}\n"))
+		private, public := signingKeys(t)
+		k := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull, save: {when: failed, to: "+packages+", key: 'file:"+private+"'}}\n"))
 		r := k.cli(t, "install", "--platform", broken)
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
@@ -161,7 +162,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.Regexp(t, `(?s)<h2 id="applications">.*<th scope="row">guestbook</th>`, string(page), "the apps, although the run failed")
 		requireReadable(t, report)
 		var files map[string]string
-		file, files = k.saved(t, packages, broken)
+		file, files = k.saved(t, packages, broken, public)
 		maps.Copy(failed, files)
 	})
 	require.NotEmpty(t, file)

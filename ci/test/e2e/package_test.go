@@ -63,15 +63,16 @@ func (k *kept) save(t *testing.T, args ...string) string {
 	return file
 }
 
-// saved asserts that a run which failed has packed itself into dir, and packs it again,
-// signed, with the release that it had. It returns that package, and the files in it by what
-// they are.
-func (k *kept) saved(t *testing.T, dir, release string) (file string, files map[string]string) {
+// saved asserts that a run which failed has packed itself into dir, signed with the key of
+// the configuration, and packs it again, signed with another one, with the release that it
+// had. It returns that package, and the files in it by what they are.
+func (k *kept) saved(t *testing.T, dir, release, ownKey string) (file string, files map[string]string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "slipway-"+k.Name+"-*.tar.zst"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	own := unpacked(t, found[0])
+	require.Contains(t, k.must(t, "save", "--verify", found[0], "--key", ownKey).out, "\nsigned with the key ")
 
 	r := k.cli(t, "save", "--out", filepath.Join(dir, "other.tar.zst"))
 	require.Equal(t, 2, r.code, r.err)
@@ -104,9 +105,9 @@ func (k *kept) saved(t *testing.T, dir, release string) (file string, files map[
 	k.requireVerified(t, file, public)
 	called := filepath.Join(dir, "called.tar.zst")
 	d := k.deployment
-	d.ok(t, "save", "--config", k.config, "--platform", release, "export", "--path", called)
+	d.ok(t, "save", "--config", k.config, "--platform", release, "--key", "file:"+private, "export", "--path", called)
 	d.Name = "" // no deployment has part in it
-	require.Contains(t, d.ok(t, "verify-package", "--package-file", called).out, "nobody has signed it")
+	require.Contains(t, d.ok(t, "verify-package", "--package-file", called, "--key", public).out, "signed with the key ")
 
 	out := map[string]string{}
 	for name, text := range files {

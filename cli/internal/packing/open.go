@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/cache"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
@@ -166,6 +167,25 @@ func SigningKey(place string) (crypto.Signer, string, error) {
 	return key, string(text), err
 }
 
+// SignWith has the package signed with the key of the configuration, if it names one.
+func (o *Options) SignWith(ctx context.Context, d *deployment.Deployment) error {
+	ref := d.Config.Advanced.Save.Key
+	if ref == "" {
+		return nil
+	}
+	secret, err := d.Inputs.Secrets.Find(ctx, ref)
+	if err != nil {
+		return noKey(string(ref), err)
+	}
+	text, err := secret.Plaintext(ctx)
+	if err != nil {
+		return noKey(string(ref), err)
+	}
+	o.Key, err = runpackage.PrivateKey([]byte(text))
+	o.Secrets = append(o.Secrets, text)
+	return err
+}
+
 // keyText is what is at the place of a key: file:PATH, env:NAME or a path.
 func keyText(place string) ([]byte, error) {
 	ref := config.SecretRef(place)
@@ -185,5 +205,5 @@ func keyText(place string) ([]byte, error) {
 
 func noKey(place string, err error) error {
 	return &fault.Fault{Code: runpackage.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
-		Fix: "give --key the path of a PEM file, or env:NAME for a variable that holds one"}
+		Fix: "give --key (advanced.save.key in the configuration) the place of a PEM file, or env:NAME for a variable that holds one"}
 }

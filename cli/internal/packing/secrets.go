@@ -11,6 +11,7 @@ func References(cfg *config.Config) map[string]config.SecretRef {
 	all := map[string]config.SecretRef{
 		"tls.key": cfg.TLS.Key, "smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
 		"git.password": cfg.Git.Password, "git.sshKey": cfg.Git.SSHKey, "state.key": cfg.State.Key,
+		"advanced.save.key": cfg.Advanced.Save.Key,
 	}
 	for name, ref := range cfg.Platform.Secrets {
 		all["platform.secrets."+name] = ref
