@@ -212,7 +212,11 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	if err != nil {
 		return contract.Backup{}, err
 	}
-	target, digest, err := w.pack(ctx, id)
+	digest, err := w.digest()
+	if err != nil {
+		return contract.Backup{}, err
+	}
+	target, err := w.pack(ctx, id, digest)
 	if err != nil {
 		return contract.Backup{}, err
 	}
@@ -226,22 +230,23 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	}, nil
 }
 
+// digest is that of the release to which the platform is brought.
+func (w *work) digest() (string, error) { return platform.Digest(os.DirFS(w.env.PlatformDir)) }
+
 // pack stores the release to which the platform is brought in a backup.
-func (w *work) pack(ctx context.Context, id string) (contract.Blob, string, error) {
-	files := os.DirFS(w.env.PlatformDir)
-	digest, err := platform.Digest(files)
-	if err != nil {
-		return contract.Blob{}, "", err
-	}
-	b, err := w.repo.Pack(ctx, backup.TargetKey(id, digest), files)
-	return b, digest, err
+func (w *work) pack(ctx context.Context, id, digest string) (contract.Blob, error) {
+	return w.repo.Pack(ctx, backup.TargetKey(id, digest), os.DirFS(w.env.PlatformDir))
 }
 
 // corrected puts the release into the backup that the upgrade goes on with, where that is
 // another one than it has begun with: a rollback goes by its commands.
 func (w *work) corrected(ctx context.Context, b contract.Backup) error {
-	target, digest, err := w.pack(ctx, b.ID)
+	digest, err := w.digest()
 	if err != nil || digest == b.TargetDigest {
+		return err
+	}
+	target, err := w.pack(ctx, b.ID, digest)
+	if err != nil {
 		return err
 	}
 	before := b.TargetDigest

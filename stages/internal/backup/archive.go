@@ -35,8 +35,14 @@ func pack(archive *zip.Writer, files fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
-	header.SetMode(info.Mode().Perm())
+	// What platform.Digest does not tell apart is the same archive: neither other permissions
+	// nor what compresses it make a difference.
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 {
+		mode = 0o755
+	}
+	header := &zip.FileHeader{Name: name, Method: zip.Store}
+	header.SetMode(mode)
 	to, err := archive.CreateHeader(header)
 	if err != nil {
 		return err
