@@ -111,13 +111,17 @@ func TestARollbackRestoresWhatCannotBeTakenBack(t *testing.T) {
 	own, err := b.repo().Get(t.Context(), "r3")
 	require.NoError(t, err)
 	require.Equal(t, []any{contract.ForRollback, int64(len("a\nb\nc\nwritten meanwhile\n"))}, []any{own.Reason, own.Data[0].Bytes})
-	_, err = b.restore("r3", true)
+	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten after that\n")
+	again, err := b.restore("r4", false)
 	require.NoError(t, err)
+	require.Empty(t, again.Restored, "it is replaced already")
+	require.Contains(t, b.read("slipway-data-orders/rows"), "written after that")
 	_, err = restore(t.Context(), b.env("r4", "old"), contract.RestoreInput{PodInput: pods(), Backup: "r3"})
 	require.ErrorContains(t, err, "holds data only")
 
 	// What is damaged takes the place of nothing.
-	require.NoError(t, b.record().Note("split", true).Keep(t.Context(), b.client(), "demo"))
+	before.Rollback = "r1"
+	require.NoError(t, before.Keep(t.Context(), b.client(), "demo"))
 	b.write("slipway-data-orders/rows", "present\n")
 	b.write("state/backups/r1/data/orders/000000", "b\nb\nc\n")
 	_, err = b.restore("r5", true)
@@ -268,4 +272,27 @@ func TestACorrectedReleaseIsWhatARollbackGoesBy(t *testing.T) {
 	out, err = b.restore("r4", true)
 	require.NoError(t, err)
 	require.Equal(t, []string{"orders"}, out.Restored)
+	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten after that\n")
+	out, err = b.restore("r5", true)
+	require.NoError(t, err)
+	require.Empty(t, out.Restored, "it is replaced already, whatever the release has no more")
+	require.Contains(t, b.read("slipway-data-orders/rows"), "written after that")
+}
+
+// TestABackupOfAnEarlierUpgrade takes the place of the data once in a rollback, also one that
+// is run again.
+func TestABackupOfAnEarlierUpgrade(t *testing.T) {
+	b := newBench(t)
+	b.begins("r1", "")
+	require.NoError(t, installed.Record{Platform: "shop", Version: "1.2.0", Backup: "r2"}.Keep(t.Context(), b.client(), "demo"))
+	_, err := b.restore("r3", false)
+	refused(t, err, contract.CodeConsent, "other upgrades came after backup r1")
+	out, err := b.restore("r3", true)
+	require.NoError(t, err)
+	require.Equal(t, []string{"orders"}, out.Restored)
+	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten after that\n")
+	out, err = b.restore("r4", false)
+	require.NoError(t, err)
+	require.Empty(t, out.Restored)
+	require.Contains(t, b.read("slipway-data-orders/rows"), "written after that")
 }

@@ -105,7 +105,8 @@ type way struct {
 }
 
 // plan finds how the data goes back to the release of a backup. target is the release to
-// which the platform was brought after it.
+// which the platform was brought after it. What the rollback has replaced already is left
+// alone: it may have been written to since.
 func plan(rec installed.Record, b contract.Backup, target *platform.Release) way {
 	var out way
 	for _, d := range b.Data {
@@ -118,7 +119,7 @@ func plan(rec installed.Record, b contract.Backup, target *platform.Release) way
 		if len(out.all) > 0 {
 			out.why = []string{"other upgrades came after backup " + b.ID}
 		}
-		return out
+		return out.without(rec.Replaced)
 	}
 	for _, done := range slices.Backward(rec.Migrations) {
 		i := slices.IndexFunc(target.Migrations, func(m platform.Migration) bool { return m.Name == done.Name })
@@ -137,7 +138,13 @@ func plan(rec installed.Record, b contract.Backup, target *platform.Release) way
 			out.undo = append(out.undo, target.Migrations[i])
 		}
 	}
-	return out
+	return out.without(rec.Replaced)
+}
+
+// without is the way that leaves data alone which is replaced already.
+func (p way) without(replaced []string) way {
+	p.replace = slices.DeleteFunc(slices.Clone(p.replace), func(name string) bool { return slices.Contains(replaced, name) })
+	return p
 }
 
 // allowed returns a fault if data would be replaced without consent.
@@ -222,6 +229,7 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 			rec = rec.Forget(m.Name)
 		}
 	}
+	rec.Replaced = append(slices.Clone(rec.Replaced), name)
 	return rec, rec.Keep(ctx, w.client, w.env.Deployment)
 }
 
