@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -111,10 +112,10 @@ func loadArchived(archive []byte) (*platform.Release, error) {
 	return platform.Load(files)
 }
 
-// because is a fault about data, with the class of its cause; one that has a code of a store
-// or of a pod keeps it.
+// because is a fault about data, with the class of its cause; one that has a code of a store,
+// of a pod or of a dump keeps it.
 func because(code fault.Code, op, fix string, err error) error {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || f.Code == CodePod || f.Code == backup.CodeDamaged) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || slices.Contains([]fault.Code{CodePod, CodeDump, backup.CodeDamaged}, f.Code)) {
 		return err
 	}
 	return &fault.Fault{Code: code, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +212,27 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	_, err = b.migrate(false)
 	require.NoError(t, err)
 	require.Equal(t, "true", annotations(b, webApp)["argocd.argoproj.io/skip-reconcile"], "what somebody else has told Argo CD stays")
+}
+
+// TestNobodyWritesBetweenSaveAndReplace: data is saved and replaced while its users are
+// stopped, once.
+func TestNobodyWritesBetweenSaveAndReplace(t *testing.T) {
+	b := withUsers(t)
+	b.write("new/platform.yaml", strings.Replace(b.read("new/platform.yaml"), ", undo: [rm, -f, split]", "", 1))
+	b.begins("r1", contract.InPlace)
+	require.NoError(t, b.record().Note("split", true).Keep(t.Context(), b.client(), "demo"))
+	before := len(b.api.Writes())
+	out, err := b.restore("r3", true)
+	require.NoError(t, err)
+	require.Equal(t, contract.Restored{Restored: []string{"orders"}, Saved: "r3"}, out)
+	var order []string
+	for _, w := range b.api.Writes()[before:] {
+		if strings.Contains(w, webDeployment) || strings.Contains(w, livePod) {
+			order = append(order, w[:strings.Index(w, " ")]+" "+filepath.Base(w))
+		}
+	}
+	pod := []string{"PATCH slipway-data-orders", "DELETE slipway-data-orders"}
+	require.Equal(t, slices.Concat([]string{"PATCH web"}, pod, pod, []string{"PATCH web"}), order)
 }
 
 func TestWhoUsesTheDataDoesNotStop(t *testing.T) {

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,17 +59,11 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 		}
 		out.Undone = append(out.Undone, m.Name)
 	}
-	if len(p.replace) > 0 {
-		if rec, err = w.save(ctx, rec, b, p.replace); err != nil {
-			return out, err
-		}
-		out.Saved = rec.Saved
-	}
 	for _, name := range p.replace {
 		if rec, err = w.replace(ctx, rec, b, name); err != nil {
 			return out, err
 		}
-		out.Restored = append(out.Restored, name)
+		out.Restored, out.Saved = append(out.Restored, name), rec.Saved
 	}
 	env.Progress("%d migrations taken back, %d data restored", len(out.Undone), len(out.Restored))
 	return out, nil
@@ -160,46 +155,8 @@ func (p way) allowed(consent bool, b contract.Backup) error {
 	}
 }
 
-// save backs the present data up, once in a rollback. It is not proved: it may be half
-// migrated.
-func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, data []string) (installed.Record, error) {
-	if rec.Saved != "" {
-		return rec, nil
-	}
-	if err := w.repo.Sweep(ctx, w.env.Run); err != nil {
-		return rec, err
-	}
-	now := rec.Version
-	if rec.Toward != "" {
-		now = rec.Toward
-	}
-	own := contract.Backup{
-		ID: w.env.Run, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForRollback, Platform: b.Platform, From: now, To: b.From,
-	}
-	for _, name := range data {
-		d, err := w.dataNamed(name)
-		if err != nil {
-			return rec, err
-		}
-		blob, err := w.dump(ctx, d, backup.DataKey(own.ID, name))
-		if err != nil {
-			return rec, err
-		}
-		own.Data = append(own.Data, contract.BackedUp{Name: name, Blob: blob})
-	}
-	if err := w.repo.Put(ctx, own); err != nil {
-		return rec, err
-	}
-	rec.Saved = own.ID
-	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
-		return rec, err
-	}
-	w.env.Progress("the present data is in backup %s", own.ID)
-	_, err := w.repo.Retain(ctx, w.release.Retain(), own.ID, b.ID, rec.Backup)
-	return rec, err
-}
-
-// replace puts the backup in the place of data, and checks it.
+// replace saves data, puts the backup in its place, and checks it. Nobody who is stopped
+// meanwhile writes to it in between.
 func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string) (installed.Record, error) {
 	d, err := w.dataNamed(name)
 	if err != nil {
@@ -211,8 +168,11 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 	if _, err := io.Copy(io.Discard, w.repo.Reader(ctx, key, saved.Blob)); err != nil {
 		return rec, err
 	}
-	w.env.Progress("restoring %s from backup %s", name, b.ID)
-	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) error {
+	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) (err error) {
+		if rec, err = w.save(ctx, rec, b, d); err != nil {
+			return err
+		}
+		w.env.Progress("restoring %s from backup %s", name, b.ID)
 		return w.within(ctx, d, false, func(ctx context.Context, p runningPod) error {
 			err := p.run(ctx, d.Restore, w.repo.Reader(ctx, key, saved.Blob), nil)
 			if err == nil {
@@ -231,6 +191,42 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 	}
 	rec.Replaced = append(slices.Clone(rec.Replaced), name)
 	return rec, rec.Keep(ctx, w.client, w.env.Deployment)
+}
+
+// save adds present data to the backup of what the rollback replaces, once: after that it may
+// be half restored. It is not proved: it may be half migrated.
+func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, d platform.Data) (installed.Record, error) {
+	own := contract.Backup{
+		ID: w.env.Run, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForRollback, Platform: b.Platform,
+		From: cmp.Or(rec.Toward, rec.Version), To: b.From,
+	}
+	var err error
+	if rec.Saved == "" {
+		err = w.repo.Sweep(ctx, own.ID)
+	} else {
+		own, err = w.repo.Get(ctx, rec.Saved)
+	}
+	if err != nil || !backedUp(own, d.Name).Absent {
+		return rec, err
+	}
+	blob, err := w.dump(ctx, d, backup.DataKey(own.ID, d.Name))
+	if err != nil {
+		return rec, err
+	}
+	own.Data = append(own.Data, contract.BackedUp{Name: d.Name, Blob: blob})
+	if err := w.repo.Put(ctx, own); err != nil {
+		return rec, err
+	}
+	w.env.Progress("the present %s is in backup %s", d.Name, own.ID)
+	if rec.Saved == own.ID {
+		return rec, nil
+	}
+	rec.Saved = own.ID
+	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
+		return rec, err
+	}
+	_, err = w.repo.Retain(ctx, w.release.Retain(), own.ID, b.ID, rec.Backup)
+	return rec, err
 }
 
 // checkAll checks the data after a rollback.
