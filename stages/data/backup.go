@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// againUpgrade is the remedy of what fails before anything of the platform was changed.
-const againUpgrade = "; then upgrade again; nothing of the platform was changed"
+// againUpgrade ends the remedy of what fails before anything of the platform was changed.
+const againUpgrade = "then upgrade again; nothing of the platform was changed"
 
 // backUp dumps data, restores the dump beside it and checks it there. It does nothing for an
 // upgrade that goes on: that has its backup.
@@ -30,6 +30,7 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	if err != nil {
 		return contract.BackedUp{}, err
 	}
+	w.next = againUpgrade
 	d, err := w.dataNamed(in.Data)
 	if err != nil {
 		return contract.BackedUp{}, err
@@ -89,7 +90,7 @@ func backedUp(b contract.Backup, data string) contract.BackedUp {
 func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 	o, err := w.pod(ctx, d, false)
 	if err != nil {
-		return false, badPod(d, err)
+		return false, w.badPod(d, err)
 	}
 	namespace := o.GetNamespace()
 	err = w.client.Retry(ctx, "get namespace "+namespace, func(ctx context.Context) error {
@@ -121,7 +122,7 @@ func (w *work) dump(ctx context.Context, d platform.Data, key string) (contract.
 		err = errors.New("the dump is empty")
 	}
 	if err != nil {
-		err = because(CodeDump, "dump data "+d.Name, "correct the cause, or the dump command in the platform release"+againUpgrade, err)
+		err = because(CodeDump, "dump data "+d.Name, "correct the cause, or the dump command in the platform release; "+w.next, err)
 		return out, errors.Join(err, w.discard(ctx, key))
 	}
 	return out, nil
@@ -139,7 +140,7 @@ func (w *work) prove(ctx context.Context, d platform.Data, key string, b contrac
 	})
 	if err != nil {
 		return "", because(CodeUnproved, "prove the backup of data "+d.Name+" by restoring it",
-			"correct the cause, or dump, restore and check in the platform release"+againUpgrade, err)
+			"correct the cause, or dump, restore and check in the platform release; "+w.next, err)
 	}
 	return line, nil
 }

@@ -64,6 +64,7 @@ type work struct {
 	release *platform.Release // whose data and commands they are
 	in      contract.PodInput
 	exec    executor
+	next    string // ends a remedy: what to do once the cause is corrected
 }
 
 // open prepares a step on the data of the release in PlatformDir.

@@ -305,7 +305,7 @@ func TestWhatABackupNeeds(t *testing.T) {
 	b.api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
 	b.api.Set(t, livePod, "metadata: {name: slipway-data-orders, namespace: shop}")
 	_, err = b.backUp("r1")
-	refused(t, err, CodePod, "a pod shop/slipway-data-orders that is not Slipway's")
+	refused(t, err, CodePod, "a pod shop/slipway-data-orders that is not Slipway's", "then upgrade again; nothing of the platform was changed")
 	b.api.Set(t, livePod, "metadata: {labels: {slipway.sh/deployment: demo, slipway.sh/data: orders}}")
 	_, err = b.backUp("r1")
 	require.NoError(t, err, "what a run that was killed has left goes")

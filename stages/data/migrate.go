@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// bothWays is the remedy of an upgrade that has begun.
-const bothWays = "correct the cause, then go on: slipway upgrade --resume; or go back: slipway rollback"
+// bothWays ends the remedy of an upgrade that has begun.
+const bothWays = "then go on: slipway upgrade --resume; or go back: slipway rollback"
 
 // migrateBefore carries out the migrations before the components are brought to the release.
 func migrateBefore(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
@@ -37,7 +37,7 @@ func migrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) 
 	if err != nil {
 		return out, err
 	}
-	out.Checks, err = w.checkData(ctx, b, in.Data, bothWays)
+	out.Checks, err = w.checkData(ctx, b, in.Data)
 	return out, err
 }
 
@@ -45,6 +45,7 @@ func migrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) 
 // the data that it has backed up. It notes each in the cluster, when it begins and when it is
 // done, and returns the backup of the upgrade.
 func (w *work) migrate(ctx context.Context, when platform.When, data []string) (contract.Migrated, contract.Backup, error) {
+	w.next = bothWays
 	out := contract.Migrated{Migrations: []string{}}
 	rec, err := installed.Read(ctx, w.client)
 	if err != nil {
@@ -81,7 +82,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 		})
 		if err != nil {
 			op := fmt.Sprintf("carry out migration %s of data %s", m.Name, d.Name)
-			return out, b, because(CodeMigration, op, bothWays, err)
+			return out, b, because(CodeMigration, op, "correct the cause, "+w.next, err)
 		}
 		rec = rec.Note(m.Name, true)
 		if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
@@ -94,7 +95,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 }
 
 // checkData checks the data as it is now, against what the check printed for the backup.
-func (w *work) checkData(ctx context.Context, b contract.Backup, data []string, fix string) (map[string]string, error) {
+func (w *work) checkData(ctx context.Context, b contract.Backup, data []string) (map[string]string, error) {
 	checks := map[string]string{}
 	for _, name := range data {
 		saved := backedUp(b, name)
@@ -111,7 +112,7 @@ func (w *work) checkData(ctx context.Context, b contract.Backup, data []string, 
 		})
 		if err != nil {
 			op := "check data " + name + " against its backup, of which the check said: " + saved.Check
-			return checks, because(CodeCheck, op, fix, err)
+			return checks, because(CodeCheck, op, "correct the cause, "+w.next, err)
 		}
 		w.env.Progress("%s is whole: %s", name, checks[name])
 	}
@@ -129,9 +130,8 @@ func (w *work) undo(ctx context.Context, m platform.Migration) error {
 	if err == nil {
 		return nil
 	}
-	f := &fault.Fault{
+	return &fault.Fault{
 		Code: CodeUndo, Class: step.ClassOf(err), Op: fmt.Sprintf("take back migration %s of data %s", m.Name, d.Name), Err: err,
-		Fix: "correct the cause, then run again: slipway rollback",
+		Fix: "correct the cause, " + w.next,
 	}
-	return f
 }

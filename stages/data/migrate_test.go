@@ -102,7 +102,7 @@ func TestARollbackRestoresWhatCannotBeTakenBack(t *testing.T) {
 	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten meanwhile\n")
 	before := b.record()
 	_, err = b.restore("r3", false)
-	refused(t, err, contract.CodeConsent, "migration split cannot be taken back", "data orders", "nothing was changed", "slipway rollback --yes")
+	refused(t, err, contract.CodeConsent, "migration split cannot be taken back", "data orders", "nothing was changed", "slipway rollback --backup r1 --yes")
 	require.Equal(t, before, b.record())
 
 	out, err := b.restore("r3", true)
@@ -128,6 +128,22 @@ func TestARollbackRestoresWhatCannotBeTakenBack(t *testing.T) {
 	_, err = b.restore("r5", true)
 	require.ErrorContains(t, err, "its sha256 is")
 	require.Equal(t, "present\n", b.read("slipway-data-orders/rows"))
+}
+
+// TestARemedyOfARollback is a command that goes on with that rollback, and is not refused.
+func TestARemedyOfARollback(t *testing.T) {
+	b := newBench(t)
+	b.begins("r1", "")
+	_, err := b.migrate(true)
+	require.NoError(t, err)
+	b.api.Set(t, livePod, "metadata: {name: slipway-data-orders, namespace: shop}")
+	_, err = b.migrate(false)
+	refused(t, err, CodePod, "; then go on: slipway upgrade --resume; or go back: slipway rollback")
+	_, err = b.restore("r3", false)
+	refused(t, err, CodeUndo, "correct the cause, then run again: slipway rollback --backup r1")
+	w, _, err := openBackup(t.Context(), b.env("r4", "old"), contract.RestoreInput{PodInput: pods(), Backup: "r1"})
+	require.NoError(t, err)
+	refused(t, w.badUsers("start Deployment shop/web", os.ErrPermission), CodeUsers, "correct the cause, then run again: slipway rollback --backup r1")
 }
 
 func TestARestoreThatFails(t *testing.T) {

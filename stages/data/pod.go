@@ -47,7 +47,7 @@ type runningPod struct {
 func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do func(ctx context.Context, p runningPod) error) (err error) {
 	o, err := w.pod(ctx, d, scratch)
 	if err != nil {
-		return badPod(d, err)
+		return w.badPod(d, err)
 	}
 	at := container{namespace: o.GetNamespace(), pod: o.GetName(), name: containerOf(o)}
 	remove := func(ctx context.Context) error {
@@ -68,7 +68,7 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 		err = remove(ctx)
 	}
 	if err != nil {
-		return badPod(d, err)
+		return w.badPod(d, err)
 	}
 	defer func() {
 		if gone := remove(ctx); gone != nil { // the next run removes it, and so does a destroy
@@ -81,15 +81,15 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 		err = w.client.WaitPodReady(starting, at.namespace, at.pod)
 	}
 	if err != nil {
-		return badPod(d, err)
+		return w.badPod(d, err)
 	}
 	return do(ctx, runningPod{w, d, at})
 }
 
-func badPod(d platform.Data, err error) error {
+func (w *work) badPod(d platform.Data, err error) error {
 	return &fault.Fault{
 		Code: CodePod, Class: step.ClassOf(err), Op: "start the pod of data " + d.Name,
-		Fix: "correct its file in the platform release, or what keeps it from starting; then go on: slipway upgrade --resume, or slipway rollback", Err: err,
+		Fix: "correct its file in the platform release, or what keeps it from starting; " + w.next, Err: err,
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// againRollback is the remedy of a rollback that failed.
-const againRollback = "correct the cause, then run again: slipway rollback"
+// againRollback is the command that runs a rollback again, or goes back to the same backup.
+func againRollback(b contract.Backup) string { return "slipway rollback --backup " + b.ID }
 
 // restore brings the data back to what the release of a backup works with: migrations that
 // were begun are taken back where each can be, otherwise the backup takes the place of the
@@ -80,6 +80,7 @@ func openBackup(ctx context.Context, env *step.Env, in contract.RestoreInput) (*
 	if err != nil {
 		return nil, b, err
 	}
+	w.next = "then run again: " + againRollback(b)
 	if b.Target == nil {
 		return nil, b, backup.DataOnly(b.ID)
 	}
@@ -151,7 +152,7 @@ func (p way) allowed(consent bool, b contract.Backup) error {
 		Code: contract.CodeConsent, Class: fault.Usage, Op: "roll back to backup " + b.ID,
 		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be in a backup of its own only; nothing was changed",
 			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", ")),
-		Fix: "if that is wanted: slipway rollback --yes",
+		Fix: "if that is wanted: " + againRollback(b) + " --yes",
 	}
 }
 
@@ -182,7 +183,7 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		})
 	})
 	if err != nil {
-		return rec, because(CodeRestore, "restore data "+name+" from backup "+b.ID, againRollback, err)
+		return rec, because(CodeRestore, "restore data "+name+" from backup "+b.ID, "correct the cause, "+w.next, err)
 	}
 	for _, m := range w.release.Migrations {
 		if m.Data == name {
@@ -240,6 +241,6 @@ func checkAll(ctx context.Context, env *step.Env, in contract.RestoreInput) (con
 	for _, d := range b.Data {
 		names = append(names, d.Name)
 	}
-	out.Checks, err = w.checkData(ctx, b, names, againRollback)
+	out.Checks, err = w.checkData(ctx, b, names)
 	return out, err
 }

@@ -45,14 +45,14 @@ func (w *work) stopped(ctx context.Context, style string, d platform.Data, do fu
 			err = w.stop(ctx, u)
 		}
 		if err != nil {
-			return badUsers("stop "+text, err)
+			return w.badUsers("stop "+text, err)
 		}
 	}
 	return do(ctx)
 }
 
-func badUsers(op string, err error) error {
-	return &fault.Fault{Code: CodeUsers, Class: step.ClassOf(err), Op: op, Fix: bothWays, Err: err}
+func (w *work) badUsers(op string, err error) error {
+	return &fault.Fault{Code: CodeUsers, Class: step.ClassOf(err), Op: op, Fix: "correct the cause, " + w.next, Err: err}
 }
 
 // stop scales a workload to nothing and waits until its pods are gone. Argo CD, if it owns
@@ -116,7 +116,7 @@ func (w *work) start(ctx context.Context, data []string) error {
 				err = w.startOne(ctx, u)
 			}
 			if err != nil {
-				return badUsers("start "+text, err)
+				return w.badUsers("start "+text, err)
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 	}
 	apps, err := w.client.List(ctx, argo.Applications(), "", "")
 	if err != nil {
-		return badUsers("have Argo CD reconcile again", err)
+		return w.badUsers("have Argo CD reconcile again", err)
 	}
 	for _, a := range apps {
 		if a.GetAnnotations()[stoppedAnnotation] == "" {
@@ -158,7 +158,7 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 		}
 		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
 		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, stoppedAnnotation: nil}); err != nil {
-			return badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
+			return w.badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
 		}
 	}
 	return nil
