@@ -160,4 +160,5 @@ type Restored struct {
 	Undone   []string `json:"undone,omitempty"`   // migrations that were taken back
 	Restored []string `json:"restored,omitempty"` // data that the backup has replaced
 	Saved    string   `json:"saved,omitempty"`    // id of the backup of what was replaced
+	Unsaved  []string `json:"unsaved,omitempty"`  // data that is not in it, for it could not be dumped
 }

@@ -61,7 +61,15 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	}
 	out := contract.BackedUp{Name: d.Name}
 	key := backup.DataKey(env.Run, d.Name)
-	if out.Blob, err = w.dump(ctx, d, key); err != nil {
+	env.Progress("backing up %s", d.Name)
+	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
+		fix := "correct the cause, or the dump command in the platform release; " + w.next
+		if out.Blob, err = p.dump(ctx, key, fix); err == nil && out.Bytes == 0 {
+			err = because(CodeDump, "dump data "+d.Name, fix, errors.New("the dump is empty"))
+		}
+		return err
+	})
+	if err != nil {
 		return out, err
 	}
 	if out.Check, err = w.prove(ctx, d, key, out.Blob); err != nil {
@@ -104,26 +112,19 @@ func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 }
 
 // dump stores the data below a key; what is left of it is removed if that fails.
-func (w *work) dump(ctx context.Context, d platform.Data, key string) (contract.Blob, error) {
+func (p runningPod) dump(ctx context.Context, key, fix string) (contract.Blob, error) {
+	to := p.repo.Writer(ctx, key)
+	told := &telling{w: to, tell: func() { p.env.Progress("backing up %s: %s so far", p.data.Name, size(to.Bytes())) }, last: time.Now()}
+	err := p.run(ctx, p.data.Dump, nil, told)
+	if told.err != nil { // what the store says tells more than the pipe
+		err = told.err
+	}
 	var out contract.Blob
-	w.env.Progress("backing up %s", d.Name)
-	err := w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
-		to := w.repo.Writer(ctx, key)
-		told := &telling{w: to, tell: func() { w.env.Progress("backing up %s: %s so far", d.Name, size(to.Bytes())) }, last: time.Now()}
-		if err = p.run(ctx, d.Dump, nil, told); told.err != nil { // what the store says tells more than the pipe
-			err = told.err
-		}
-		if err == nil {
-			out, err = to.Close()
-		}
-		return err
-	})
-	if err == nil && out.Bytes == 0 {
-		err = errors.New("the dump is empty")
+	if err == nil {
+		out, err = to.Close()
 	}
 	if err != nil {
-		err = because(CodeDump, "dump data "+d.Name, "correct the cause, or the dump command in the platform release; "+w.next, err)
-		return out, errors.Join(err, w.discard(ctx, key))
+		return out, errors.Join(because(CodeDump, "dump data "+p.data.Name, fix, err), p.discard(ctx, key))
 	}
 	return out, nil
 }

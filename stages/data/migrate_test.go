@@ -162,6 +162,33 @@ func TestARestoreThatFails(t *testing.T) {
 	require.Equal(t, "r3", out.Saved, "the data is saved once")
 }
 
+// TestDataThatCannotBeSaved does not keep the backup out of its place, once somebody who was
+// told so agrees. Data that is empty is saved.
+func TestDataThatCannotBeSaved(t *testing.T) {
+	b := newBench(t)
+	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+strings.Replace(dataSections, ", undo: [rm, -f, split]", "", 1))
+	b.begins("r1", "")
+	_, err := b.migrate(true)
+	require.NoError(t, err)
+	started := b.record()
+	require.NoError(t, os.Remove(filepath.Join(b.dir, "slipway-data-orders/rows")))
+	_, err = b.restore("r3", true)
+	refused(t, err, CodeDump, "dump data orders", "then run again: slipway rollback --backup r1", "without a backup of it: slipway rollback --backup r1 --yes")
+	_, err = b.restore("r4", false)
+	refused(t, err, contract.CodeConsent, "or in none if it cannot be dumped")
+	out, err := b.restore("r5", true)
+	require.NoError(t, err)
+	require.Equal(t, contract.Restored{Restored: []string{"orders"}, Unsaved: []string{"orders"}}, out)
+	require.Equal(t, "a\nb\nc\n", b.read("slipway-data-orders/rows"))
+
+	require.NoError(t, started.Keep(t.Context(), b.client(), "demo"))
+	b.write("slipway-data-orders/rows", "")
+	out, err = b.restore("r6", true)
+	require.NoError(t, err)
+	require.Equal(t, contract.Restored{Restored: []string{"orders"}, Saved: "r6"}, out)
+	require.Equal(t, "a\nb\nc\n", b.read("slipway-data-orders/rows"))
+}
+
 const (
 	webDeployment = "/apis/apps/v1/namespaces/shop/deployments/web"
 	webApp        = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/web"

@@ -34,7 +34,8 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 		return contract.Restored{}, err
 	}
 	p := plan(rec, b, w.release)
-	if err := p.allowed(in.Restore || rec.Saved != "", b); err != nil {
+	again := rec.Rollback == b.ID
+	if err := p.allowed(in.Restore || rec.Saved != "", again, b); err != nil {
 		return contract.Restored{}, err
 	}
 	rec.Rollback = b.ID
@@ -60,8 +61,13 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 		out.Undone = append(out.Undone, m.Name)
 	}
 	for _, name := range p.replace {
-		if rec, err = w.replace(ctx, rec, b, name); err != nil {
+		var saved bool
+		// That it cannot be saved is told once before it is replaced all the same.
+		if rec, saved, err = w.replace(ctx, rec, b, name, again && in.Restore); err != nil {
 			return out, err
+		}
+		if !saved {
+			out.Unsaved = append(out.Unsaved, name)
 		}
 		out.Restored, out.Saved = append(out.Restored, name), rec.Saved
 	}
@@ -143,34 +149,40 @@ func (p way) without(replaced []string) way {
 	return p
 }
 
-// allowed returns a fault if data would be replaced without consent.
-func (p way) allowed(consent bool, b contract.Backup) error {
+// allowed returns a fault if data would be replaced without consent, by a rollback that is
+// run again or not.
+func (p way) allowed(consent, again bool, b contract.Backup) error {
 	if len(p.replace) == 0 || consent {
 		return nil
 	}
+	in := "in a backup of its own only"
+	if again {
+		in += ", or in none if it cannot be dumped"
+	}
 	return &fault.Fault{
 		Code: contract.CodeConsent, Class: fault.Usage, Op: "roll back to backup " + b.ID,
-		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be in a backup of its own only; nothing was changed",
-			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", ")),
+		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be %s; nothing was changed",
+			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", "), in),
 		Fix: "if that is wanted: " + againRollback(b) + " --yes",
 	}
 }
 
 // replace saves data, puts the backup in its place, and checks it. Nobody who is stopped
-// meanwhile writes to it in between.
-func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string) (installed.Record, error) {
+// meanwhile writes to it in between. unsaved allows it to replace what cannot be saved; isSaved
+// tells whether it was.
+func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string, unsaved bool) (_ installed.Record, isSaved bool, _ error) {
 	d, err := w.dataNamed(name)
 	if err != nil {
-		return rec, err
+		return rec, false, err
 	}
 	saved, key := backedUp(b, name), backup.DataKey(b.ID, name)
 	// All of it is read before any of it is restored: a command that is given only a part
 	// takes that for the whole.
 	if _, err := io.Copy(io.Discard, w.repo.Reader(ctx, key, saved.Blob)); err != nil {
-		return rec, err
+		return rec, false, err
 	}
 	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) (err error) {
-		if rec, err = w.save(ctx, rec, b, d); err != nil {
+		if rec, isSaved, err = w.save(ctx, rec, b, d, unsaved); err != nil {
 			return err
 		}
 		w.env.Progress("restoring %s from backup %s", name, b.ID)
@@ -183,7 +195,7 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		})
 	})
 	if err != nil {
-		return rec, because(CodeRestore, "restore data "+name+" from backup "+b.ID, "correct the cause, "+w.next, err)
+		return rec, isSaved, because(CodeRestore, "restore data "+name+" from backup "+b.ID, "correct the cause, "+w.next, err)
 	}
 	for _, m := range w.release.Migrations {
 		if m.Data == name {
@@ -191,12 +203,13 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		}
 	}
 	rec.Replaced = append(slices.Clone(rec.Replaced), name)
-	return rec, rec.Keep(ctx, w.client, w.env.Deployment)
+	return rec, isSaved, rec.Keep(ctx, w.client, w.env.Deployment)
 }
 
 // save adds present data to the backup of what the rollback replaces, once: after that it may
-// be half restored. It is not proved: it may be half migrated.
-func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, d platform.Data) (installed.Record, error) {
+// be half restored. It is not proved: it may be empty or half migrated. unsaved and isSaved are
+// as in replace.
+func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, d platform.Data, unsaved bool) (_ installed.Record, isSaved bool, _ error) {
 	own := contract.Backup{
 		ID: w.env.Run, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForRollback, Platform: b.Platform,
 		From: cmp.Or(rec.Toward, rec.Version), To: b.From,
@@ -208,26 +221,35 @@ func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup
 		own, err = w.repo.Get(ctx, rec.Saved)
 	}
 	if err != nil || !backedUp(own, d.Name).Absent {
-		return rec, err
+		return rec, err == nil, err
 	}
-	blob, err := w.dump(ctx, d, backup.DataKey(own.ID, d.Name))
-	if err != nil {
-		return rec, err
+	w.env.Progress("backing up the present %s", d.Name)
+	var blob contract.Blob
+	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
+		fix := "correct the cause, " + w.next + "; to replace the data without a backup of it: " + againRollback(b) + " --yes"
+		blob, err = p.dump(ctx, backup.DataKey(own.ID, d.Name), fix)
+		return err
+	})
+	if err != nil && unsaved && ctx.Err() == nil {
+		w.env.Logger.Warn("the present data is replaced without a backup of it", "data", d.Name, "error", err)
+		return rec, false, nil
+	} else if err != nil {
+		return rec, false, err
 	}
 	own.Data = append(own.Data, contract.BackedUp{Name: d.Name, Blob: blob})
 	if err := w.repo.Put(ctx, own); err != nil {
-		return rec, err
+		return rec, false, err
 	}
 	w.env.Progress("the present %s is in backup %s", d.Name, own.ID)
 	if rec.Saved == own.ID {
-		return rec, nil
+		return rec, true, nil
 	}
 	rec.Saved = own.ID
 	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
-		return rec, err
+		return rec, true, err
 	}
 	_, err = w.repo.Retain(ctx, w.release.Retain(), own.ID, b.ID, rec.Backup)
-	return rec, err
+	return rec, true, err
 }
 
 // checkAll checks the data after a rollback.
