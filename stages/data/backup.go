@@ -62,7 +62,11 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	out := contract.BackedUp{Name: d.Name}
 	key := backup.DataKey(env.Run, d.Name)
 	env.Progress("backing up %s", d.Name)
+	var live string
 	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
+		if live, err = p.check(ctx, ""); err != nil {
+			return because(CodeUnproved, "check data "+d.Name+" before it is backed up", "correct the cause, or the check in the platform release; "+w.next, err)
+		}
 		fix := "correct the cause, or the dump command in the platform release; " + w.next
 		if out.Blob, err = p.dump(ctx, key, fix); err == nil && out.Bytes == 0 {
 			err = because(CodeDump, "dump data "+d.Name, fix, errors.New("the dump is empty"))
@@ -72,7 +76,7 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	if err != nil {
 		return out, err
 	}
-	if out.Check, err = w.prove(ctx, d, key, out.Blob); err != nil {
+	if out.Check, err = w.prove(ctx, d, key, out.Blob, live); err != nil {
 		return out, errors.Join(err, w.discard(ctx, key))
 	}
 	env.Progress("%s backed up, restored beside it and checked: %s", size(out.Bytes), out.Check)
@@ -130,12 +134,12 @@ func (p runningPod) dump(ctx context.Context, key, fix string) (contract.Blob, e
 }
 
 // prove restores a dump into a pod with a store of its own, and returns what the check says
-// of it there.
-func (w *work) prove(ctx context.Context, d platform.Data, key string, b contract.Blob) (line string, err error) {
+// of it there, given what it said of the live data before.
+func (w *work) prove(ctx context.Context, d platform.Data, key string, b contract.Blob, live string) (line string, err error) {
 	w.env.Progress("restoring the backup of %s beside it", d.Name)
 	err = w.within(ctx, d, true, func(ctx context.Context, p runningPod) (err error) {
 		if err = p.run(ctx, d.Restore, w.repo.Reader(ctx, key, b), nil); err == nil {
-			line, err = p.check(ctx, "")
+			line, err = p.check(ctx, live)
 		}
 		return err
 	})

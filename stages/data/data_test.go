@@ -267,6 +267,7 @@ func TestABackupThatIsNone(t *testing.T) {
 		"the dump fails":        {[2]string{"[cat, rows]", "[cat, none]"}, CodeDump, "none"},
 		"the dump is empty":     {[2]string{"[cat, rows]", "['true']"}, CodeDump, "the dump is empty"},
 		"it does not restore":   {[2]string{"cat >new && mv new rows", "exit 3"}, CodeUnproved, "exit status 3"},
+		"it has lost rows":      {[2]string{"[cat, rows]", "[head, -n1, rows]"}, CodeUnproved, "orders: 1"},
 		"the check fails":       {[2]string{"echo $now']", "exit 4']"}, CodeUnproved, "orders: 3"},
 		"the check says naught": {[2]string{"echo $now']", "true']"}, CodeUnproved, "printed nothing"},
 		"it says too much":      {[2]string{"echo $now']", "cat rows']"}, CodeUnproved, "more than one line"},

@@ -159,8 +159,8 @@ func (p runningPod) run(ctx context.Context, command []string, in io.Reader, out
 	return p.exec(ctx, p.at, command, in, out)
 }
 
-// check runs the check of the data. line is what it printed for the backup; empty: the
-// backup itself is checked. It returns the line that it prints now.
+// check runs the check of the data. line is what it printed before, of the data that was
+// dumped or of the backup; empty: there is nothing to compare with. It returns the line that it prints now.
 func (p runningPod) check(ctx context.Context, line string) (string, error) {
 	var out bytes.Buffer
 	in := line
