@@ -145,6 +145,7 @@ type MigrateInput struct {
 type Migrated struct {
 	Migrations []string          `json:"migrations"`       // that have been carried out, now or before
 	Checks     map[string]string `json:"checks,omitempty"` // what the check of the live data printed, by data
+	Failed     []string          `json:"failed,omitempty"` // data whose check failed, which the rollback was allowed to pass over
 }
 
 // RestoreInput is what a rollback does with the data. The release to go back to is in

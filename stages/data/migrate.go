@@ -37,7 +37,7 @@ func migrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) 
 	if err != nil {
 		return out, err
 	}
-	out.Checks, err = w.checkData(ctx, b, in.Data)
+	out.Checks, err = w.checkData(ctx, b, in.Data, "correct the cause, "+w.next)
 	return out, err
 }
 
@@ -95,7 +95,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 }
 
 // checkData checks the data as it is now, against what the check printed for the backup.
-func (w *work) checkData(ctx context.Context, b contract.Backup, data []string) (map[string]string, error) {
+func (w *work) checkData(ctx context.Context, b contract.Backup, data []string, fix string) (map[string]string, error) {
 	checks := map[string]string{}
 	for _, name := range data {
 		saved := backedUp(b, name)
@@ -112,7 +112,7 @@ func (w *work) checkData(ctx context.Context, b contract.Backup, data []string) 
 		})
 		if err != nil {
 			op := "check data " + name + " against its backup, of which the check said: " + saved.Check
-			return checks, because(CodeCheck, op, "correct the cause, "+w.next, err)
+			return checks, because(CodeCheck, op, fix, err)
 		}
 		w.env.Progress("%s is whole: %s", name, checks[name])
 	}

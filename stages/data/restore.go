@@ -3,8 +3,10 @@ package data
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -252,17 +254,26 @@ func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup
 	return rec, true, err
 }
 
-// checkAll checks the data after a rollback.
+// checkAll checks the data after a rollback. With consent a check that fails is told, and no
+// more: users may have removed rows since the backup.
 func checkAll(ctx context.Context, env *step.Env, in contract.RestoreInput) (contract.Migrated, error) {
-	out := contract.Migrated{Migrations: []string{}}
+	out := contract.Migrated{Migrations: []string{}, Checks: map[string]string{}}
 	w, b, err := openBackup(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
-	var names []string
+	fix := "correct the cause, " + w.next + "; if the data is right as it is: " + againRollback(b) + " --yes"
 	for _, d := range b.Data {
-		names = append(names, d.Name)
+		checks, err := w.checkData(ctx, b, []string{d.Name}, fix)
+		switch {
+		case err == nil:
+			maps.Copy(out.Checks, checks)
+		case in.Restore && ctx.Err() == nil && errors.Is(err, &fault.Fault{Code: CodeCheck}):
+			env.Logger.Warn("the check of data fails", "data", d.Name, "error", err)
+			out.Failed = append(out.Failed, d.Name)
+		default:
+			return out, err
+		}
 	}
-	out.Checks, err = w.checkData(ctx, b, names)
-	return out, err
+	return out, nil
 }
