@@ -62,6 +62,7 @@ type bench struct {
 	t   *testing.T
 	api *kubetest.API
 	dir string
+	log bytes.Buffer // of all steps
 }
 
 func newBench(t *testing.T) *bench {
@@ -110,7 +111,7 @@ func (b *bench) release(folder, version, sections string) {
 // env is the environment of a step of a run, with the release in a folder.
 func (b *bench) env(run, folder string) *step.Env {
 	at := func(name string) string { return filepath.Join(b.dir, name) }
-	env := step.NewEnv(run, "preorchestrator/backup", step.Dirs{State: at("state"), Platform: at(folder), Tools: at("tools")}, io.Discard, io.Discard)
+	env := step.NewEnv(run, "preorchestrator/backup", step.Dirs{State: at("state"), Platform: at(folder), Tools: at("tools")}, &b.log, io.Discard)
 	env.Deployment = "demo"
 	return env
 }

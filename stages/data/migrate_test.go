@@ -57,6 +57,20 @@ func TestAMigrationThatFailsIsTakenUpAgain(t *testing.T) {
 	require.True(t, b.record().Has("split"))
 }
 
+// TestWhatACommandSaysHasNoSecrets: neither those that its pod reads nor what looks like one.
+func TestWhatACommandSaysHasNoSecrets(t *testing.T) {
+	b := newBench(t)
+	rest := strings.Replace(dataSections, "echo split >>log; touch split", "echo as orders with hunter2hunter2, password=elsewhere1 >&2; exit 5", 1)
+	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+rest)
+	b.write("new/pod.yaml", strings.Replace(b.read("new/pod.yaml"), "image: db,", "image: db, envFrom: [{secretRef: {name: login}}],", 1))
+	b.api.Set(t, "/api/v1/namespaces/shop/secrets/login", "{metadata: {name: login, namespace: shop}, data: {PGDATABASE: b3JkZXJz, PGPASSWORD: aHVudGVyMmh1bnRlcjI=}}")
+	b.begins("r1", "")
+	_, err := b.migrate(true)
+	refused(t, err, CodeMigration, "as orders with ***, password=***")
+	require.NotContains(t, b.log.String(), "hunter2hunter2")
+	require.Contains(t, b.log.String(), "as orders with ***")
+}
+
 func TestARollbackTakesMigrationsBack(t *testing.T) {
 	b := newBench(t)
 	b.begins("r1", "")

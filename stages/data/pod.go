@@ -61,6 +61,9 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 			return "it is being deleted", err
 		})
 	}
+	if err := render.HideSecrets(ctx, w.client, []*unstructured.Unstructured{o}, w.env.Redact); err != nil { // its commands may print them
+		return w.badPod(d, err)
+	}
 	live, err := w.client.Live(ctx, kube.MemberOf(o))
 	if err == nil && live != nil && (!kube.Ours(live, w.env.Deployment) || live.GetLabels()[dataLabel] == "") {
 		err = fmt.Errorf("there is a pod %s/%s that is not Slipway's", at.namespace, at.pod)
