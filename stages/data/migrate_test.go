@@ -322,6 +322,37 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 	require.EqualValues(t, 3, replicas(b), "it is started again")
 }
 
+// TestPodsThatEndAreWaitedFor: they may still write, and a Deployment does not count them.
+func TestPodsThatEndAreWaitedFor(t *testing.T) {
+	b := withUsers(t)
+	b.begins("r1", contract.InPlace)
+	const at = "/api/v1/namespaces/shop/pods/"
+	pod := func(name, owner, more string) {
+		b.api.Set(t, at+name, `{metadata: {name: `+name+`, namespace: shop, labels: {app: web, pod-template-hash: "7f9"}, ownerReferences: [{controller: true, kind: ReplicaSet, name: `+owner+`}]}`+more+`}`)
+	}
+	pod("web-1", "web-7f9", "")
+	pod("web-2", "web-7f9", ", status: {phase: Failed}")
+	pod("web-admin-1", "web-admin-7f9", "")
+	w, err := open(t.Context(), b.env("r2", "new"), pods())
+	require.NoError(t, err)
+	d, err := w.dataNamed("orders")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err = w.stopped(ctx, contract.InPlace, d, func(context.Context) error {
+		t.Error("it runs")
+		return nil
+	})
+	refused(t, err, CodeUsers, "1 pods that end")
+	b.api.Delete(at + "web-1")
+	ran := false
+	require.NoError(t, w.stopped(t.Context(), contract.InPlace, d, func(context.Context) error {
+		ran = true
+		return nil
+	}))
+	require.True(t, ran)
+}
+
 // TestACorrectedReleaseIsWhatARollbackGoesBy: an upgrade may go on with other migrations than
 // it has begun with.
 func TestACorrectedReleaseIsWhatARollbackGoesBy(t *testing.T) {

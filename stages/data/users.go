@@ -84,8 +84,34 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 		}
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 		pods, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
-		return seen >= o.GetGeneration() && pods == 0, fmt.Sprintf("%d pods", pods), nil
+		if seen < o.GetGeneration() || pods > 0 {
+			return false, fmt.Sprintf("%d pods", pods), nil
+		}
+		ending, err := w.podsOf(ctx, o) // which that does not count
+		return ending == 0, fmt.Sprintf("%d pods that end", ending), err
 	})
+}
+
+// podsOf is how many pods of a workload are there and have not ended.
+func (w *work) podsOf(ctx context.Context, workload *unstructured.Unstructured) (int, error) {
+	all, err := w.client.List(ctx, podsResource(), workload.GetNamespace(), "")
+	n := 0
+	for _, pod := range all {
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		owner := metav1.GetControllerOf(&pod)
+		if owner == nil || phase == "Succeeded" || phase == "Failed" {
+			continue
+		}
+		of := owner.Name
+		if hash := pod.GetLabels()["pod-template-hash"]; workload.GetKind() == "Deployment" { // its ReplicaSet's
+			of = strings.TrimSuffix(of, "-"+hash)
+		}
+		kind := map[string]string{"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet"}[workload.GetKind()]
+		if owner.Kind == kind && of == workload.GetName() {
+			n++
+		}
+	}
+	return n, err
 }
 
 // leaveAlone has Argo CD not reconcile an Application, unless somebody has told it so
