@@ -60,6 +60,9 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 	}
 	data = slices.DeleteFunc(slices.Clone(data), func(name string) bool { return backedUp(b, name).Absent })
 	due := w.release.MigrationsFrom(rec.Version, when, data)
+	if err := w.clear(ctx); err != nil {
+		return out, b, err
+	}
 	if err := w.start(ctx, data); err != nil { // whom a run that was killed has left stopped
 		return out, b, err
 	}

@@ -263,13 +263,17 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	}))
 	require.Equal(t, 2, during)
 
-	// A run that was killed in between: the next one starts what is stopped.
+	// A run that was killed in between: the next one starts what is stopped, once no command
+	// of that run is at work any more.
+	b.api.Set(t, livePod, "metadata: {name: slipway-data-orders, namespace: shop, labels: {slipway.sh/deployment: demo, slipway.sh/data: orders}}")
+	before := len(b.api.Writes())
 	b.api.Set(t, webApp, `metadata: {annotations: {argocd.argoproj.io/skip-reconcile: "true", slipway.sh/stopped: "true"}}`)
 	b.api.Set(t, webDeployment, `{metadata: {annotations: {slipway.sh/replicas: "2"}}, spec: {replicas: 0}}`)
 	_, err = b.migrate(true)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, replicas(b))
 	require.Empty(t, annotations(b, webApp))
+	require.Equal(t, "DELETE "+livePod, b.api.Writes()[before])
 
 	b.api.Set(t, webApp, `metadata: {annotations: {argocd.argoproj.io/skip-reconcile: "true"}}`)
 	_, err = b.migrate(false)

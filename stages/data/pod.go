@@ -89,6 +89,16 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 	return do(ctx, runningPod{w, d, at})
 }
 
+// clear removes the pods that a run which was killed has left, in which a command may still
+// be at work.
+func (w *work) clear(ctx context.Context) error {
+	left, err := w.client.DeleteAll(ctx, podsResource(), "", kube.DeploymentLabel+"="+w.env.Deployment+","+dataLabel)
+	if len(left) > 0 {
+		w.env.Progress("removed what a run has left: pod %s", strings.Join(left, ", "))
+	}
+	return err
+}
+
 func (w *work) badPod(d platform.Data, err error) error {
 	return &fault.Fault{
 		Code: CodePod, Class: step.ClassOf(err), Op: "start the pod of data " + d.Name,

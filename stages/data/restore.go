@@ -44,6 +44,9 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	if err := rec.Keep(ctx, w.client, env.Deployment); err != nil {
 		return contract.Restored{}, err
 	}
+	if err := w.clear(ctx); err != nil {
+		return contract.Restored{}, err
+	}
 	if err := w.start(ctx, p.all); err != nil { // whom a run that was killed has left stopped
 		return contract.Restored{}, err
 	}
