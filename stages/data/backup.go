@@ -152,7 +152,7 @@ func (w *work) prove(ctx context.Context, d platform.Data, key string, b contrac
 
 // discard removes what is below a key, also after ctx has been cancelled.
 func (w *work) discard(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	ctx, cancel := lasting(ctx)
 	defer cancel()
 	return w.repo.Clear(ctx, key)
 }

@@ -22,8 +22,8 @@ type executor func(ctx context.Context, at container, command []string, in io.Re
 // container is one of a pod.
 type container struct{ namespace, pod, name string }
 
-// closing is how long kubectl may take to end once it was told to.
-const closing = 10 * time.Second
+// closing is how long kubectl may take to end once it was told to: see lasting.
+const closing = 6 * time.Second
 
 // maxComplaint is how much of what a command says on standard error is told; more is kept, so
 // that no secret is cut in two before it is found.

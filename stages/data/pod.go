@@ -27,8 +27,8 @@ const dataLabel = "slipway.sh/data"
 
 const (
 	startLimit   = 4 * time.Minute // for a pod to be ready
-	cleanupLimit = time.Minute
-	maxLine      = 200 // characters of what a check prints
+	cleanupLimit = 7 * time.Second // see lasting
+	maxLine      = 200             // characters of what a check prints
 )
 
 func podsResource() schema.GroupVersionResource {
@@ -51,7 +51,7 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 	}
 	at := container{namespace: o.GetNamespace(), pod: o.GetName(), name: containerOf(o)}
 	remove := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+		ctx, cancel := lasting(ctx)
 		defer cancel()
 		if err := w.client.Delete(ctx, podsResource(), at.namespace, at.pod, metav1.DeletePropagationBackground); err != nil {
 			return err
@@ -87,6 +87,18 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 		return w.badPod(d, err)
 	}
 	return do(ctx, runningPod{w, d, at})
+}
+
+// lasting is a context for cleaning up that goes on for cleanupLimit after ctx has ended, or
+// began if that was later. A step ends a command, and then removes what that has stored, its
+// pod, and starts who was stopped, all before its process ends.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleanupLimit, cancel) })
+	return out, func() {
+		stop()
+		cancel()
+	}
 }
 
 // clear removes the pods that a run which was killed has left, in which a command may still

@@ -35,7 +35,7 @@ func (w *work) stopped(ctx context.Context, style string, d platform.Data, do fu
 		return do(ctx)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+		ctx, cancel := lasting(ctx)
 		defer cancel()
 		err = errors.Join(err, w.start(ctx, []string{d.Name}))
 	}()
