@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -101,16 +100,6 @@ func (w *work) dataNamed(name string) (platform.Data, error) {
 		return d, fmt.Errorf("platform %s %s has no data %s", w.release.Name, w.release.Version, name)
 	}
 	return d, nil
-}
-
-// loadArchived loads a release that was stored.
-func loadArchived(archive []byte) (*platform.Release, error) {
-	var files fs.FS
-	files, err := backup.Unpack(archive)
-	if err != nil {
-		return nil, fmt.Errorf("unpack the platform release: %w", err)
-	}
-	return platform.Load(files)
 }
 
 // because is a fault about data, with the class of its cause; one that has a code of a store,

@@ -246,7 +246,7 @@ func TestABackupIsProvedBeforeItCounts(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, string(whole.Config))
 	archive, err := b.repo().Archive(t.Context(), backup.ReleaseKey("r1"), *whole.Release)
 	require.NoError(t, err)
-	old, err := loadArchived(archive)
+	old, err := backup.Release(archive)
 	require.NoError(t, err)
 	require.Equal(t, "1.0.0", old.Version)
 

@@ -99,7 +99,7 @@ func openBackup(ctx context.Context, env *step.Env, in contract.RestoreInput) (*
 	if err != nil {
 		return nil, b, err
 	}
-	w.release, err = loadArchived(archive)
+	w.release, err = backup.Release(archive)
 	return w, b, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -64,6 +65,15 @@ func (r *Repository) Archive(ctx context.Context, key string, b contract.Blob) (
 // Unpack is the directory in an archive.
 func Unpack(archive []byte) (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+}
+
+// Release is the platform release in an archive.
+func Release(archive []byte) (*platform.Release, error) {
+	files, err := Unpack(archive)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the platform release: %w", err)
+	}
+	return platform.Load(files)
 }
 
 // Copy stores a blob below another key.
