@@ -68,8 +68,9 @@ type BackedUp struct {
 // BackupInput is what preorchestrator/backup makes a backup of. The platform release, to
 // which the platform is brought, is in PlatformDir.
 type BackupInput struct {
-	Style string     `json:"style,omitempty"` // see Change
-	Data  []BackedUp `json:"data"`
+	Style    string          `json:"style,omitempty"`    // see Change
+	Settings json.RawMessage `json:"settings,omitempty"` // of that release
+	Data     []BackedUp      `json:"data"`
 }
 
 // The reasons of backups.
@@ -91,8 +92,10 @@ type Backup struct {
 	Release  *Blob           `json:"release,omitempty"` // that release, a zip archive
 	Target   *Blob           `json:"target,omitempty"`  // the other one, whose commands dump and restore the data
 	// TargetDigest identifies its files: an upgrade may go on with a release that was corrected.
-	TargetDigest string     `json:"targetDigest,omitempty"`
-	Data         []BackedUp `json:"data"`
+	TargetDigest string `json:"targetDigest,omitempty"`
+	// Settings are those of that release, which the files of its pods may name.
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Data     []BackedUp      `json:"data"`
 }
 
 // Installed is the release that was installed last, kept for backups.

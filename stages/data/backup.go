@@ -1,7 +1,9 @@
 package data
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -171,7 +173,7 @@ func complete(ctx context.Context, env *step.Env, in contract.BackupInput) (cont
 	if goesOn(rec, w.release) {
 		b, err := w.repo.Get(ctx, rec.Backup)
 		if err == nil {
-			err = w.corrected(ctx, b)
+			err = w.corrected(ctx, b, in.Settings)
 		}
 		return b.Summary(), err
 	}
@@ -232,7 +234,7 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	}
 	return contract.Backup{
 		ID: id, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForUpgrade, Platform: kept.Platform,
-		From: kept.Version, To: w.release.Version, Style: style, Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Data: in.Data,
+		From: kept.Version, To: w.release.Version, Style: style, Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Settings: in.Settings, Data: in.Data,
 	}, nil
 }
 
@@ -244,11 +246,19 @@ func (w *work) pack(ctx context.Context, id, digest string) (contract.Blob, erro
 	return w.repo.Pack(ctx, backup.TargetKey(id, digest), os.DirFS(w.env.PlatformDir))
 }
 
-// corrected puts the release into the backup that the upgrade goes on with, where that is
-// another one than it has begun with: a rollback goes by its commands.
-func (w *work) corrected(ctx context.Context, b contract.Backup) error {
+// corrected puts the release and its settings into the backup that the upgrade goes on with,
+// where they are others than it has begun with: a rollback goes by its commands.
+func (w *work) corrected(ctx context.Context, b contract.Backup, settings json.RawMessage) error {
 	digest, err := w.digest()
-	if err != nil || digest == b.TargetDigest {
+	if err != nil {
+		return err
+	}
+	other := !bytes.Equal(settings, b.Settings)
+	b.Settings = settings
+	if digest == b.TargetDigest {
+		if other {
+			err = w.repo.Put(ctx, b)
+		}
 		return err
 	}
 	target, err := w.pack(ctx, b.ID, digest)

@@ -91,6 +91,9 @@ func openBackup(ctx context.Context, env *step.Env, in contract.RestoreInput) (*
 	if err != nil {
 		return nil, b, err
 	}
+	if b.Settings != nil { // those at hand are of the release to go back to
+		w.in.Settings = b.Settings
+	}
 	w.next = "then run again: " + againRollback(b)
 	if b.Target == nil {
 		return nil, b, backup.DataOnly(b.ID)

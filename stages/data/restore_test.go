@@ -95,6 +95,36 @@ func TestARollbackRestoresWhatCannotBeTakenBack(t *testing.T) {
 	require.Equal(t, "present\n", b.read("slipway-data-orders/rows"))
 }
 
+// TestThePodsOfARollbackHaveTheSettingsOfTheirRelease, which the configuration of the one to
+// go back to may lack.
+func TestThePodsOfARollbackHaveTheSettingsOfTheirRelease(t *testing.T) {
+	b := newBench(t)
+	b.write("new/pod.yaml", strings.Replace(b.read("new/pod.yaml"), "{domain}", "{settings.schema}", 1))
+	b.installs()
+	in := pods()
+	in.Settings = []byte(`{"schema":"a"}`)
+	data, err := backUp(t.Context(), b.env("r1", "new"), contract.BackupDataInput{PodInput: in, Data: "orders"})
+	require.NoError(t, err)
+	for _, schema := range []string{"a", "b"} { // an upgrade that goes on may have others
+		_, err = complete(t.Context(), b.env("r1", "new"), contract.BackupInput{Settings: []byte(`{"schema":"` + schema + `"}`), Data: []contract.BackedUp{data}})
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.record().Note("split", true).Keep(t.Context(), b.client(), "demo"))
+	seen := ""
+	ready := b.api.Controller
+	b.api.Controller = func(path string, o map[string]any) {
+		ready(path, o)
+		if path == livePod {
+			c := o["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
+			seen, _ = c["env"].([]any)[0].(map[string]any)["value"].(string)
+		}
+	}
+	out, err := b.restore("r3", false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"split"}, out.Undone)
+	require.Equal(t, "b", seen)
+}
+
 // TestARemedyOfARollback is a command that goes on with that rollback, and is not refused.
 func TestARemedyOfARollback(t *testing.T) {
 	b := newBench(t)
