@@ -245,11 +245,11 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// GoBack makes c what it was when was was written, except for the deployment's name, and
-// where its cluster and its state are and how they are reached.
+// GoBack makes c what it was when was was written, except for the deployment's name, where
+// its cluster and its state are and how they are reached, and how long things may take.
 func (c *Config) GoBack(was *Config) {
-	name := c.Global.Name
+	name, timeouts := c.Global.Name, c.Advanced.Timeouts
 	c.Global, c.Platform, c.TLS, c.Proxy, c.SMTP = was.Global, was.Platform, was.TLS, was.Proxy, was.SMTP
 	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, was.Hooks, was.Advanced
-	c.Global.Name = name
+	c.Global.Name, c.Advanced.Timeouts = name, timeouts
 }

@@ -48,3 +48,18 @@ func TestWrittenFor(t *testing.T) {
 	}
 	require.Empty(t, config.Default().WrittenFor())
 }
+
+// TestGoBack: how long things may take is what the configuration at hand says, so that it can
+// be raised.
+func TestGoBack(t *testing.T) {
+	at := func(text string) *config.Config {
+		t.Helper()
+		c, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+text), config.Options{})
+		require.NoError(t, err)
+		return c
+	}
+	c := at("global: {name: blue}\nadvanced: {timeouts: {step: 2h}}\n")
+	was := at("global: {name: green, domain: green.example.org}\nadvanced: {timeouts: {step: 1h}, missingImages: pull}\n")
+	c.GoBack(was)
+	require.Equal(t, []any{"blue", "green.example.org", "2h", "pull"}, []any{c.Global.Name, c.Global.Domain, c.Advanced.Timeouts.Step.String(), c.Advanced.MissingImages})
+}

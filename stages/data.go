@@ -39,7 +39,7 @@ func (w *platformWiring) backedUp(free []pipeline.Dep) pipeline.Dep {
 		each, needs = append(each, step), append(needs, step)
 	}
 	backup := conductor.Add(w.Graph, contract.BackupStep(), func() contract.BackupInput {
-		in := contract.BackupInput{Style: w.Change.Style, Data: []contract.BackedUp{}}
+		in := contract.BackupInput{Style: w.Change.Style, Settings: json.RawMessage(w.Config.Platform.Settings), Data: []contract.BackedUp{}}
 		for _, step := range each {
 			in.Data = append(in.Data, step.Value())
 		}

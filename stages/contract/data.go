@@ -71,8 +71,9 @@ type BackedUp struct {
 // BackupInput is what preorchestrator/backup makes a backup of. The platform release, to
 // which the platform is brought, is in PlatformDir.
 type BackupInput struct {
-	Style string     `json:"style,omitempty"` // see Change
-	Data  []BackedUp `json:"data"`
+	Style    string          `json:"style,omitempty"`    // see Change
+	Settings json.RawMessage `json:"settings,omitempty"` // of that release
+	Data     []BackedUp      `json:"data"`
 }
 
 // The reasons of backups.
@@ -94,8 +95,10 @@ type Backup struct {
 	Release  *Blob           `json:"release,omitempty"` // that release, a zip archive
 	Target   *Blob           `json:"target,omitempty"`  // the other one, whose commands dump and restore the data
 	// TargetDigest identifies its files: an upgrade may go on with a release that was corrected.
-	TargetDigest string     `json:"targetDigest,omitempty"`
-	Data         []BackedUp `json:"data"`
+	TargetDigest string `json:"targetDigest,omitempty"`
+	// Settings are those of that release, which the files of its pods may name.
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Data     []BackedUp      `json:"data"`
 }
 
 // Installed is the release that was installed last, kept for backups.
@@ -148,6 +151,7 @@ type MigrateInput struct {
 type Migrated struct {
 	Migrations []string          `json:"migrations"`       // that have been carried out, now or before
 	Checks     map[string]string `json:"checks,omitempty"` // what the check of the live data printed, by data
+	Failed     []string          `json:"failed,omitempty"` // data whose check failed, which the rollback was allowed to pass over
 }
 
 // RestoreInput is what a rollback does with the data. The release to go back to is in
@@ -163,4 +167,5 @@ type Restored struct {
 	Undone   []string `json:"undone,omitempty"`   // migrations that were taken back
 	Restored []string `json:"restored,omitempty"` // data that the backup has replaced
 	Saved    string   `json:"saved,omitempty"`    // id of the backup of what was replaced
+	Unsaved  []string `json:"unsaved,omitempty"`  // data that is not in it, for it could not be dumped
 }

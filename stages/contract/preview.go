@@ -166,7 +166,7 @@ type PlannedTerraform struct {
 // PlannedResource is a resource of Terraform's that would change.
 type PlannedResource struct {
 	Address string       `json:"address"`
-	Action  string       `json:"action"` // "create", "update", "delete", "replace" or "read"
+	Action  string       `json:"action"` // "create", "update", "delete" or "replace"
 	Fields  []Difference `json:"fields,omitempty"`
 }
 

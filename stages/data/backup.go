@@ -1,7 +1,9 @@
 package data
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +22,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// againUpgrade is the remedy of what fails before anything of the platform was changed.
-const againUpgrade = "; then upgrade again; nothing of the platform was changed"
+// againUpgrade ends the remedy of what fails before anything of the platform was changed.
+const againUpgrade = "then upgrade again; nothing of the platform was changed"
 
 // backUp dumps data, restores the dump beside it and checks it there. It does nothing for an
 // upgrade that goes on: that has its backup.
@@ -30,6 +32,7 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	if err != nil {
 		return contract.BackedUp{}, err
 	}
+	w.next = againUpgrade
 	d, err := w.dataNamed(in.Data)
 	if err != nil {
 		return contract.BackedUp{}, err
@@ -60,10 +63,22 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	}
 	out := contract.BackedUp{Name: d.Name}
 	key := backup.DataKey(env.Run, d.Name)
-	if out.Blob, err = w.dump(ctx, d, key); err != nil {
+	env.Progress("backing up %s", d.Name)
+	var live string
+	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
+		if live, err = p.check(ctx, ""); err != nil {
+			return because(CodeUnproved, "check data "+d.Name+" before it is backed up", "correct the cause, or the check in the platform release; "+w.next, err)
+		}
+		fix := "correct the cause, or the dump command in the platform release; " + w.next
+		if out.Blob, err = p.dump(ctx, key, fix); err == nil && out.Bytes == 0 {
+			err = because(CodeDump, "dump data "+d.Name, fix, errors.New("the dump is empty"))
+		}
+		return err
+	})
+	if err != nil {
 		return out, err
 	}
-	if out.Check, err = w.prove(ctx, d, key, out.Blob); err != nil {
+	if out.Check, err = w.prove(ctx, d, key, out.Blob, live); err != nil {
 		return out, errors.Join(err, w.discard(ctx, key))
 	}
 	env.Progress("%s backed up, restored beside it and checked: %s", size(out.Bytes), out.Check)
@@ -89,7 +104,7 @@ func backedUp(b contract.Backup, data string) contract.BackedUp {
 func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 	o, err := w.pod(ctx, d, false)
 	if err != nil {
-		return false, badPod(d, err)
+		return false, w.badPod(d, err)
 	}
 	namespace := o.GetNamespace()
 	err = w.client.Retry(ctx, "get namespace "+namespace, func(ctx context.Context) error {
@@ -103,50 +118,43 @@ func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 }
 
 // dump stores the data below a key; what is left of it is removed if that fails.
-func (w *work) dump(ctx context.Context, d platform.Data, key string) (contract.Blob, error) {
+func (p runningPod) dump(ctx context.Context, key, fix string) (contract.Blob, error) {
+	to := p.repo.Writer(ctx, key)
+	told := &telling{w: to, tell: func() { p.env.Progress("backing up %s: %s so far", p.data.Name, size(to.Bytes())) }, last: time.Now()}
+	err := p.run(ctx, p.data.Dump, nil, told)
+	if told.err != nil { // what the store says tells more than the pipe
+		err = told.err
+	}
 	var out contract.Blob
-	w.env.Progress("backing up %s", d.Name)
-	err := w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
-		to := w.repo.Writer(ctx, key)
-		told := &telling{w: to, tell: func() { w.env.Progress("backing up %s: %s so far", d.Name, size(to.Bytes())) }, last: time.Now()}
-		if err = p.run(ctx, d.Dump, nil, told); told.err != nil { // what the store says tells more than the pipe
-			err = told.err
-		}
-		if err == nil {
-			out, err = to.Close()
-		}
-		return err
-	})
-	if err == nil && out.Bytes == 0 {
-		err = errors.New("the dump is empty")
+	if err == nil {
+		out, err = to.Close()
 	}
 	if err != nil {
-		err = because(CodeDump, "dump data "+d.Name, "correct the cause, or the dump command in the platform release"+againUpgrade, err)
-		return out, errors.Join(err, w.discard(ctx, key))
+		return out, errors.Join(because(CodeDump, "dump data "+p.data.Name, fix, err), p.discard(ctx, key))
 	}
 	return out, nil
 }
 
 // prove restores a dump into a pod with a store of its own, and returns what the check says
-// of it there.
-func (w *work) prove(ctx context.Context, d platform.Data, key string, b contract.Blob) (line string, err error) {
+// of it there, given what it said of the live data before.
+func (w *work) prove(ctx context.Context, d platform.Data, key string, b contract.Blob, live string) (line string, err error) {
 	w.env.Progress("restoring the backup of %s beside it", d.Name)
 	err = w.within(ctx, d, true, func(ctx context.Context, p runningPod) (err error) {
 		if err = p.run(ctx, d.Restore, w.repo.Reader(ctx, key, b), nil); err == nil {
-			line, err = p.check(ctx, "")
+			line, err = p.check(ctx, live)
 		}
 		return err
 	})
 	if err != nil {
 		return "", because(CodeUnproved, "prove the backup of data "+d.Name+" by restoring it",
-			"correct the cause, or dump, restore and check in the platform release"+againUpgrade, err)
+			"correct the cause, or dump, restore and check in the platform release; "+w.next, err)
 	}
 	return line, nil
 }
 
 // discard removes what is below a key, also after ctx has been cancelled.
 func (w *work) discard(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	ctx, cancel := lasting(ctx)
 	defer cancel()
 	return w.repo.Clear(ctx, key)
 }
@@ -165,7 +173,7 @@ func complete(ctx context.Context, env *step.Env, in contract.BackupInput) (cont
 	if goesOn(rec, w.release) {
 		b, err := w.repo.Get(ctx, rec.Backup)
 		if err == nil {
-			err = w.corrected(ctx, b)
+			err = w.corrected(ctx, b, in.Settings)
 		}
 		return b.Summary(), err
 	}
@@ -212,7 +220,11 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	if err != nil {
 		return contract.Backup{}, err
 	}
-	target, digest, err := w.pack(ctx, id)
+	digest, err := w.digest()
+	if err != nil {
+		return contract.Backup{}, err
+	}
+	target, err := w.pack(ctx, id, digest)
 	if err != nil {
 		return contract.Backup{}, err
 	}
@@ -222,26 +234,35 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	}
 	return contract.Backup{
 		ID: id, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForUpgrade, Platform: kept.Platform,
-		From: kept.Version, To: w.release.Version, Style: style, Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Data: in.Data,
+		From: kept.Version, To: w.release.Version, Style: style, Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Settings: in.Settings, Data: in.Data,
 	}, nil
 }
 
+// digest is that of the release to which the platform is brought.
+func (w *work) digest() (string, error) { return platform.Digest(os.DirFS(w.env.PlatformDir)) }
+
 // pack stores the release to which the platform is brought in a backup.
-func (w *work) pack(ctx context.Context, id string) (contract.Blob, string, error) {
-	files := os.DirFS(w.env.PlatformDir)
-	digest, err := platform.Digest(files)
-	if err != nil {
-		return contract.Blob{}, "", err
-	}
-	b, err := w.repo.Pack(ctx, backup.TargetKey(id, digest), files)
-	return b, digest, err
+func (w *work) pack(ctx context.Context, id, digest string) (contract.Blob, error) {
+	return w.repo.Pack(ctx, backup.TargetKey(id, digest), os.DirFS(w.env.PlatformDir))
 }
 
-// corrected puts the release into the backup that the upgrade goes on with, where that is
-// another one than it has begun with: a rollback goes by its commands.
-func (w *work) corrected(ctx context.Context, b contract.Backup) error {
-	target, digest, err := w.pack(ctx, b.ID)
-	if err != nil || digest == b.TargetDigest {
+// corrected puts the release and its settings into the backup that the upgrade goes on with,
+// where they are others than it has begun with: a rollback goes by its commands.
+func (w *work) corrected(ctx context.Context, b contract.Backup, settings json.RawMessage) error {
+	digest, err := w.digest()
+	if err != nil {
+		return err
+	}
+	other := !bytes.Equal(settings, b.Settings)
+	b.Settings = settings
+	if digest == b.TargetDigest {
+		if other {
+			err = w.repo.Put(ctx, b)
+		}
+		return err
+	}
+	target, err := w.pack(ctx, b.ID, digest)
+	if err != nil {
 		return err
 	}
 	before := b.TargetDigest

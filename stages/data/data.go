@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -63,6 +63,7 @@ type work struct {
 	release *platform.Release // whose data and commands they are
 	in      contract.PodInput
 	exec    executor
+	next    string // ends a remedy: what to do once the cause is corrected
 }
 
 // open prepares a step on the data of the release in PlatformDir.
@@ -101,20 +102,10 @@ func (w *work) dataNamed(name string) (platform.Data, error) {
 	return d, nil
 }
 
-// loadArchived loads a release that was stored.
-func loadArchived(archive []byte) (*platform.Release, error) {
-	var files fs.FS
-	files, err := backup.Unpack(archive)
-	if err != nil {
-		return nil, fmt.Errorf("unpack the platform release: %w", err)
-	}
-	return platform.Load(files)
-}
-
-// because is a fault about data, with the class of its cause; one that has a code of a store
-// or of a pod keeps it.
+// because is a fault about data, with the class of its cause; one that has a code of a store,
+// of a pod or of a dump keeps it.
 func because(code fault.Code, op, fix string, err error) error {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || f.Code == CodePod || f.Code == backup.CodeDamaged) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || slices.Contains([]fault.Code{CodePod, CodeDump, backup.CodeDamaged}, f.Code)) {
 		return err
 	}
 	return &fault.Fault{Code: code, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}

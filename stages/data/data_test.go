@@ -62,6 +62,7 @@ type bench struct {
 	t   *testing.T
 	api *kubetest.API
 	dir string
+	log bytes.Buffer // of all steps
 }
 
 func newBench(t *testing.T) *bench {
@@ -110,7 +111,7 @@ func (b *bench) release(folder, version, sections string) {
 // env is the environment of a step of a run, with the release in a folder.
 func (b *bench) env(run, folder string) *step.Env {
 	at := func(name string) string { return filepath.Join(b.dir, name) }
-	env := step.NewEnv(run, "preorchestrator/backup", step.Dirs{State: at("state"), Platform: at(folder), Tools: at("tools")}, io.Discard, io.Discard)
+	env := step.NewEnv(run, "preorchestrator/backup", step.Dirs{State: at("state"), Platform: at(folder), Tools: at("tools")}, &b.log, io.Discard)
 	env.Deployment = "demo"
 	return env
 }
@@ -245,7 +246,7 @@ func TestABackupIsProvedBeforeItCounts(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, string(whole.Config))
 	archive, err := b.repo().Archive(t.Context(), backup.ReleaseKey("r1"), *whole.Release)
 	require.NoError(t, err)
-	old, err := loadArchived(archive)
+	old, err := backup.Release(archive)
 	require.NoError(t, err)
 	require.Equal(t, "1.0.0", old.Version)
 
@@ -267,6 +268,7 @@ func TestABackupThatIsNone(t *testing.T) {
 		"the dump fails":        {[2]string{"[cat, rows]", "[cat, none]"}, CodeDump, "none"},
 		"the dump is empty":     {[2]string{"[cat, rows]", "['true']"}, CodeDump, "the dump is empty"},
 		"it does not restore":   {[2]string{"cat >new && mv new rows", "exit 3"}, CodeUnproved, "exit status 3"},
+		"it has lost rows":      {[2]string{"[cat, rows]", "[head, -n1, rows]"}, CodeUnproved, "orders: 1"},
 		"the check fails":       {[2]string{"echo $now']", "exit 4']"}, CodeUnproved, "orders: 3"},
 		"the check says naught": {[2]string{"echo $now']", "true']"}, CodeUnproved, "printed nothing"},
 		"it says too much":      {[2]string{"echo $now']", "cat rows']"}, CodeUnproved, "more than one line"},
@@ -305,7 +307,7 @@ func TestWhatABackupNeeds(t *testing.T) {
 	b.api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
 	b.api.Set(t, livePod, "metadata: {name: slipway-data-orders, namespace: shop}")
 	_, err = b.backUp("r1")
-	refused(t, err, CodePod, "a pod shop/slipway-data-orders that is not Slipway's")
+	refused(t, err, CodePod, "a pod shop/slipway-data-orders that is not Slipway's", "then upgrade again; nothing of the platform was changed")
 	b.api.Set(t, livePod, "metadata: {labels: {slipway.sh/deployment: demo, slipway.sh/data: orders}}")
 	_, err = b.backUp("r1")
 	require.NoError(t, err, "what a run that was killed has left goes")

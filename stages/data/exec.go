@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -21,10 +22,11 @@ type executor func(ctx context.Context, at container, command []string, in io.Re
 // container is one of a pod.
 type container struct{ namespace, pod, name string }
 
-// closing is how long kubectl may take to end once it was told to.
-const closing = 10 * time.Second
+// closing is how long kubectl may take to end once it was told to: see lasting.
+const closing = 6 * time.Second
 
-// maxComplaint is how much of what a command says on standard error is told.
+// maxComplaint is how much of what a command says on standard error is told; more is kept, so
+// that no secret is cut in two before it is found.
 const maxComplaint = 600
 
 // kubectl runs commands by the pinned kubectl.
@@ -48,7 +50,7 @@ func kubectl(env *step.Env) executor {
 		case !exited:
 			return err
 		}
-		return fmt.Errorf("%s in pod %s/%s: %w: %s", command[0], at.namespace, at.pod, err, env.Clean(said.String()))
+		return fmt.Errorf("%s in pod %s/%s: %w: %s", command[0], at.namespace, at.pod, err, said.complaint(env))
 	}
 }
 
@@ -66,13 +68,15 @@ type tail struct{ buf bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.buf.Write(p)
-	if over := t.buf.Len() - maxComplaint; over > 0 {
+	if over := t.buf.Len() - 4*maxComplaint; over > 0 {
 		t.buf.Next(over)
 	}
 	return len(p), nil
 }
 
-// String is it in one line.
-func (t *tail) String() string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(t.buf.String(), "")), " ")
+// complaint is the end of it in one line, without secrets.
+func (t *tail) complaint(env *step.Env) string {
+	text := env.Clean(redact.Text(t.buf.String()))
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	return strings.ToValidUTF8(text[max(0, len(text)-maxComplaint):], "")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// bothWays is the remedy of an upgrade that has begun.
-const bothWays = "correct the cause, then go on: slipway upgrade --resume; or go back: slipway rollback"
+// bothWays ends the remedy of an upgrade that has begun.
+const bothWays = "then go on: slipway upgrade --resume; or go back: slipway rollback"
 
 // migrateBefore carries out the migrations before the components are brought to the release.
 func migrateBefore(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
@@ -37,7 +37,7 @@ func migrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) 
 	if err != nil {
 		return out, err
 	}
-	out.Checks, err = w.checkData(ctx, b, in.Data, bothWays)
+	out.Checks, err = w.checkData(ctx, b, in.Data, "correct the cause, "+w.next)
 	return out, err
 }
 
@@ -45,6 +45,7 @@ func migrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) 
 // the data that it has backed up. It notes each in the cluster, when it begins and when it is
 // done, and returns the backup of the upgrade.
 func (w *work) migrate(ctx context.Context, when platform.When, data []string) (contract.Migrated, contract.Backup, error) {
+	w.next = bothWays
 	out := contract.Migrated{Migrations: []string{}}
 	rec, err := installed.Read(ctx, w.client)
 	if err != nil {
@@ -59,6 +60,9 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 	}
 	data = slices.DeleteFunc(slices.Clone(data), func(name string) bool { return backedUp(b, name).Absent })
 	due := w.release.MigrationsFrom(rec.Version, when, data)
+	if err := w.clear(ctx); err != nil {
+		return out, b, err
+	}
 	if err := w.start(ctx, data); err != nil { // whom a run that was killed has left stopped
 		return out, b, err
 	}
@@ -81,7 +85,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 		})
 		if err != nil {
 			op := fmt.Sprintf("carry out migration %s of data %s", m.Name, d.Name)
-			return out, b, because(CodeMigration, op, bothWays, err)
+			return out, b, because(CodeMigration, op, "correct the cause, "+w.next, err)
 		}
 		rec = rec.Note(m.Name, true)
 		if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
@@ -129,9 +133,8 @@ func (w *work) undo(ctx context.Context, m platform.Migration) error {
 	if err == nil {
 		return nil
 	}
-	f := &fault.Fault{
+	return &fault.Fault{
 		Code: CodeUndo, Class: step.ClassOf(err), Op: fmt.Sprintf("take back migration %s of data %s", m.Name, d.Name), Err: err,
-		Fix: "correct the cause, then run again: slipway rollback",
+		Fix: "correct the cause, " + w.next,
 	}
-	return f
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 )
 
@@ -56,89 +55,18 @@ func TestAMigrationThatFailsIsTakenUpAgain(t *testing.T) {
 	require.True(t, b.record().Has("split"))
 }
 
-func TestARollbackTakesMigrationsBack(t *testing.T) {
+// TestWhatACommandSaysHasNoSecrets: neither those that its pod reads nor what looks like one.
+func TestWhatACommandSaysHasNoSecrets(t *testing.T) {
 	b := newBench(t)
-	b.begins("r1", "")
-	for _, before := range []bool{true, false} {
-		_, err := b.migrate(before)
-		require.NoError(t, err)
-	}
-	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten meanwhile\n")
-	out, err := b.restore("r3", false)
-	require.NoError(t, err)
-	require.Equal(t, contract.Restored{Undone: []string{"trim", "split"}}, out, "the last one first")
-	require.NoFileExists(t, filepath.Join(b.dir, "slipway-data-orders/split"))
-	require.Equal(t, "a\nb\nc\nwritten meanwhile\n", b.read("slipway-data-orders/rows"))
-	rec := b.record()
-	require.Equal(t, "r1", rec.Rollback)
-	require.Empty(t, rec.Migrations)
-
-	checked, err := checkAll(t.Context(), b.env("r3", "old"), contract.RestoreInput{PodInput: pods(), Backup: "r1"})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"orders": "4"}, checked.Checks)
-	out, err = b.restore("r4", false)
-	require.NoError(t, err)
-	require.Equal(t, contract.Restored{}, out, "once more changes nothing")
-}
-
-func TestAMigrationThatIsNotTakenBack(t *testing.T) {
-	b := newBench(t)
-	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+strings.Replace(dataSections, "[rm, -f, split]", "[sh, -c, 'echo it is held >&2; exit 6']", 1))
+	rest := strings.Replace(dataSections, "echo split >>log; touch split", "echo as orders with hunter2hunter2, password=elsewhere1 >&2; exit 5", 1)
+	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+rest)
+	b.write("new/pod.yaml", strings.Replace(b.read("new/pod.yaml"), "image: db,", "image: db, envFrom: [{secretRef: {name: login}}],", 1))
+	b.api.Set(t, "/api/v1/namespaces/shop/secrets/login", "{metadata: {name: login, namespace: shop}, data: {PGDATABASE: b3JkZXJz, PGPASSWORD: aHVudGVyMmh1bnRlcjI=}}")
 	b.begins("r1", "")
 	_, err := b.migrate(true)
-	require.NoError(t, err)
-	_, err = b.restore("r3", false)
-	refused(t, err, CodeUndo, "take back migration split", "it is held", "slipway rollback")
-	require.True(t, b.record().Has("split"), "it is still to be taken back")
-}
-
-func TestARollbackRestoresWhatCannotBeTakenBack(t *testing.T) {
-	b := newBench(t)
-	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+strings.Replace(dataSections, ", undo: [rm, -f, split]", "", 1))
-	b.begins("r1", "")
-	_, err := b.migrate(true)
-	require.NoError(t, err)
-	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten meanwhile\n")
-	before := b.record()
-	_, err = b.restore("r3", false)
-	refused(t, err, contract.CodeConsent, "migration split cannot be taken back", "data orders", "nothing was changed", "slipway rollback --yes")
-	require.Equal(t, before, b.record())
-
-	out, err := b.restore("r3", true)
-	require.NoError(t, err)
-	require.Equal(t, contract.Restored{Restored: []string{"orders"}, Saved: "r3"}, out)
-	require.Equal(t, "a\nb\nc\n", b.read("slipway-data-orders/rows"))
-	own, err := b.repo().Get(t.Context(), "r3")
-	require.NoError(t, err)
-	require.Equal(t, []any{contract.ForRollback, int64(len("a\nb\nc\nwritten meanwhile\n"))}, []any{own.Reason, own.Data[0].Bytes})
-	_, err = b.restore("r3", true)
-	require.NoError(t, err)
-	_, err = restore(t.Context(), b.env("r4", "old"), contract.RestoreInput{PodInput: pods(), Backup: "r3"})
-	require.ErrorContains(t, err, "holds data only")
-
-	// What is damaged takes the place of nothing.
-	require.NoError(t, b.record().Note("split", true).Keep(t.Context(), b.client(), "demo"))
-	b.write("slipway-data-orders/rows", "present\n")
-	b.write("state/backups/r1/data/orders/000000", "b\nb\nc\n")
-	_, err = b.restore("r5", true)
-	require.ErrorContains(t, err, "its sha256 is")
-	require.Equal(t, "present\n", b.read("slipway-data-orders/rows"))
-}
-
-func TestARestoreThatFails(t *testing.T) {
-	b := newBench(t)
-	sections := strings.Replace(dataSections, ", undo: [rm, -f, split]", "", 1)
-	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+strings.Replace(sections, "cat >new", "test ! -e split && cat >new", 1))
-	b.begins("r1", "")
-	_, err := b.migrate(true)
-	require.NoError(t, err)
-	_, err = b.restore("r3", true)
-	refused(t, err, CodeRestore, "restore data orders from backup r1", "slipway rollback")
-	require.Equal(t, "r3", b.record().Saved)
-	require.NoError(t, os.Remove(filepath.Join(b.dir, "slipway-data-orders/split")))
-	out, err := b.restore("r4", false)
-	require.NoError(t, err, "it was agreed to, and goes on")
-	require.Equal(t, "r3", out.Saved, "the data is saved once")
+	refused(t, err, CodeMigration, "as orders with ***, password=***")
+	require.NotContains(t, b.log.String(), "hunter2hunter2")
+	require.Contains(t, b.log.String(), "as orders with ***")
 }
 
 const (
@@ -195,13 +123,17 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	}))
 	require.Equal(t, 2, during)
 
-	// A run that was killed in between: the next one starts what is stopped.
+	// A run that was killed in between: the next one starts what is stopped, once no command
+	// of that run is at work any more.
+	b.api.Set(t, livePod, "metadata: {name: slipway-data-orders, namespace: shop, labels: {slipway.sh/deployment: demo, slipway.sh/data: orders}}")
+	before := len(b.api.Writes())
 	b.api.Set(t, webApp, `metadata: {annotations: {argocd.argoproj.io/skip-reconcile: "true", slipway.sh/stopped: "true"}}`)
 	b.api.Set(t, webDeployment, `{metadata: {annotations: {slipway.sh/replicas: "2"}}, spec: {replicas: 0}}`)
 	_, err = b.migrate(true)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, replicas(b))
 	require.Empty(t, annotations(b, webApp))
+	require.Equal(t, "DELETE "+livePod, b.api.Writes()[before])
 
 	b.api.Set(t, webApp, `metadata: {annotations: {argocd.argoproj.io/skip-reconcile: "true"}}`)
 	_, err = b.migrate(false)
@@ -233,31 +165,33 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 	require.EqualValues(t, 3, replicas(b), "it is started again")
 }
 
-// TestACorrectedReleaseIsWhatARollbackGoesBy: an upgrade may go on with other migrations than
-// it has begun with.
-func TestACorrectedReleaseIsWhatARollbackGoesBy(t *testing.T) {
-	b := newBench(t)
-	b.begins("r1", "")
-	first, err := b.repo().Get(t.Context(), "r1")
+// TestPodsThatEndAreWaitedFor: they may still write, and a Deployment does not count them.
+func TestPodsThatEndAreWaitedFor(t *testing.T) {
+	b := withUsers(t)
+	b.begins("r1", contract.InPlace)
+	const at = "/api/v1/namespaces/shop/pods/"
+	pod := func(name, owner, more string) {
+		b.api.Set(t, at+name, `{metadata: {name: `+name+`, namespace: shop, labels: {app: web, pod-template-hash: "7f9"}, ownerReferences: [{controller: true, kind: ReplicaSet, name: `+owner+`}]}`+more+`}`)
+	}
+	pod("web-1", "web-7f9", "")
+	pod("web-2", "web-7f9", ", status: {phase: Failed}")
+	pod("web-admin-1", "web-admin-7f9", "")
+	w, err := open(t.Context(), b.env("r2", "new"), pods())
 	require.NoError(t, err)
-	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+strings.ReplaceAll(dataSections, "split", "divide"))
-	_, err = b.complete("r2", "")
+	d, err := w.dataNamed("orders")
 	require.NoError(t, err)
-	second, err := b.repo().Get(t.Context(), "r1")
-	require.NoError(t, err)
-	require.NotEqual(t, first.TargetDigest, second.TargetDigest)
-	require.Equal(t, first.Data, second.Data)
-	require.NoDirExists(t, filepath.Join(b.dir, "state", backup.TargetKey("r1", first.TargetDigest), "000000"))
-	_, err = b.migrate(true)
-	require.NoError(t, err)
-	out, err := b.restore("r3", false)
-	require.NoError(t, err)
-	require.Equal(t, []string{"divide"}, out.Undone)
-
-	require.NoError(t, b.record().Note("gone", true).Keep(t.Context(), b.client(), "demo"))
-	_, err = b.restore("r4", false)
-	refused(t, err, contract.CodeConsent, "the release has the migration gone no more")
-	out, err = b.restore("r4", true)
-	require.NoError(t, err)
-	require.Equal(t, []string{"orders"}, out.Restored)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err = w.stopped(ctx, contract.InPlace, d, func(context.Context) error {
+		t.Error("it runs")
+		return nil
+	})
+	refused(t, err, CodeUsers, "1 pods that end")
+	b.api.Delete(at + "web-1")
+	ran := false
+	require.NoError(t, w.stopped(t.Context(), contract.InPlace, d, func(context.Context) error {
+		ran = true
+		return nil
+	}))
+	require.True(t, ran)
 }

@@ -27,8 +27,8 @@ const dataLabel = "slipway.sh/data"
 
 const (
 	startLimit   = 4 * time.Minute // for a pod to be ready
-	cleanupLimit = time.Minute
-	maxLine      = 200 // characters of what a check prints
+	cleanupLimit = 7 * time.Second // see lasting
+	maxLine      = 200             // characters of what a check prints
 )
 
 func podsResource() schema.GroupVersionResource {
@@ -47,11 +47,11 @@ type runningPod struct {
 func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do func(ctx context.Context, p runningPod) error) (err error) {
 	o, err := w.pod(ctx, d, scratch)
 	if err != nil {
-		return badPod(d, err)
+		return w.badPod(d, err)
 	}
 	at := container{namespace: o.GetNamespace(), pod: o.GetName(), name: containerOf(o)}
 	remove := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+		ctx, cancel := lasting(ctx)
 		defer cancel()
 		if err := w.client.Delete(ctx, podsResource(), at.namespace, at.pod, metav1.DeletePropagationBackground); err != nil {
 			return err
@@ -61,6 +61,9 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 			return "it is being deleted", err
 		})
 	}
+	if err := render.HideSecrets(ctx, w.client, []*unstructured.Unstructured{o}, w.env.Redact); err != nil { // its commands may print them
+		return w.badPod(d, err)
+	}
 	live, err := w.client.Live(ctx, kube.MemberOf(o))
 	if err == nil && live != nil && (!kube.Ours(live, w.env.Deployment) || live.GetLabels()[dataLabel] == "") {
 		err = fmt.Errorf("there is a pod %s/%s that is not Slipway's", at.namespace, at.pod)
@@ -68,7 +71,7 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 		err = remove(ctx)
 	}
 	if err != nil {
-		return badPod(d, err)
+		return w.badPod(d, err)
 	}
 	defer func() {
 		if gone := remove(ctx); gone != nil { // the next run removes it, and so does a destroy
@@ -81,15 +84,37 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 		err = w.client.WaitPodReady(starting, at.namespace, at.pod)
 	}
 	if err != nil {
-		return badPod(d, err)
+		return w.badPod(d, err)
 	}
 	return do(ctx, runningPod{w, d, at})
 }
 
-func badPod(d platform.Data, err error) error {
+// lasting is a context for cleaning up that goes on for cleanupLimit after ctx has ended, or
+// began if that was later. A step ends a command, and then removes what that has stored, its
+// pod, and starts who was stopped, all before its process ends.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleanupLimit, cancel) })
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
+
+// clear removes the pods that a run which was killed has left, in which a command may still
+// be at work.
+func (w *work) clear(ctx context.Context) error {
+	left, err := w.client.DeleteAll(ctx, podsResource(), "", kube.DeploymentLabel+"="+w.env.Deployment+","+dataLabel)
+	if len(left) > 0 {
+		w.env.Progress("removed what a run has left: pod %s", strings.Join(left, ", "))
+	}
+	return err
+}
+
+func (w *work) badPod(d platform.Data, err error) error {
 	return &fault.Fault{
 		Code: CodePod, Class: step.ClassOf(err), Op: "start the pod of data " + d.Name,
-		Fix: "correct its file in the platform release, or what keeps it from starting; then go on: slipway upgrade --resume, or slipway rollback", Err: err,
+		Fix: "correct its file in the platform release, or what keeps it from starting; " + w.next, Err: err,
 	}
 }
 
@@ -159,8 +184,8 @@ func (p runningPod) run(ctx context.Context, command []string, in io.Reader, out
 	return p.exec(ctx, p.at, command, in, out)
 }
 
-// check runs the check of the data. line is what it printed for the backup; empty: the
-// backup itself is checked. It returns the line that it prints now.
+// check runs the check of the data. line is what it printed before, of the data that was
+// dumped or of the backup; empty: there is nothing to compare with. It returns the line that it prints now.
 func (p runningPod) check(ctx context.Context, line string) (string, error) {
 	var out bytes.Buffer
 	in := line

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// look is open for a preview, which needs no backups.
+// look is open for a preview, which looks at backups only where an upgrade goes on.
 func look(env *step.Env, in contract.PodInput) (*work, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
@@ -23,7 +23,7 @@ func look(env *step.Env, in contract.PodInput) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &work{env: env, client: c, release: r, in: in}, nil
+	return &work{env: env, client: c, release: r, in: in, next: "then run the same command again"}, nil
 }
 
 // previewBackUp tells whether data would be backed up.
@@ -37,7 +37,7 @@ func previewBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInp
 	if err != nil {
 		return out, err
 	}
-	there, err := w.has(ctx, in.Data)
+	there, err := w.has(ctx, rec, in.Data)
 	if err != nil || !there {
 		out.Absent = true
 		return out, err
@@ -50,8 +50,16 @@ func previewBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInp
 	return out, nil
 }
 
-// has is there for data by its name.
-func (w *work) has(ctx context.Context, name string) (bool, error) {
+// has tells whether the upgrade has data to keep: of one that goes on its backup says so.
+func (w *work) has(ctx context.Context, rec installed.Record, name string) (bool, error) {
+	if goesOn(rec, w.release) && rec.Backup != w.env.Run { // else the preview itself has noted it
+		repo, err := openRepository(ctx, w.env)
+		if err != nil {
+			return false, err
+		}
+		b, err := repo.Get(ctx, rec.Backup)
+		return !backedUp(b, name).Absent, err
+	}
 	d, err := w.dataNamed(name)
 	if err != nil {
 		return false, err
@@ -104,7 +112,7 @@ func previewMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput
 	}
 	var data []string
 	for _, name := range in.Data {
-		there, err := w.has(ctx, name)
+		there, err := w.has(ctx, rec, name)
 		if err != nil {
 			return out, err
 		}

@@ -60,4 +60,21 @@ func TestAnUpgradeThatGoesOnIsForeseen(t *testing.T) {
 		contract.PlannedBackup{Data: "orders", Made: "r1"}, contract.PlannedStyle(contract.InPlace),
 		contract.PlannedMigration{Name: "trim", Data: "orders", When: "after", Undo: true},
 	}, b.foresees(""))
+
+	b.api.Delete("/api/v1/namespaces/shop") // whether it is there counts no more
+	require.Len(t, b.foresees(""), 3)
+}
+
+// TestNewDataOfAnUpgradeThatGoesOn is none in its plan either, though its namespace is there
+// by now.
+func TestNewDataOfAnUpgradeThatGoesOn(t *testing.T) {
+	b := newBench(t)
+	b.installs()
+	b.api.Delete("/api/v1/namespaces/shop")
+	absent, err := b.backUp("r1")
+	require.NoError(t, err)
+	_, err = b.complete("r1", "", absent)
+	require.NoError(t, err)
+	b.api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
+	require.Equal(t, []any{contract.PlannedStyle(contract.Graceful)}, b.foresees(""))
 }

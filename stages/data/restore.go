@@ -1,9 +1,12 @@
 package data
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// againRollback is the remedy of a rollback that failed.
-const againRollback = "correct the cause, then run again: slipway rollback"
+// againRollback is the command that runs a rollback again, or goes back to the same backup.
+func againRollback(b contract.Backup) string { return "slipway rollback --backup " + b.ID }
 
 // restore brings the data back to what the release of a backup works with: migrations that
 // were begun are taken back where each can be, otherwise the backup takes the place of the
@@ -33,11 +36,15 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 		return contract.Restored{}, err
 	}
 	p := plan(rec, b, w.release)
-	if err := p.allowed(in.Restore || rec.Saved != "", b); err != nil {
+	again := rec.Rollback == b.ID
+	if err := p.allowed(in.Restore || rec.Saved != "", again, b); err != nil {
 		return contract.Restored{}, err
 	}
 	rec.Rollback = b.ID
 	if err := rec.Keep(ctx, w.client, env.Deployment); err != nil {
+		return contract.Restored{}, err
+	}
+	if err := w.clear(ctx); err != nil {
 		return contract.Restored{}, err
 	}
 	if err := w.start(ctx, p.all); err != nil { // whom a run that was killed has left stopped
@@ -58,17 +65,16 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 		}
 		out.Undone = append(out.Undone, m.Name)
 	}
-	if len(p.replace) > 0 {
-		if rec, err = w.save(ctx, rec, b, p.replace); err != nil {
-			return out, err
-		}
-		out.Saved = rec.Saved
-	}
 	for _, name := range p.replace {
-		if rec, err = w.replace(ctx, rec, b, name); err != nil {
+		var saved bool
+		// That it cannot be saved is told once before it is replaced all the same.
+		if rec, saved, err = w.replace(ctx, rec, b, name, again && in.Restore); err != nil {
 			return out, err
 		}
-		out.Restored = append(out.Restored, name)
+		if !saved {
+			out.Unsaved = append(out.Unsaved, name)
+		}
+		out.Restored, out.Saved = append(out.Restored, name), rec.Saved
 	}
 	env.Progress("%d migrations taken back, %d data restored", len(out.Undone), len(out.Restored))
 	return out, nil
@@ -85,6 +91,10 @@ func openBackup(ctx context.Context, env *step.Env, in contract.RestoreInput) (*
 	if err != nil {
 		return nil, b, err
 	}
+	if b.Settings != nil { // those at hand are of the release to go back to
+		w.in.Settings = b.Settings
+	}
+	w.next = "then run again: " + againRollback(b)
 	if b.Target == nil {
 		return nil, b, backup.DataOnly(b.ID)
 	}
@@ -92,7 +102,7 @@ func openBackup(ctx context.Context, env *step.Env, in contract.RestoreInput) (*
 	if err != nil {
 		return nil, b, err
 	}
-	w.release, err = loadArchived(archive)
+	w.release, err = backup.Release(archive)
 	return w, b, err
 }
 
@@ -105,7 +115,8 @@ type way struct {
 }
 
 // plan finds how the data goes back to the release of a backup. target is the release to
-// which the platform was brought after it.
+// which the platform was brought after it. What the rollback has replaced already is left
+// alone: it may have been written to since.
 func plan(rec installed.Record, b contract.Backup, target *platform.Release) way {
 	var out way
 	for _, d := range b.Data {
@@ -118,7 +129,7 @@ func plan(rec installed.Record, b contract.Backup, target *platform.Release) way
 		if len(out.all) > 0 {
 			out.why = []string{"other upgrades came after backup " + b.ID}
 		}
-		return out
+		return out.without(rec.Replaced)
 	}
 	for _, done := range slices.Backward(rec.Migrations) {
 		i := slices.IndexFunc(target.Migrations, func(m platform.Migration) bool { return m.Name == done.Name })
@@ -137,75 +148,52 @@ func plan(rec installed.Record, b contract.Backup, target *platform.Release) way
 			out.undo = append(out.undo, target.Migrations[i])
 		}
 	}
-	return out
+	return out.without(rec.Replaced)
 }
 
-// allowed returns a fault if data would be replaced without consent.
-func (p way) allowed(consent bool, b contract.Backup) error {
+// without is the way that leaves data alone which is replaced already.
+func (p way) without(replaced []string) way {
+	p.replace = slices.DeleteFunc(slices.Clone(p.replace), func(name string) bool { return slices.Contains(replaced, name) })
+	return p
+}
+
+// allowed returns a fault if data would be replaced without consent, by a rollback that is
+// run again or not.
+func (p way) allowed(consent, again bool, b contract.Backup) error {
 	if len(p.replace) == 0 || consent {
 		return nil
 	}
+	in := "in a backup of its own only"
+	if again {
+		in += ", or in none if it cannot be dumped"
+	}
 	return &fault.Fault{
 		Code: contract.CodeConsent, Class: fault.Usage, Op: "roll back to backup " + b.ID,
-		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be in a backup of its own only; nothing was changed",
-			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", ")),
-		Fix: "if that is wanted: slipway rollback --yes",
+		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be %s; nothing was changed",
+			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", "), in),
+		Fix: "if that is wanted: " + againRollback(b) + " --yes",
 	}
 }
 
-// save backs the present data up, once in a rollback. It is not proved: it may be half
-// migrated.
-func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, data []string) (installed.Record, error) {
-	if rec.Saved != "" {
-		return rec, nil
-	}
-	if err := w.repo.Sweep(ctx, w.env.Run); err != nil {
-		return rec, err
-	}
-	now := rec.Version
-	if rec.Toward != "" {
-		now = rec.Toward
-	}
-	own := contract.Backup{
-		ID: w.env.Run, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForRollback, Platform: b.Platform, From: now, To: b.From,
-	}
-	for _, name := range data {
-		d, err := w.dataNamed(name)
-		if err != nil {
-			return rec, err
-		}
-		blob, err := w.dump(ctx, d, backup.DataKey(own.ID, name))
-		if err != nil {
-			return rec, err
-		}
-		own.Data = append(own.Data, contract.BackedUp{Name: name, Blob: blob})
-	}
-	if err := w.repo.Put(ctx, own); err != nil {
-		return rec, err
-	}
-	rec.Saved = own.ID
-	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
-		return rec, err
-	}
-	w.env.Progress("the present data is in backup %s", own.ID)
-	_, err := w.repo.Retain(ctx, w.release.Retain(), own.ID, b.ID, rec.Backup)
-	return rec, err
-}
-
-// replace puts the backup in the place of data, and checks it.
-func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string) (installed.Record, error) {
+// replace saves data, puts the backup in its place, and checks it. Nobody who is stopped
+// meanwhile writes to it in between. unsaved allows it to replace what cannot be saved; isSaved
+// tells whether it was.
+func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string, unsaved bool) (_ installed.Record, isSaved bool, _ error) {
 	d, err := w.dataNamed(name)
 	if err != nil {
-		return rec, err
+		return rec, false, err
 	}
 	saved, key := backedUp(b, name), backup.DataKey(b.ID, name)
 	// All of it is read before any of it is restored: a command that is given only a part
 	// takes that for the whole.
 	if _, err := io.Copy(io.Discard, w.repo.Reader(ctx, key, saved.Blob)); err != nil {
-		return rec, err
+		return rec, false, err
 	}
-	w.env.Progress("restoring %s from backup %s", name, b.ID)
-	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) error {
+	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) (err error) {
+		if rec, isSaved, err = w.save(ctx, rec, b, d, unsaved); err != nil {
+			return err
+		}
+		w.env.Progress("restoring %s from backup %s", name, b.ID)
 		return w.within(ctx, d, false, func(ctx context.Context, p runningPod) error {
 			err := p.run(ctx, d.Restore, w.repo.Reader(ctx, key, saved.Blob), nil)
 			if err == nil {
@@ -215,27 +203,83 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		})
 	})
 	if err != nil {
-		return rec, because(CodeRestore, "restore data "+name+" from backup "+b.ID, againRollback, err)
+		return rec, isSaved, because(CodeRestore, "restore data "+name+" from backup "+b.ID, "correct the cause, "+w.next, err)
 	}
 	for _, m := range w.release.Migrations {
 		if m.Data == name {
 			rec = rec.Forget(m.Name)
 		}
 	}
-	return rec, rec.Keep(ctx, w.client, w.env.Deployment)
+	rec.Replaced = append(slices.Clone(rec.Replaced), name)
+	return rec, isSaved, rec.Keep(ctx, w.client, w.env.Deployment)
 }
 
-// checkAll checks the data after a rollback.
+// save adds present data to the backup of what the rollback replaces, once: after that it may
+// be half restored. It is not proved: it may be empty or half migrated. unsaved and isSaved are
+// as in replace.
+func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup, d platform.Data, unsaved bool) (_ installed.Record, isSaved bool, _ error) {
+	own := contract.Backup{
+		ID: w.env.Run, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForRollback, Platform: b.Platform,
+		From: cmp.Or(rec.Toward, rec.Version), To: b.From,
+	}
+	var err error
+	if rec.Saved == "" {
+		err = w.repo.Sweep(ctx, own.ID)
+	} else {
+		own, err = w.repo.Get(ctx, rec.Saved)
+	}
+	if err != nil || !backedUp(own, d.Name).Absent {
+		return rec, err == nil, err
+	}
+	w.env.Progress("backing up the present %s", d.Name)
+	var blob contract.Blob
+	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
+		fix := "correct the cause, " + w.next + "; to replace the data without a backup of it: " + againRollback(b) + " --yes"
+		blob, err = p.dump(ctx, backup.DataKey(own.ID, d.Name), fix)
+		return err
+	})
+	if err != nil && unsaved && ctx.Err() == nil {
+		w.env.Logger.Warn("the present data is replaced without a backup of it", "data", d.Name, "error", err)
+		return rec, false, nil
+	} else if err != nil {
+		return rec, false, err
+	}
+	own.Data = append(own.Data, contract.BackedUp{Name: d.Name, Blob: blob})
+	if err := w.repo.Put(ctx, own); err != nil {
+		return rec, false, err
+	}
+	w.env.Progress("the present %s is in backup %s", d.Name, own.ID)
+	if rec.Saved == own.ID {
+		return rec, true, nil
+	}
+	rec.Saved = own.ID
+	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
+		return rec, true, err
+	}
+	_, err = w.repo.Retain(ctx, w.release.Retain(), own.ID, b.ID, rec.Backup)
+	return rec, true, err
+}
+
+// checkAll checks the data after a rollback. With consent a check that fails is told, and no
+// more: users may have removed rows since the backup.
 func checkAll(ctx context.Context, env *step.Env, in contract.RestoreInput) (contract.Migrated, error) {
-	out := contract.Migrated{Migrations: []string{}}
+	out := contract.Migrated{Migrations: []string{}, Checks: map[string]string{}}
 	w, b, err := openBackup(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
-	var names []string
+	fix := "correct the cause, " + w.next + "; if the data is right as it is: " + againRollback(b) + " --yes"
 	for _, d := range b.Data {
-		names = append(names, d.Name)
+		checks, err := w.checkData(ctx, b, []string{d.Name}, fix)
+		switch {
+		case err == nil:
+			maps.Copy(out.Checks, checks)
+		case in.Restore && ctx.Err() == nil && errors.Is(err, &fault.Fault{Code: CodeCheck}):
+			env.Logger.Warn("the check of data fails", "data", d.Name, "error", err)
+			out.Failed = append(out.Failed, d.Name)
+		default:
+			return out, err
+		}
 	}
-	out.Checks, err = w.checkData(ctx, b, names, againRollback)
-	return out, err
+	return out, nil
 }

@@ -35,7 +35,7 @@ func (w *work) stopped(ctx context.Context, style string, d platform.Data, do fu
 		return do(ctx)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+		ctx, cancel := lasting(ctx)
 		defer cancel()
 		err = errors.Join(err, w.start(ctx, []string{d.Name}))
 	}()
@@ -45,14 +45,14 @@ func (w *work) stopped(ctx context.Context, style string, d platform.Data, do fu
 			err = w.stop(ctx, u)
 		}
 		if err != nil {
-			return badUsers("stop "+text, err)
+			return w.badUsers("stop "+text, err)
 		}
 	}
 	return do(ctx)
 }
 
-func badUsers(op string, err error) error {
-	return &fault.Fault{Code: CodeUsers, Class: step.ClassOf(err), Op: op, Fix: bothWays, Err: err}
+func (w *work) badUsers(op string, err error) error {
+	return &fault.Fault{Code: CodeUsers, Class: step.ClassOf(err), Op: op, Fix: "correct the cause, " + w.next, Err: err}
 }
 
 // stop scales a workload to nothing and waits until its pods are gone. Argo CD, if it owns
@@ -84,8 +84,34 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 		}
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 		pods, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
-		return seen >= o.GetGeneration() && pods == 0, fmt.Sprintf("%d pods", pods), nil
+		if seen < o.GetGeneration() || pods > 0 {
+			return false, fmt.Sprintf("%d pods", pods), nil
+		}
+		ending, err := w.podsOf(ctx, o) // which that does not count
+		return ending == 0, fmt.Sprintf("%d pods that end", ending), err
 	})
+}
+
+// podsOf is how many pods of a workload are there and have not ended.
+func (w *work) podsOf(ctx context.Context, workload *unstructured.Unstructured) (int, error) {
+	all, err := w.client.List(ctx, podsResource(), workload.GetNamespace(), "")
+	n := 0
+	for _, pod := range all {
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		owner := metav1.GetControllerOf(&pod)
+		if owner == nil || phase == "Succeeded" || phase == "Failed" {
+			continue
+		}
+		of := owner.Name
+		if hash := pod.GetLabels()["pod-template-hash"]; workload.GetKind() == "Deployment" { // its ReplicaSet's
+			of = strings.TrimSuffix(of, "-"+hash)
+		}
+		kind := map[string]string{"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet"}[workload.GetKind()]
+		if owner.Kind == kind && of == workload.GetName() {
+			n++
+		}
+	}
+	return n, err
 }
 
 // leaveAlone has Argo CD not reconcile an Application, unless somebody has told it so
@@ -116,7 +142,7 @@ func (w *work) start(ctx context.Context, data []string) error {
 				err = w.startOne(ctx, u)
 			}
 			if err != nil {
-				return badUsers("start "+text, err)
+				return w.badUsers("start "+text, err)
 			}
 		}
 	}
@@ -150,7 +176,7 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 	}
 	apps, err := w.client.List(ctx, argo.Applications(), "", "")
 	if err != nil {
-		return badUsers("have Argo CD reconcile again", err)
+		return w.badUsers("have Argo CD reconcile again", err)
 	}
 	for _, a := range apps {
 		if a.GetAnnotations()[stoppedAnnotation] == "" {
@@ -158,7 +184,7 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 		}
 		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
 		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, stoppedAnnotation: nil}); err != nil {
-			return badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
+			return w.badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
 		}
 	}
 	return nil

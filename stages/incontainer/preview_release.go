@@ -51,7 +51,7 @@ func (s *State) installed(ctx context.Context, wanted *platform.Release, digest 
 	if kept.Digest != digest {
 		archive, err := repo.Archive(ctx, backup.InstalledKey(kept.Digest), kept.Release)
 		if err == nil {
-			was.Release, err = released(archive)
+			was.Release, err = backup.Release(archive)
 		}
 		if err != nil {
 			return nil, none + " that can be read: " + err.Error()
@@ -61,14 +61,6 @@ func (s *State) installed(ctx context.Context, wanted *platform.Release, digest 
 		return nil, err.Error()
 	}
 	return was, ""
-}
-
-func released(archive []byte) (*platform.Release, error) {
-	files, err := backup.Unpack(archive)
-	if err != nil {
-		return nil, fmt.Errorf("unpack the platform release: %w", err)
-	}
-	return platform.Load(files)
 }
 
 // differences are those between two configurations, JSON or YAML.

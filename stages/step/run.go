@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// grace is how long a step may take to return after its context has ended.
-const grace = 30 * time.Second
+// Grace is how long a step may take to return after its context has ended.
+const Grace = 30 * time.Second
 
 // verifyLimit bounds the check of an earlier result, and verifyGrace how long the check
 // may then take to return its error.
@@ -50,7 +50,7 @@ type options struct {
 // of the fault, or 0. The first SIGINT or SIGTERM cancels the step's context,
 // the second ends the process.
 func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.Writer) int {
-	o := options{grace: grace}
+	o := options{grace: Grace}
 	flags := pflag.NewFlagSet("slipway step", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.request, "request", contract.RequestFile, "file with the request")
@@ -100,7 +100,7 @@ func execute(ctx context.Context, reg *Registry, id string, o options, stderr io
 // Perform runs the step that req names in this process and writes its record to the
 // state volume. The step's progress also goes to screen.
 func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, screen io.Writer) contract.Result {
-	return perform(ctx, reg, req, options{dirs: dirs, grace: grace}, screen)
+	return perform(ctx, reg, req, options{dirs: dirs, grace: Grace}, screen)
 }
 
 // perform runs the step that req names and also writes the result to o.result, unless

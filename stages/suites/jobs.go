@@ -56,7 +56,7 @@ func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	if _, err := t.client.WaitRollouts(ctx, rest); err != nil {
 		return nil, err
 	}
-	if err := t.hide(ctx, all); err != nil {
+	if err := render.HideSecrets(ctx, t.client, all, t.env.Redact); err != nil {
 		return nil, err
 	}
 	for _, o := range all {
@@ -79,31 +79,6 @@ func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured
 		}
 	}
 	return those, others
-}
-
-// hide keeps the Secrets that Jobs read out of the log.
-func (t *trial) hide(ctx context.Context, jobs []*unstructured.Unstructured) error {
-	for _, o := range jobs {
-		for _, use := range render.Uses(o) {
-			name, is := strings.CutPrefix(use, "Secret/")
-			if !is {
-				continue
-			}
-			secret, err := t.client.Secret(ctx, o.GetNamespace(), name)
-			if err != nil {
-				return err
-			}
-			if secret == nil {
-				continue
-			}
-			for key, value := range secret.Data {
-				if !slices.Contains([]string{"username", "user", "email"}, key) { // which the log may name
-					t.env.Redact(string(value))
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // await waits until all Jobs have ended, and returns those that have completed. The error

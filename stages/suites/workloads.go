@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -106,7 +107,7 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 	if err := t.make(ctx, fresh); err != nil {
 		return out, err
 	}
-	if err := t.hide(ctx, jobs); err != nil {
+	if err := render.HideSecrets(ctx, t.client, jobs, t.env.Redact); err != nil {
 		return out, err
 	}
 	_, err = t.await(ctx, jobs)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -35,8 +36,14 @@ func pack(archive *zip.Writer, files fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
-	header.SetMode(info.Mode().Perm())
+	// What platform.Digest does not tell apart is the same archive: neither other permissions
+	// nor what compresses it make a difference.
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 {
+		mode = 0o755
+	}
+	header := &zip.FileHeader{Name: name, Method: zip.Store}
+	header.SetMode(mode)
 	to, err := archive.CreateHeader(header)
 	if err != nil {
 		return err
@@ -58,6 +65,15 @@ func (r *Repository) Archive(ctx context.Context, key string, b contract.Blob) (
 // Unpack is the directory in an archive.
 func Unpack(archive []byte) (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+}
+
+// Release is the platform release in an archive.
+func Release(archive []byte) (*platform.Release, error) {
+	files, err := Unpack(archive)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the platform release: %w", err)
+	}
+	return platform.Load(files)
 }
 
 // Copy stores a blob below another key.

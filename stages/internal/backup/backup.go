@@ -267,8 +267,9 @@ func (r *Repository) KeepInstalled(ctx context.Context, in contract.Installed, f
 	if err != nil {
 		return err
 	}
-	key := InstalledKey(in.Digest)
-	if in.Release, err = r.Pack(ctx, key, files); err != nil {
+	if before != nil && before.Digest == in.Digest { // it is there, and a backup may be copied from it
+		in.Release = before.Release
+	} else if in.Release, err = r.Pack(ctx, InstalledKey(in.Digest), files); err != nil {
 		return err
 	}
 	data, err := seal.Seal(installedKind, version, in)

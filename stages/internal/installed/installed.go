@@ -42,6 +42,7 @@ const (
 	migrationsKey = "migrations" // "authors=done trim=begun"
 	rollbackKey   = "rollback"
 	savedKey      = "saved"
+	replacedKey   = "replaced" // "orders words"
 )
 
 // Record says which release of which platform a cluster has. The zero value is that of a
@@ -61,6 +62,8 @@ type Record struct {
 	// none does.
 	Rollback string
 	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
+	// Replaced is the data in whose place the rollback has put the backup already.
+	Replaced []string
 }
 
 // Migration is one that the upgrade has begun, in their order.
@@ -81,6 +84,7 @@ func Read(ctx context.Context, c *kube.Client) (Record, error) {
 		Platform: data[platformKey], Version: data[versionKey], Toward: data[towardKey],
 		Backup: data[backupKey], Style: data[styleKey], Rollback: data[rollbackKey], Saved: data[savedKey],
 	}
+	rec.Replaced = append(rec.Replaced, strings.Fields(data[replacedKey])...)
 	for _, m := range strings.Fields(data[migrationsKey]) {
 		name, state, _ := strings.Cut(m, "=")
 		rec.Migrations = append(rec.Migrations, Migration{Name: name, Done: state == done})
@@ -151,6 +155,7 @@ func (rec Record) Keep(ctx context.Context, c *kube.Client, deployment string) e
 	data := map[string]string{
 		platformKey: rec.Platform, versionKey: rec.Version, towardKey: rec.Toward, backupKey: rec.Backup, styleKey: rec.Style,
 		migrationsKey: strings.Join(migrations, " "), rollbackKey: rec.Rollback, savedKey: rec.Saved,
+		replacedKey: strings.Join(rec.Replaced, " "),
 	}
 	return c.KeepNotes(ctx, deployment, name, data)
 }

@@ -138,7 +138,7 @@ func TestTheRecordSurvives(t *testing.T) {
 	require.Equal(t, ended, read(), "another install changes nothing")
 
 	back := ended.Forget("trim")
-	back.Rollback, back.Saved = "b1", "b2"
+	back.Rollback, back.Saved, back.Replaced = "b1", "b2", []string{"orders", "words"}
 	require.NoError(t, back.Keep(t.Context(), c, "d"))
 	old := &platform.Release{Name: "shop", Version: "1.0.0"}
 	require.NoError(t, read().Begin(t.Context(), c, "d", old))
