@@ -220,20 +220,12 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if stops {
 		say("the cells' clusters stop between commands, since a session is given: requests that fail are counted and not judged")
 	}
-	var kept, missing []matrix.Cell
-	done := map[matrix.Cell]matrix.Result{}
-	for _, c := range cells {
-		if r, ok := results.Kept(c.Deployment(name), c); ok {
-			kept, done[c] = append(kept, c), r
-		} else {
-			missing = append(missing, c)
-		}
+	missing, done, err := results.Missing(name, cells)
+	if err != nil {
+		return err
 	}
-	switch {
-	case len(missing) == 0: // it had come to its end: this is another one
-		missing, done = cells, map[matrix.Cell]matrix.Result{}
-	case len(kept) > 0:
-		say(fmt.Sprintf("%d of %d cells have run before; their results are in %s", len(kept), len(cells), o.results))
+	if len(done) > 0 {
+		say(fmt.Sprintf("%d of %d cells have run before; their results are in %s", len(done), len(cells), o.results))
 	}
 	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
 	defer end()

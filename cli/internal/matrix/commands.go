@@ -67,9 +67,9 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	c := &cell{Commands: m, what: what, engine: engine, result: Result{
 		Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC(), Engine: engine,
 	}}
+	c.begun = m.Results.begun(deployment)
 	var err error
-	if c.dir, err = m.Results.Dir(deployment); err == nil {
-		c.begun = m.Results.begun(deployment)
+	if c.dir, err = m.Results.begin(deployment, c.goesOn()); err == nil {
 		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
 	}
 	if err != nil {

@@ -54,7 +54,7 @@ func TestTheCommandsOfACell(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "slipway.yaml"))
 	require.NoError(t, err)
 	require.Equal(t, "release: 1.0.0", string(text))
-	again, kept := m.Results.Kept(r.Deployment, cellOfTest)
+	again, kept := m.Results.kept(r.Deployment, cellOfTest)
 	require.True(t, kept)
 	require.Equal(t, r, again)
 }
@@ -208,10 +208,40 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	}()
 	r := m.Do(ctx, cellOfTest, "")
 	require.Equal(t, Cancelled, r.Outcome)
-	_, kept := m.Results.Kept(r.Deployment, cellOfTest)
+	_, kept := m.Results.kept(r.Deployment, cellOfTest)
 	require.False(t, kept)
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
 	require.Equal(t, "interrupted\n", string(log), "it ended in good order")
 	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
+}
+
+// TestACellThatBeginsAnewHasNothing of what it left before; one that goes on has its logs, and
+// none has a result before it ends: it may be killed.
+func TestACellThatBeginsAnewHasNothing(t *testing.T) {
+	c := cellOfTest
+	c.Faults = KillAtEachStep
+	m, dir := commandsOf(t, `test ! -e results/*/result.json || echo "has a result"`)
+	own := filepath.Join(dir, "results", c.Deployment(m.Name))
+	left := func(b begun) {
+		require.NoError(t, m.Results.Keep(Result{Cell: c, Deployment: c.Deployment(m.Name), Outcome: Upgraded}))
+		require.NoError(t, m.Results.note(c.Deployment(m.Name), b))
+		require.NoError(t, os.WriteFile(filepath.Join(own, "run.tar.zst"), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(own, "upgrade.log"), []byte("before\n"), 0o600))
+	}
+	log := func() string {
+		text, err := os.ReadFile(filepath.Join(own, "upgrade.log"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	left(begun{})
+	m.Do(t.Context(), c, "")
+	require.NoFileExists(t, filepath.Join(own, "run.tar.zst"))
+	require.NotContains(t, log(), "before")
+	require.NotContains(t, log(), "has a result")
+
+	left(begun{Cell: c, Killed: []string{"stage/one"}})
+	m.Do(t.Context(), c, "")
+	require.Contains(t, log(), "before\n")
+	require.NotContains(t, log(), "has a result")
 }

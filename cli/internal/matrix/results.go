@@ -59,14 +59,42 @@ func Open(dir string, head Head) (*Results, error) {
 	return &Results{dir}, nil
 }
 
-// Dir is the directory of a cell. It is made.
-func (r *Results) Dir(deployment string) (string, error) {
+// begin is the directory of a cell that is run now, which has no result yet: an empty one, or
+// if it goes on, the one that it has left.
+func (r *Results) begin(deployment string, goesOn bool) (string, error) {
 	dir := filepath.Join(r.dir, deployment)
-	return dir, os.MkdirAll(dir, 0o755)
+	gone := dir
+	if goesOn {
+		gone = filepath.Join(dir, resultFile)
+	}
+	return dir, errors.Join(os.RemoveAll(gone), os.MkdirAll(dir, 0o755))
 }
 
-// Kept is the result of a cell that an earlier run has brought to an end.
-func (r *Results) Kept(deployment string, c Cell) (Result, bool) {
+// Missing are the cells that earlier runs of a matrix have not brought to an end, and kept the
+// results of the others. Where none is missing, the matrix had come to its end and this is
+// another one: all are missing, and what they have left is removed.
+func (r *Results) Missing(matrix string, cells []Cell) (missing []Cell, kept map[Cell]Result, err error) {
+	kept = map[Cell]Result{}
+	for _, c := range cells {
+		if result, ok := r.kept(c.Deployment(matrix), c); ok {
+			kept[c] = result
+		} else {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) > 0 {
+		return missing, kept, nil
+	}
+	for _, c := range cells {
+		if err := os.RemoveAll(filepath.Join(r.dir, c.Deployment(matrix))); err != nil {
+			return nil, nil, err
+		}
+	}
+	return cells, map[Cell]Result{}, nil
+}
+
+// kept is the result of a cell that an earlier run has brought to an end.
+func (r *Results) kept(deployment string, c Cell) (Result, bool) {
 	text, err := os.ReadFile(filepath.Join(r.dir, deployment, resultFile))
 	var out Result
 	if err != nil || json.Unmarshal(text, &out) != nil { // it is run again
@@ -77,8 +105,8 @@ func (r *Results) Kept(deployment string, c Cell) (Result, bool) {
 
 // Keep writes the result of a cell.
 func (r *Results) Keep(result Result) error {
-	dir, err := r.Dir(result.Deployment)
-	if err != nil {
+	dir := filepath.Join(r.dir, result.Deployment)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(result, "", "  ")

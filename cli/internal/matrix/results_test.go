@@ -109,16 +109,16 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	r, err = Open(dir, head)
 	require.NoError(t, err)
 	for i, want := range three() {
-		got, kept := r.Kept(want.Deployment, want.Cell)
+		got, kept := r.kept(want.Deployment, want.Cell)
 		require.Equal(t, want.Outcome != Cancelled, kept, "cell %d", i)
 		if kept {
 			require.Equal(t, want, got)
 		}
 	}
-	_, kept := r.Kept("m-1", three()[1].Cell)
+	_, kept := r.kept("m-1", three()[1].Cell)
 	require.False(t, kept, "it is another cell's")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "m-1", resultFile), []byte(`{"cell":`), 0o600))
-	_, kept = r.Kept("m-1", three()[0].Cell)
+	_, kept = r.kept("m-1", three()[0].Cell)
 	require.False(t, kept, "it is torn")
 
 	var all struct{ Cells []Result }
@@ -130,4 +130,27 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	_, err = Open(dir, Head{Slipway: "2", Configuration: "c"})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOther})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
+}
+
+// TestAnotherMatrixKeepsNothing of the one before, which had come to its end: it may itself be
+// interrupted.
+func TestAnotherMatrixKeepsNothing(t *testing.T) {
+	r, err := Open(t.TempDir(), Head{})
+	require.NoError(t, err)
+	var cells []Cell
+	for _, c := range three() {
+		cells = append(cells, c.Cell)
+		require.NoError(t, r.Keep(Result{Cell: c.Cell, Deployment: c.Cell.Deployment("m"), Outcome: Upgraded}))
+	}
+	missing, kept, err := r.Missing("m", cells)
+	require.NoError(t, err)
+	require.Equal(t, cells, missing)
+	require.Empty(t, kept)
+
+	require.NoError(t, r.Keep(Result{Cell: cells[0], Deployment: cells[0].Deployment("m"), Outcome: Failed}))
+	missing, kept, err = r.Missing("m", cells) // it was interrupted
+	require.NoError(t, err)
+	require.Equal(t, cells[1:], missing)
+	require.Len(t, kept, 1)
+	require.Equal(t, Failed, kept[cells[0]].Outcome)
 }
