@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -171,6 +172,30 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 	return shard.Cells(all), nil
 }
 
+// head is what the matrix runs with. Images and releases that an install would refuse are
+// refused.
+func (o *matrixOptions) head(cfg *config.Config) (matrix.Head, error) {
+	sum := sha256.Sum256(cfg.Canonical())
+	h := matrix.Head{Slipway: o.program.Version, Source: o.program.Source, Configuration: hex.EncodeToString(sum[:]), Releases: map[string]string{}}
+	own := *cfg
+	_, err := o.images.Pins(&own)
+	if err == nil {
+		h.Images, err = o.images.Digest()
+	}
+	wrong := []error{err}
+	for _, dir := range slices.Concat(o.axes.From, o.axes.To) {
+		if _, ok := h.Releases[dir]; ok || !matrix.IsDir(dir) {
+			continue
+		}
+		_, err := (&release.Flags{Dir: dir}).Load(cfg, o.source.Path)
+		if err == nil {
+			h.Releases[dir], err = platform.Digest(os.DirFS(dir))
+		}
+		wrong = append(wrong, err)
+	}
+	return h, together(wrong...)
+}
+
 func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	if err := o.check(); err != nil {
 		return err
@@ -198,8 +223,11 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	sum := sha256.Sum256(cfg.Canonical())
-	results, err := matrix.Open(o.results, matrix.Head{Slipway: o.program.Version, Configuration: hex.EncodeToString(sum[:])})
+	head, err := o.head(cfg)
+	if err != nil {
+		return err
+	}
+	results, err := matrix.Open(o.results, head)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
@@ -41,6 +42,7 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 }
 
 func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
+	withoutImages(t)
 	for args, says := range map[string]string{
 		"--to 1.1.0":                                    "give --from",
 		"--from 1.0.0":                                  "give --to",
@@ -52,6 +54,7 @@ func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
 		"--from 1.0.0 --to 1.1.0 --name longer-than-so": "at most 8 characters",
 		"--from 1.1.0 --to 1.0.0":                       "PLT-021",
 		"--from 1.0.0 --to 3.0.0":                       "there is no release 3.0.0",
+		"--from ./none --to 1.1.0":                      "a platform release is a directory",
 	} {
 		dir := filepath.Join(t.TempDir(), "results")
 		code, _, said := slipway(append([]string{"upgrade-matrix", "--results", dir}, strings.Fields(args)...)...)
@@ -60,4 +63,39 @@ func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
 		_, err := os.Stat(dir)
 		require.ErrorIs(t, err, os.ErrNotExist, args)
 	}
+}
+
+// TestWhatAMatrixRunsWith: what came of it is not that of another program, other images or
+// another content of a directory.
+func TestWhatAMatrixRunsWith(t *testing.T) {
+	withoutImages(t)
+	dir, from := filepath.Join(t.TempDir(), "shop"), wholeBundle(t)
+	code, _, said := slipway("platform", "init", dir)
+	require.Zero(t, code, said)
+	p := program()
+	p.Source = "sha256:1"
+	o := matrixOptions{program: &p, axes: matrix.Axes{From: []string{dir}, To: []string{"1.1.0"}}, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	o.add(o.set)
+	head := func() matrix.Head {
+		t.Helper()
+		h, err := o.head(&config.Config{})
+		require.NoError(t, err)
+		return h
+	}
+	_, err := o.head(&config.Config{})
+	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-006"})
+	require.NoError(t, o.set.Parse([]string{"--bundle", from}))
+	first := head()
+	require.Equal(t, "sha256:1", first.Source)
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", first.Images)
+	require.Equal(t, first, head())
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "more"), nil, 0o600))
+	changed := head()
+	require.NotEqual(t, first.Releases, changed.Releases)
+	index, err := os.ReadFile(filepath.Join(from, "bundle.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(from, "bundle.json"), append(index, '\n'), 0o600))
+	require.NotEqual(t, changed.Images, head().Images)
+	require.Equal(t, changed.Configuration, head().Configuration)
 }

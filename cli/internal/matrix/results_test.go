@@ -3,6 +3,7 @@ package matrix
 import (
 	"encoding/json"
 	"encoding/xml"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,10 +127,36 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.Equal(t, three(), all.Cells)
+}
 
-	_, err = Open(dir, Head{Slipway: "2", Configuration: "c"})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeOther})
-	require.Equal(t, fault.Usage, fault.ClassOf(err))
+// TestResultsOfAnotherMatrix are not taken for this one's; of a directory that had no part in
+// it nothing is known.
+func TestResultsOfAnotherMatrix(t *testing.T) {
+	head := Head{Slipway: "dev", Source: "s", Images: "i", Configuration: "c", Releases: map[string]string{"./a": "1"}}
+	dir := t.TempDir()
+	open := func(change func(*Head)) error {
+		h := head
+		h.Releases = maps.Clone(head.Releases)
+		change(&h)
+		_, err := Open(dir, h)
+		return err
+	}
+	require.NoError(t, open(func(*Head) {}))
+	require.NoError(t, open(func(h *Head) { h.Releases = map[string]string{"./b": "2"} }))
+	require.NoError(t, open(func(*Head) {}))
+	for says, change := range map[string]func(*Head){
+		"they are of another Slipway":                               func(h *Head) { h.Source = "t" },
+		"they are of another bundle or lock":                        func(h *Head) { h.Images = "j" },
+		"they are of another configuration":                         func(h *Head) { h.Configuration = "d" },
+		"they are of another release in ./a":                        func(h *Head) { h.Releases["./a"] = "2" },
+		"they are of another configuration, another release in ./b": func(h *Head) { h.Configuration, h.Releases["./b"] = "d", "3" },
+	} {
+		err := open(change)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeOther}, says)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.ErrorContains(t, err, says)
+	}
+	require.NoError(t, open(func(*Head) {}), "nothing has changed it")
 }
 
 // TestAnotherMatrixKeepsNothing of the one before, which had come to its end: it may itself be
