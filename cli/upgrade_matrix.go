@@ -87,10 +87,19 @@ func (o *matrixOptions) given() []string {
 	var out []string
 	o.set.Visit(func(f *pflag.Flag) {
 		if known.Lookup(f.Name) != nil {
-			out = append(out, "--"+f.Name+"="+f.Value.String())
+			out = append(out, written(f))
 		}
 	})
 	return out
+}
+
+// written is a flag as a person types it. A list's own text is not how it is read.
+func written(f *pflag.Flag) string {
+	value := f.Value.String()
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		value = strings.Join(list.GetSlice(), ",")
+	}
+	return "--" + f.Name + "=" + value
 }
 
 // check refuses what cannot be run, before anything is.
@@ -303,7 +312,7 @@ func (o *matrixOptions) again(c matrix.Cell) string {
 		switch f.Name {
 		case "from", "to", "scale", "style", "faults", "parallel", "shard", "results":
 		default:
-			args = append(args, "--"+f.Name+"="+f.Value.String())
+			args = append(args, written(f))
 		}
 	})
 	args = append(args, "--results="+o.results+"-again")

@@ -41,6 +41,22 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	}
 }
 
+// TestTheCommandThatRunsACellAgain has the options that the matrix had, but for its cells and
+// its results.
+func TestTheCommandThatRunsACellAgain(t *testing.T) {
+	was := line(t, "upgrade-matrix", "--from=1.0.0,1.1.0", "--to=2.0.0", "--scale=50,100", "--engine=tcp://a,tcp://b", "--engine=tcp://c", "--lock=x", "--name=mx", "--parallel=2")
+	o := matrixOptions{set: was.Flags(), results: "out"}
+	words := strings.Fields(o.again(matrix.Cell{From: "1.0.0", To: "2.0.0", Scale: 100, Style: "in-place", Faults: matrix.KillAtEachStep}))
+	require.Equal(t, []string{"slipway", "upgrade-matrix"}, words[:2])
+	is := line(t, "upgrade-matrix", words[2:]...)
+	for name, want := range map[string]string{
+		"from": "[1.0.0]", "to": "[2.0.0]", "scale": "[100]", "style": "[in-place]", "faults": "[kill-at-each-step]",
+		"engine": "[tcp://a,tcp://b,tcp://c]", "lock": "x", "name": "mx", "parallel": "1", "results": "out-again",
+	} {
+		require.Equal(t, want, is.Flag(name).Value.String(), name)
+	}
+}
+
 func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
 	withoutImages(t)
 	for args, says := range map[string]string{
