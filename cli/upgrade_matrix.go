@@ -165,6 +165,10 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 		return nil, usage.Errorf("--from and --to name the same release")
 	}
 	var wrong []error
+	versions := slices.DeleteFunc(slices.Concat(o.axes.From, o.axes.To), matrix.IsDir)
+	if _, inGit := cfg.ReleaseInGit(); len(versions) > 0 && (inGit || cfg.ReleaseIsPath()) {
+		return nil, usage.Errorf("the configuration has a release of your own, %s, and a version such as %s is one of the reference platform; name directories with your releases: slipway upgrade-matrix --from ./DIR --to ./DIR", cfg.Platform.Release, versions[0])
+	}
 	for _, c := range all {
 		if matrix.IsDir(c.From) || matrix.IsDir(c.To) {
 			continue

@@ -115,3 +115,17 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 	require.NotEqual(t, changed.Images, head().Images)
 	require.Equal(t, changed.Configuration, head().Configuration)
 }
+
+// TestVersionsOfAReleaseOfOnesOwn are not taken for those of the reference platform.
+func TestVersionsOfAReleaseOfOnesOwn(t *testing.T) {
+	for _, own := range []string{"./shop", "https://git.example.com/shop.git@v1.0.0"} {
+		cfg := &config.Config{Platform: config.Platform{Release: own}}
+		o := matrixOptions{axes: matrix.Axes{From: []string{"1.0.0"}, To: []string{"./shop"}, Styles: []string{"graceful"}, Faults: []string{matrix.NoFault}}}
+		_, err := o.cells(cfg)
+		require.ErrorContains(t, err, "the configuration has a release of your own, "+own+", and a version such as 1.0.0 is one of the reference platform; name directories")
+		o.axes.From = []string{"./before"}
+		cells, err := o.cells(cfg)
+		require.NoError(t, err)
+		require.Len(t, cells, 1)
+	}
+}
