@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +19,10 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
@@ -36,6 +40,9 @@ import (
 // codeCellsFailed: cells of an upgrade matrix failed.
 const codeCellsFailed fault.Code = "MTX-002"
 
+// defaultMatrix is the name of a matrix that is given none.
+const defaultMatrix = "matrix"
+
 // longestMatrix is how long the name of a matrix may be: those of its deployments are longer.
 const longestMatrix = 8
 
@@ -50,6 +57,7 @@ type matrixOptions struct {
 	results string
 	runner  matrix.Runner
 	set     *pflag.FlagSet
+	hint    func(string) string // completes commands in messages
 }
 
 func newUpgradeMatrix(p *Program) *cobra.Command {
@@ -58,7 +66,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 		Use: "upgrade-matrix", Short: "Tries upgrades between many releases, each on a deployment of its own, and shows what came of each",
 		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
 	}
-	o.set = cmd.Flags()
+	o.set, o.hint = cmd.Flags(), hint.For(cmd, p.Stores)
 	addSource(cmd, p, &o.source, true)
 	o.add(o.set)
 	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions of the release that is installed first, or directories of such releases (with a slash)")
@@ -225,11 +233,8 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	name := o.source.Name
-	switch {
-	case name == "":
-		name = "matrix"
-	case len(name) > longestMatrix:
+	name := cmp.Or(o.source.Name, defaultMatrix)
+	if len(name) > longestMatrix {
 		return usage.Errorf("--name is %q; give at most %d characters: the deployments of the cells have longer ones", name, longestMatrix)
 	}
 	program, err := os.Executable()
@@ -266,7 +271,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 		return err
 	}
 	if len(done) > 0 {
-		say(fmt.Sprintf("%d of %d cells have run before; their results are in %s", len(done), len(cells), o.results))
+		say(fmt.Sprintf("%d of %d cells have run before; their results are kept", len(done), len(cells)))
 	}
 	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
 	defer end()
@@ -288,6 +293,12 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 		r := done[c]
 		if r.Outcome == matrix.Failed {
 			r.Again = o.again(c)
+			if module.Active() && r.Package != "" { // as it is named when the results are exported
+				r.Package = path.Join(takenTo, r.Deployment, filepath.Base(r.Package))
+				if r.Reproduce != "" {
+					r.Reproduce = "dagger call reproduce --package-file " + r.Package
+				}
+			}
 			failed = append(failed, c.String())
 		}
 		all = append(all, r)
@@ -300,17 +311,29 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(failed) > 0:
-		return &fault.Fault{
+		f := &fault.Fault{
 			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
 			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
 			Fix: "see " + filepath.Join(o.results, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
 		}
+		if module.Active() {
+			f.Fix = "take the results: dagger call upgrade-matrix-results --name " + cmp.Or(o.source.Name, defaultMatrix) + " export --path " + takenTo +
+				"; then see " + takenTo + "/matrix.html and the logs of each cell beside it; the line again of a cell, above, runs that one again"
+		}
+		return f
 	}
 	return nil
 }
 
-// again is the command that runs a cell alone, with results of its own.
+// takenTo is where remedies have whoever calls the module put the results.
+const takenTo = "results"
+
+// again is the command that runs a cell alone, with results of its own; with the module, whose
+// results have the matrix's name, in place of its former ones.
 func (o *matrixOptions) again(c matrix.Cell) string {
+	if module.Active() {
+		return o.hint("dagger call upgrade-matrix " + strings.Join(c.Flags(), " "))
+	}
 	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
 	o.set.Visit(func(f *pflag.Flag) {
 		switch f.Name {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
@@ -114,6 +117,32 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(from, "bundle.json"), append(index, '\n'), 0o600))
 	require.NotEqual(t, changed.Images, head().Images)
 	require.Equal(t, changed.Configuration, head().Configuration)
+}
+
+// TestWaysOnFromTheModule can be followed by who called it: there is no directory of results.
+func TestWaysOnFromTheModule(t *testing.T) {
+	results, err := matrix.Open(t.TempDir(), matrix.Head{})
+	require.NoError(t, err)
+	cmd := line(t, "upgrade-matrix", "--name=mx", "--config=my.yaml", "--bundle-id=/slipway/in/bundle.id", "--results=/slipway/matrix/results")
+	o := matrixOptions{set: cmd.Flags(), hint: hint.For(cmd, nil), results: "/slipway/matrix/results"}
+	o.source.Name = "mx"
+	t.Setenv(module.Env, "1")
+	c := matrix.Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: matrix.NoFault}
+	file := "/slipway/matrix/results/mx-1/run.tar.zst"
+	var out strings.Builder
+	err = o.finish(t.Context(), console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, results, []matrix.Cell{c}, map[matrix.Cell]matrix.Result{
+		c: {Cell: c, Deployment: "mx-1", Outcome: matrix.Failed, Package: file, Reproduce: "slipway reproduce --package " + file},
+	})
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Contains(t, f.Fix, "dagger call upgrade-matrix-results --name mx export --path results; then see results/matrix.html")
+	for _, want := range []string{
+		"again: dagger call upgrade-matrix --config my.yaml --name mx --from 1.0.0 --to 1.1.0 --scale 50 --style graceful --faults none\n",
+		"package: results/mx-1/run.tar.zst\n", "reproduce: dagger call reproduce --package-file results/mx-1/run.tar.zst\n",
+	} {
+		require.Contains(t, out.String(), want)
+	}
+	require.NotContains(t, out.String()+f.Fix, "/slipway/")
 }
 
 // TestVersionsOfAReleaseOfOnesOwn are not taken for those of the reference platform.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -77,11 +78,15 @@ func Open(dir string, head Head) (*Results, error) {
 			others = head.others(before)
 		}
 		if len(others) > 0 {
-			return nil, &fault.Fault{
+			f := &fault.Fault{
 				Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + dir,
 				Err: fmt.Errorf("they are of another %s", strings.Join(others, ", another ")),
 				Fix: "name another directory: --results DIR",
 			}
+			if module.Active() { // which has a volume for each name
+				f.Op, f.Fix = "go on with the results that are there", "give the matrix another name: --name OTHER"
+			}
+			return nil, f
 		}
 		all := maps.Clone(before.Releases)
 		if all == nil {

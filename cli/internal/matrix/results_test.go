@@ -3,6 +3,7 @@ package matrix
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -157,6 +159,10 @@ func TestResultsOfAnotherMatrix(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 	require.NoError(t, open(func(*Head) {}), "nothing has changed it")
+	t.Setenv(module.Env, "1")
+	f, ok := errors.AsType[*fault.Fault](open(func(h *Head) { h.Source = "t" }))
+	require.True(t, ok)
+	require.Equal(t, "give the matrix another name: --name OTHER", f.Fix)
 }
 
 // TestAnotherMatrixKeepsNothing of the one before, which had come to its end: it may itself be
