@@ -275,7 +275,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	}
 	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
 	defer end()
-	o.runner.Do, o.runner.Answers = commands.Do, session.Answers
+	o.runner.Do, o.runner.Prefers, o.runner.Answers = commands.Do, commands.Prefers, session.Answers
 	o.runner.Ended = func(r matrix.Result) {
 		say(fmt.Sprintf("%s: %s", r.Cell, r.Why()))
 	}

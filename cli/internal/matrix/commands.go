@@ -89,6 +89,14 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	return c.result
 }
 
+// Prefers is that of a Runner: the engine that has the deployment of an interrupted cell.
+func (m *Commands) Prefers(c Cell) string {
+	if b := m.Results.begun(c.Deployment(m.Name)); b.Cell == c {
+		return b.Engine
+	}
+	return ""
+}
+
 // said is what a command printed that matters here.
 type said struct {
 	code, reason string

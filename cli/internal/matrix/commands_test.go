@@ -131,6 +131,8 @@ done
 	r := m.Do(ctx, c, "a")
 	require.Equal(t, Cancelled, r.Outcome)
 	require.Equal(t, []string{"stage/one", "stage/two"}, m.Results.begun(r.Deployment).Killed)
+	require.Equal(t, "a", m.Prefers(c))
+	require.Empty(t, m.Prefers(cellOfTest))
 	before := calls(t, dir, r.Deployment)
 	require.Equal(t, "cluster --stop", before[len(before)-1], "also after an interrupt")
 
