@@ -255,7 +255,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 		defer mu.Unlock()
 		fmt.Fprintf(io.Err, "%s\n", text)
 	}
-	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, Configuration: func(c matrix.Cell) []byte {
+	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
 		cell := *cfg
 		cell.Global.Scale = c.Scale
 		if !matrix.IsDir(c.From) {

@@ -38,6 +38,8 @@ type Commands struct {
 	Configuration func(Cell) []byte
 	Results       *Results
 	Say           func(string) // one line of progress at a time
+	// AtOnce is closed when commands are no longer waited for, and killed; nil: never.
+	AtOnce <-chan struct{}
 }
 
 // The limits of a cell's commands.
@@ -143,7 +145,18 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	c.Say(fmt.Sprintf("%s: %s", c.what, p.Name))
 	before := p.Killed
 	began := time.Now()
-	err = cmd.Run()
+	if err = cmd.Start(); err == nil {
+		ended := make(chan struct{})
+		go func() {
+			select {
+			case <-c.AtOnce:
+				_ = cmd.Process.Kill() // it may have ended
+			case <-ended:
+			}
+		}()
+		err = cmd.Wait()
+		close(ended)
+	}
 	heard.end()
 	p.Took += time.Since(began)
 	p.Exit = cmd.ProcessState.ExitCode()

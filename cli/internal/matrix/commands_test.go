@@ -247,3 +247,34 @@ func TestACellThatBeginsAnewHasNothing(t *testing.T) {
 	require.Contains(t, log(), "before\n")
 	require.NotContains(t, log(), "has a result")
 }
+
+// TestTheSecondInterruptKills what the first one waits for, and nothing is begun after it.
+func TestTheSecondInterruptKills(t *testing.T) {
+	m, dir := commandsOf(t, `test "$1" != install || { trap 'touch asked' INT; while :; do sleep 0.1 >/dev/null 2>&1; done; }`)
+	begun := func(file string) bool {
+		_, err := os.Stat(filepath.Join(dir, file))
+		return err == nil
+	}
+	atOnce := make(chan struct{})
+	m.AtOnce = atOnce
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan Result, 1)
+	go func() { ended <- m.Do(ctx, cellOfTest, "") }()
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "calls"))
+		return strings.Contains(string(text), "\ninstall ")
+	}, time.Minute, 10*time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // the trap is set
+	stop()
+	require.Eventually(t, func() bool { return begun("asked") }, time.Minute, 10*time.Millisecond)
+	require.Empty(t, ended, "it is waited for")
+	close(atOnce)
+	select {
+	case r := <-ended:
+		require.Equal(t, Cancelled, r.Outcome)
+	case <-time.After(time.Minute):
+		require.Fail(t, "it is waited for still")
+	}
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
+}

@@ -98,7 +98,7 @@ func (c *cell) judge(ctx context.Context) bool {
 }
 
 // leave packs the run that failed and takes its report, and stops the cluster, also after an
-// interrupt. What comes of that is in its log: the cell has failed already.
+// interrupt, but not after a second one. What comes of that is in its log: the cell has failed already.
 func (c *cell) leave(ctx context.Context) {
 	if ctx.Err() == nil {
 		c.pack(ctx)
@@ -107,6 +107,11 @@ func (c *cell) leave(ctx context.Context) {
 			dir = "tests"
 		}
 		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--output", filepath.Join(c.dir, dir)})
+	}
+	select {
+	case <-c.AtOnce:
+		return
+	default:
 	}
 	if len(c.Keep) > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDelay)
