@@ -73,6 +73,9 @@ if [ ! -f "$dir/before.json" ] && [ ! -f "$dir/upgrades/matrix.json" ]; then
 	echo "nothing was run"
 	exit
 fi
+if [ -n "${TF_BUILD-}" ]; then # first: what there is is published also if the rest fails
+	echo "##vso[task.setvariable variable=COLLECTED]yes"
+fi
 environment=$(make -s env)
 eval "$environment"
 : >"$summary"
@@ -82,7 +85,6 @@ if [ -n "${GITHUB_STEP_SUMMARY-}" ]; then
 	cat "$summary" >>"$GITHUB_STEP_SUMMARY"
 elif [ -n "${TF_BUILD-}" ]; then
 	echo "##vso[task.uploadsummary]$PWD/$summary"
-	echo "##vso[task.setvariable variable=COLLECTED]yes"
 else
 	cat "$summary"
 fi

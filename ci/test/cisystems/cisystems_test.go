@@ -164,6 +164,10 @@ func TestTheShellThatInstallsAndTests(t *testing.T) {
 			require.Contains(t, r.printed, "no run left a record")
 			require.NotContains(t, r.calls, "slipway report")
 
+			r = run(t, e, "install", "FAILS=report")
+			require.Equal(t, 3, r.code, r.printed)
+			require.Equal(t, e.System == "azure-pipelines", strings.Contains(r.printed, "##vso[task.setvariable variable=COLLECTED]yes\n"), "what there is is published")
+
 			r = run(t, e, "install", "FAILS=engine bundle")
 			require.Equal(t, 1, r.code)
 			require.Contains(t, r.printed, "nothing was run\n")

@@ -86,6 +86,12 @@ func TestJUnit(t *testing.T) {
 	require.Equal(t, "upgrade failed: CMP-001 carry out job <x>", suite.Cases[1].Failure.Message)
 }
 
+func TestAPartWithoutCells(t *testing.T) {
+	text, err := JSON(nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"cells": []}`, string(text))
+}
+
 func TestPage(t *testing.T) {
 	text, err := Page(three())
 	require.NoError(t, err)
