@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 // packageFlags name a package that a command begins with.
@@ -143,13 +145,34 @@ func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.
 		return
 	}
 	io.Err.End()
-	fmt.Fprint(io.Err, "\nTo reproduce it, also elsewhere:\n")
-	switch {
-	case module.Active():
-		fmt.Fprintf(io.Err, "  %s\n  dagger call reproduce --package-file run.tar.zst\n", d.Hint("dagger call save --run "+record.ID)+" export --path run.tar.zst")
-	case file == "":
-		fmt.Fprintf(io.Err, "  %s\n  slipway reproduce --package run.tar.zst\n", d.Hint("slipway save --run "+record.ID+" --out run.tar.zst"))
-	default:
-		fmt.Fprintf(io.Err, "  slipway reproduce --package %s\n", shell.Quote(file))
+	installs, err := d.Steps(stages.Install())
+	if err != nil {
+		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
+		return
 	}
+	fmt.Fprint(io.Err, toReproduce(record, installs, file, d.Hint))
+}
+
+// toReproduce are the lines by which a run that failed is reproduced: it is installed up to the
+// step that failed. A step that installs do not have is not reproduced, but packed.
+func toReproduce(record *report.Run, installs []string, file string, hint func(string) string) string {
+	_, step := packing.Failure(record)
+	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(installs, step)
+	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce --package "
+	switch {
+	case module.Active(): // whose files nobody else has
+		file, pack, run = "", hint("dagger call save --run "+record.ID)+" export --path run.tar.zst", "dagger call reproduce --package-file "
+	case file != "":
+		pack = ""
+	}
+	if pack != "" {
+		pack = "  " + pack + "\n"
+	}
+	switch {
+	case there:
+		return "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + shell.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
+	case pack == "":
+		return ""
+	}
+	return "\nNo install has the step " + step + ", so that slipway reproduce does not help. To pack the run, for others to look at:\n" + pack
 }

@@ -189,6 +189,19 @@ func TestAPackageThatCannotBeMade(t *testing.T) {
 	require.Contains(t, r.shown, "the summary of collected/r2\n")
 }
 
+// TestAFailedUpgradeIsPacked, and no line says that it is reproduced: installs do not have all
+// of its steps.
+func TestAFailedUpgradeIsPacked(t *testing.T) {
+	e := examples(t)[0]
+	was := tools["dagger"]
+	defer func() { tools["dagger"] = was }()
+	tools["dagger"] = strings.Replace(was, "what=install;", "what=upgrade;", 1)
+	r := run(t, e, "install", "FAILS=upgrade")
+	require.Equal(t, 4, r.code, r.printed)
+	require.FileExists(t, filepath.Join(r.files, "run.tar.zst"))
+	require.NotContains(t, r.shown, "Reproduce")
+}
+
 func TestTheShellThatTriesUpgrades(t *testing.T) {
 	for _, e := range examples(t) {
 		t.Run(e.System, func(t *testing.T) {

@@ -61,6 +61,8 @@ type cell struct {
 	dir    string
 	begun  begun
 	result Result
+	// reproduced says that slipway reproduce can replay the run of the last command.
+	reproduced bool
 }
 
 // Do is that of a Runner.
@@ -103,11 +105,13 @@ func (m *Commands) Prefers(c Cell) string {
 type said struct {
 	code, reason string
 	counts       map[string]int64 // of the checks of workloads, of all together
+	reproduced   bool             // slipway reproduce can replay the run that failed
 }
 
 var (
 	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
 	errorLine  = regexp.MustCompile(`^error ([A-Z]+-[0-9]+): (.*)$`)
+	reproduces = regexp.MustCompile(`^  (slipway|dagger call) reproduce --package`)
 	countsLine = regexp.MustCompile(`^` + contract.StageAppsCheck + `/[a-z0-9-]+ counted: (.*)$`)
 )
 
@@ -221,6 +225,7 @@ func (l *listener) hear(line string) {
 	case l.goesOn:
 		l.said.reason += " " + strings.TrimSpace(line)
 	}
+	l.said.reproduced = l.said.reproduced || reproduces.MatchString(line)
 	if m := stepBegins.FindStringSubmatch(line); m != nil {
 		l.begins(m[1])
 	}

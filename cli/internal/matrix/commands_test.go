@@ -72,7 +72,7 @@ func TestReleasesInDirectories(t *testing.T) {
 }
 
 func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
-	m, dir := commandsOf(t, `test "$1" != upgrade || { printf 'error CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-012: second" >&2; exit 4; }`)
+	m, dir := commandsOf(t, `test "$1" != upgrade || { printf '\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x\n\nerror CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-012: second" >&2; exit 4; }`)
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
 	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
@@ -82,6 +82,15 @@ func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "upgrade.log"))
 	require.NoError(t, err)
 	require.Contains(t, string(log), "error UPG-012: second\n")
+}
+
+// TestAFailedUpgradeIsReproduced only where its own command says that it can be: an install
+// does not have every step of it.
+func TestAFailedUpgradeIsReproduced(t *testing.T) {
+	m, _ := commandsOf(t, `test "$1" != upgrade || { echo 'error BAK-001: prove the backup: no' >&2; exit 4; }`)
+	r := m.Do(t.Context(), cellOfTest, "")
+	require.NotEmpty(t, r.Package)
+	require.Empty(t, r.Reproduce)
 }
 
 // TestAnUpgradeIsKilledAtEachStep that begins, once, until it goes through.

@@ -140,7 +140,7 @@ func (c *cell) pack(ctx context.Context) {
 		return
 	}
 	c.result.Package = file
-	if failed == phaseInstall || failed == phaseUpgrade { // what else failed only the whole cell reproduces
+	if c.reproduced { // else only the whole cell is
 		c.result.Reproduce = "slipway reproduce --package " + shell.Quote(file)
 	}
 }
@@ -163,6 +163,7 @@ func (c *cell) command(ctx context.Context, phase, name string, args ...string) 
 // ended notes a phase, and reports whether it succeeded.
 func (c *cell) ended(ctx context.Context, p Phase, said *said, err error) bool {
 	c.result.Phases = append(c.result.Phases, p)
+	c.reproduced = said.reproduced
 	switch {
 	case ctx.Err() != nil:
 		return false
