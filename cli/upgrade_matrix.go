@@ -245,6 +245,11 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
+	release, err := matrix.Alone(o.results, name, cells)
+	if err != nil {
+		return err
+	}
+	defer release()
 	results, err := matrix.Open(o.results, head)
 	if err != nil {
 		return err

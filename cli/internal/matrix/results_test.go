@@ -193,3 +193,45 @@ func TestAnotherMatrixKeepsNothing(t *testing.T) {
 	require.Len(t, kept, 1)
 	require.Equal(t, Failed, kept[cells[0]].Outcome)
 }
+
+// TestTwoMatricesAtOnce have neither results nor cells in common: parts of one run beside each
+// other.
+func TestTwoMatricesAtOnce(t *testing.T) {
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	dir := t.TempDir()
+	var cells []Cell
+	for _, r := range three() {
+		cells = append(cells, r.Cell)
+	}
+	held := func(err error, says string) {
+		t.Helper()
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
+		require.Equal(t, fault.Locked, fault.ClassOf(err))
+		require.ErrorContains(t, err, says)
+	}
+	release, err := Alone(filepath.Join(dir, "a"), "m", cells[:2])
+	require.NoError(t, err)
+	_, err = Alone(filepath.Join(dir, "a"), "n", cells)
+	held(err, "another one writes its results to "+filepath.Join(dir, "a"))
+	_, err = Alone(filepath.Join(dir, "b"), "m", cells[1:])
+	held(err, "another one of the name m runs 1.0.0 to 1.1.0, scale 50, in-place")
+	for name, part := range map[string][]Cell{"m": cells[2:], "n": cells} {
+		other, err := Alone(filepath.Join(dir, "b"), name, part)
+		require.NoError(t, err, "what the one before was refused it has not kept")
+		other()
+	}
+	release()
+	release, err = Alone(filepath.Join(dir, "a"), "m", cells)
+	require.NoError(t, err)
+	release()
+
+	t.Setenv(module.Env, "1")
+	t.Setenv("SLIPWAY_CACHE", "")
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	release, err = Alone(dir, "m", cells)
+	require.NoError(t, err, "there is no cache of the user")
+	_, err = Alone(dir, "m", cells)
+	held(err, dir)
+	release()
+}
