@@ -14,6 +14,7 @@ require (
 	github.com/charmbracelet/bubbletea v1.3.6
 	github.com/charmbracelet/huh v1.0.0
 	github.com/go-git/go-git/v5 v5.19.3
+	github.com/gofrs/flock v0.13.0
 	github.com/gonvenience/ytbx v1.5.0
 	github.com/google/cel-go v0.26.0
 	github.com/google/go-containerregistry v0.22.1

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,19 +178,35 @@ func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.
 	if record.Outcome != report.Failed || record.Workflow == config.Destroy {
 		return
 	}
-	if _, step := packing.Failure(record); step != "" && !strings.HasPrefix(step, report.HooksStage+"/") {
-		if has, err := d.Has(stages.Install(), step); err != nil || !has { // of what an upgrade does to data, for one
-			return
-		}
-	}
 	io.Err.End()
-	fmt.Fprint(io.Err, "\nTo reproduce it, also elsewhere:\n")
-	switch {
-	case module.Active():
-		fmt.Fprintf(io.Err, "  %s\n  dagger call reproduce --package-file run.tar.zst\n", d.Hint("dagger call save --run "+record.ID)+" export --path run.tar.zst")
-	case file == "":
-		fmt.Fprintf(io.Err, "  %s\n  slipway reproduce --package run.tar.zst\n", d.Hint("slipway save --run "+record.ID+" --out run.tar.zst"))
-	default:
-		fmt.Fprintf(io.Err, "  slipway reproduce --package %s\n", shell.Quote(file))
+	installs, err := d.Steps(stages.Install())
+	if err != nil {
+		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
+		return
 	}
+	fmt.Fprint(io.Err, toReproduce(record, installs, file, d.Hint))
+}
+
+// toReproduce are the lines by which a run that failed is reproduced: it is installed up to the
+// step that failed. A step that installs do not have is not reproduced, but packed.
+func toReproduce(record *report.Run, installs []string, file string, hint func(string) string) string {
+	_, step := packing.Failure(record)
+	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(installs, step)
+	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce --package "
+	switch {
+	case module.Active(): // whose files nobody else has
+		file, pack, run = "", hint("dagger call save --run "+record.ID)+" export --path run.tar.zst", "dagger call reproduce --package-file "
+	case file != "":
+		pack = ""
+	}
+	if pack != "" {
+		pack = "  " + pack + "\n"
+	}
+	switch {
+	case there:
+		return "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + shell.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
+	case pack == "":
+		return ""
+	}
+	return "\nNo install has the step " + step + ", so that slipway reproduce does not help. To pack the run, for others to look at:\n" + pack
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -144,7 +145,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, wa
 				return cmp.Or(err, notFresh(d.Config.Global.Name))
 			}
 		}
-		if has, err := d.Has(stages.Install(), until); until != "" && (err != nil || !has) {
+		if steps, err := d.Steps(stages.Install()); until != "" && (err != nil || !slices.Contains(steps, until)) {
 			return cmp.Or(err, notInstall(was.run, until))
 		}
 		o.began = true

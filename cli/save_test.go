@@ -13,8 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
@@ -167,4 +170,23 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	code, _, errs = slipway("configure", "--non-interactive", "--file", key+".tar.zst")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "PKG-001")
+}
+
+// TestHowAFailedRunIsReproduced: only a step that installs have is, since that is what is run.
+func TestHowAFailedRunIsReproduced(t *testing.T) {
+	failed := func(step string) *report.Run {
+		stage, name, _ := strings.Cut(step, "/")
+		r := &report.Run{ID: "r1", Workflow: config.Upgrade, Outcome: report.Failed}
+		r.Steps = []report.Step{{Stage: stage, Step: name, Status: pipeline.Failed}}
+		return r
+	}
+	plain := func(text string) string { return text }
+	installs := []string{"preorchestrator/gitea"}
+	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/backup": false} {
+		text := toReproduce(failed(step), installs, "", plain)
+		require.Contains(t, text, "\n  slipway save --run r1 --out run.tar.zst\n", step)
+		require.Equal(t, there, strings.Contains(text, "\n  slipway reproduce --package run.tar.zst\n"), step)
+	}
+	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), installs, "x.tar.zst", plain))
+	require.Empty(t, toReproduce(failed("preorchestrator/backup"), installs, "x.tar.zst", plain), "it is packed, and that was said")
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +19,10 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
@@ -26,6 +30,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -34,6 +39,9 @@ import (
 
 // codeCellsFailed: cells of an upgrade matrix failed.
 const codeCellsFailed fault.Code = "MTX-002"
+
+// defaultMatrix is the name of a matrix that is given none.
+const defaultMatrix = "matrix"
 
 // longestMatrix is how long the name of a matrix may be: those of its deployments are longer.
 const longestMatrix = 8
@@ -49,6 +57,7 @@ type matrixOptions struct {
 	results string
 	runner  matrix.Runner
 	set     *pflag.FlagSet
+	hint    func(string) string // completes commands in messages
 }
 
 func newUpgradeMatrix(p *Program) *cobra.Command {
@@ -57,7 +66,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 		Use: "upgrade-matrix", Short: "Tries upgrades between many releases, each on a deployment of its own, and shows what came of each",
 		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
 	}
-	o.set = cmd.Flags()
+	o.set, o.hint = cmd.Flags(), hint.For(cmd, p.Stores)
 	addSource(cmd, p, &o.source, true)
 	o.add(o.set)
 	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions of the release that is installed first, or directories of such releases (with a slash)")
@@ -86,10 +95,19 @@ func (o *matrixOptions) given() []string {
 	var out []string
 	o.set.Visit(func(f *pflag.Flag) {
 		if known.Lookup(f.Name) != nil {
-			out = append(out, "--"+f.Name+"="+f.Value.String())
+			out = append(out, written(f))
 		}
 	})
 	return out
+}
+
+// written is a flag as a person types it. A list's own text is not how it is read.
+func written(f *pflag.Flag) string {
+	value := f.Value.String()
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		value = strings.Join(list.GetSlice(), ",")
+	}
+	return "--" + f.Name + "=" + value
 }
 
 // check refuses what cannot be run, before anything is.
@@ -155,6 +173,10 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 		return nil, usage.Errorf("--from and --to name the same release")
 	}
 	var wrong []error
+	versions := slices.DeleteFunc(slices.Concat(o.axes.From, o.axes.To), matrix.IsDir)
+	if _, inGit := cfg.ReleaseInGit(); len(versions) > 0 && (inGit || cfg.ReleaseIsPath()) {
+		return nil, usage.Errorf("the configuration has a release of your own, %s, and a version such as %s is one of the reference platform; name directories with your releases: slipway upgrade-matrix --from ./DIR --to ./DIR", cfg.Platform.Release, versions[0])
+	}
 	for _, c := range all {
 		if matrix.IsDir(c.From) || matrix.IsDir(c.To) {
 			continue
@@ -169,6 +191,30 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 		return nil, err
 	}
 	return shard.Cells(all), nil
+}
+
+// head is what the matrix runs with. Images and releases that an install would refuse are
+// refused.
+func (o *matrixOptions) head(cfg *config.Config) (matrix.Head, error) {
+	sum := sha256.Sum256(cfg.Canonical())
+	h := matrix.Head{Slipway: o.program.Version, Source: o.program.Source, Configuration: hex.EncodeToString(sum[:]), Releases: map[string]string{}}
+	own := *cfg
+	_, err := o.images.Pins(&own)
+	if err == nil {
+		h.Images, err = o.images.Digest()
+	}
+	wrong := []error{err}
+	for _, dir := range slices.Concat(o.axes.From, o.axes.To) {
+		if _, ok := h.Releases[dir]; ok || !matrix.IsDir(dir) {
+			continue
+		}
+		_, err := (&release.Flags{Dir: dir}).Load(cfg, o.source.Path)
+		if err == nil {
+			h.Releases[dir], err = platform.Digest(os.DirFS(dir))
+		}
+		wrong = append(wrong, err)
+	}
+	return h, together(wrong...)
 }
 
 func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string) error {
@@ -187,19 +233,24 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	name := o.source.Name
-	switch {
-	case name == "":
-		name = "matrix"
-	case len(name) > longestMatrix:
+	name := cmp.Or(o.source.Name, defaultMatrix)
+	if len(name) > longestMatrix {
 		return usage.Errorf("--name is %q; give at most %d characters: the deployments of the cells have longer ones", name, longestMatrix)
 	}
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	sum := sha256.Sum256(cfg.Canonical())
-	results, err := matrix.Open(o.results, matrix.Head{Slipway: o.program.Version, Configuration: hex.EncodeToString(sum[:])})
+	head, err := o.head(cfg)
+	if err != nil {
+		return err
+	}
+	release, err := matrix.Alone(o.results, name, cells)
+	if err != nil {
+		return err
+	}
+	defer release()
+	results, err := matrix.Open(o.results, head)
 	if err != nil {
 		return err
 	}
@@ -209,7 +260,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 		defer mu.Unlock()
 		fmt.Fprintf(io.Err, "%s\n", text)
 	}
-	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, Configuration: func(c matrix.Cell) []byte {
+	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
 		cell := *cfg
 		cell.Global.Scale = c.Scale
 		if !matrix.IsDir(c.From) {
@@ -220,24 +271,16 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if stops {
 		say("the cells' clusters stop between commands, since a session is given: requests that fail are counted and not judged")
 	}
-	var kept, missing []matrix.Cell
-	done := map[matrix.Cell]matrix.Result{}
-	for _, c := range cells {
-		if r, ok := results.Kept(c.Deployment(name), c); ok {
-			kept, done[c] = append(kept, c), r
-		} else {
-			missing = append(missing, c)
-		}
+	missing, done, err := results.Missing(name, cells)
+	if err != nil {
+		return err
 	}
-	switch {
-	case len(missing) == 0: // it had come to its end: this is another one
-		missing, done = cells, map[matrix.Cell]matrix.Result{}
-	case len(kept) > 0:
-		say(fmt.Sprintf("%d of %d cells have run before; their results are in %s", len(kept), len(cells), o.results))
+	if len(done) > 0 {
+		say(fmt.Sprintf("%d of %d cells have run before; their results are kept", len(done), len(cells)))
 	}
 	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
 	defer end()
-	o.runner.Do, o.runner.Answers = commands.Do, session.Answers
+	o.runner.Do, o.runner.Prefers, o.runner.Answers = commands.Do, commands.Prefers, session.Answers
 	o.runner.Ended = func(r matrix.Result) {
 		say(fmt.Sprintf("%s: %s", r.Cell, r.Why()))
 	}
@@ -255,6 +298,12 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 		r := done[c]
 		if r.Outcome == matrix.Failed {
 			r.Again = o.again(c)
+			if module.Active() && r.Package != "" { // as it is named when the results are exported
+				r.Package = path.Join(takenTo, r.Deployment, filepath.Base(r.Package))
+				if r.Reproduce != "" {
+					r.Reproduce = "dagger call reproduce --package-file " + r.Package
+				}
+			}
 			failed = append(failed, c.String())
 		}
 		all = append(all, r)
@@ -267,23 +316,35 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(failed) > 0:
-		return &fault.Fault{
+		f := &fault.Fault{
 			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
 			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
 			Fix: "see " + filepath.Join(o.results, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
 		}
+		if module.Active() {
+			f.Fix = "take the results: dagger call upgrade-matrix-results --name " + cmp.Or(o.source.Name, defaultMatrix) + " export --path " + takenTo +
+				"; then see " + takenTo + "/matrix.html and the logs of each cell beside it; the line again of a cell, above, runs that one again"
+		}
+		return f
 	}
 	return nil
 }
 
-// again is the command that runs a cell alone, with results of its own.
+// takenTo is where remedies have whoever calls the module put the results.
+const takenTo = "results"
+
+// again is the command that runs a cell alone, with results of its own; with the module, whose
+// results have the matrix's name, in place of its former ones.
 func (o *matrixOptions) again(c matrix.Cell) string {
+	if module.Active() {
+		return o.hint("dagger call upgrade-matrix " + strings.Join(c.Flags(), " "))
+	}
 	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
 	o.set.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "from", "to", "scale", "style", "faults", "parallel", "shard", "results":
 		default:
-			args = append(args, "--"+f.Name+"="+f.Value.String())
+			args = append(args, written(f))
 		}
 	})
 	args = append(args, "--results="+o.results+"-again")

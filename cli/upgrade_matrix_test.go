@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
@@ -40,7 +44,24 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	}
 }
 
+// TestTheCommandThatRunsACellAgain has the options that the matrix had, but for its cells and
+// its results.
+func TestTheCommandThatRunsACellAgain(t *testing.T) {
+	was := line(t, "upgrade-matrix", "--from=1.0.0,1.1.0", "--to=2.0.0", "--scale=50,100", "--engine=tcp://a,tcp://b", "--engine=tcp://c", "--lock=x", "--name=mx", "--parallel=2")
+	o := matrixOptions{set: was.Flags(), results: "out"}
+	words := strings.Fields(o.again(matrix.Cell{From: "1.0.0", To: "2.0.0", Scale: 100, Style: "in-place", Faults: matrix.KillAtEachStep}))
+	require.Equal(t, []string{"slipway", "upgrade-matrix"}, words[:2])
+	is := line(t, "upgrade-matrix", words[2:]...)
+	for name, want := range map[string]string{
+		"from": "[1.0.0]", "to": "[2.0.0]", "scale": "[100]", "style": "[in-place]", "faults": "[kill-at-each-step]",
+		"engine": "[tcp://a,tcp://b,tcp://c]", "lock": "x", "name": "mx", "parallel": "1", "results": "out-again",
+	} {
+		require.Equal(t, want, is.Flag(name).Value.String(), name)
+	}
+}
+
 func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
+	withoutImages(t)
 	for args, says := range map[string]string{
 		"--to 1.1.0":                                    "give --from",
 		"--from 1.0.0":                                  "give --to",
@@ -52,6 +73,7 @@ func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
 		"--from 1.0.0 --to 1.1.0 --name longer-than-so": "at most 8 characters",
 		"--from 1.1.0 --to 1.0.0":                       "PLT-021",
 		"--from 1.0.0 --to 3.0.0":                       "there is no release 3.0.0",
+		"--from ./none --to 1.1.0":                      "a platform release is a directory",
 	} {
 		dir := filepath.Join(t.TempDir(), "results")
 		code, _, said := slipway(append([]string{"upgrade-matrix", "--results", dir}, strings.Fields(args)...)...)
@@ -59,5 +81,80 @@ func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
 		require.Contains(t, said, says, args)
 		_, err := os.Stat(dir)
 		require.ErrorIs(t, err, os.ErrNotExist, args)
+	}
+}
+
+// TestWhatAMatrixRunsWith: what came of it is not that of another program, other images or
+// another content of a directory.
+func TestWhatAMatrixRunsWith(t *testing.T) {
+	withoutImages(t)
+	dir, from := filepath.Join(t.TempDir(), "shop"), wholeBundle(t)
+	code, _, said := slipway("platform", "init", dir)
+	require.Zero(t, code, said)
+	p := program()
+	p.Source = "sha256:1"
+	o := matrixOptions{program: &p, axes: matrix.Axes{From: []string{dir}, To: []string{"1.1.0"}}, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	o.add(o.set)
+	head := func() matrix.Head {
+		t.Helper()
+		h, err := o.head(&config.Config{})
+		require.NoError(t, err)
+		return h
+	}
+	_, err := o.head(&config.Config{})
+	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-006"})
+	require.NoError(t, o.set.Parse([]string{"--bundle", from}))
+	first := head()
+	require.Equal(t, "sha256:1", first.Source)
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", first.Images)
+	require.Equal(t, first, head())
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "more"), nil, 0o600))
+	changed := head()
+	require.NotEqual(t, first.Releases, changed.Releases)
+	index, err := os.ReadFile(filepath.Join(from, "bundle.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(from, "bundle.json"), append(index, '\n'), 0o600))
+	require.NotEqual(t, changed.Images, head().Images)
+	require.Equal(t, changed.Configuration, head().Configuration)
+}
+
+// TestWaysOnFromTheModule can be followed by who called it: there is no directory of results.
+func TestWaysOnFromTheModule(t *testing.T) {
+	results, err := matrix.Open(t.TempDir(), matrix.Head{})
+	require.NoError(t, err)
+	cmd := line(t, "upgrade-matrix", "--name=mx", "--config=my.yaml", "--bundle-id=/slipway/in/bundle.id", "--results=/slipway/matrix/results")
+	o := matrixOptions{set: cmd.Flags(), hint: hint.For(cmd, nil), results: "/slipway/matrix/results"}
+	o.source.Name = "mx"
+	t.Setenv(module.Env, "1")
+	c := matrix.Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: matrix.NoFault}
+	file := "/slipway/matrix/results/mx-1/run.tar.zst"
+	var out strings.Builder
+	err = o.finish(t.Context(), console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, results, []matrix.Cell{c}, map[matrix.Cell]matrix.Result{
+		c: {Cell: c, Deployment: "mx-1", Outcome: matrix.Failed, Package: file, Reproduce: "slipway reproduce --package " + file},
+	})
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Contains(t, f.Fix, "dagger call upgrade-matrix-results --name mx export --path results; then see results/matrix.html")
+	for _, want := range []string{
+		"again: dagger call upgrade-matrix --config my.yaml --name mx --from 1.0.0 --to 1.1.0 --scale 50 --style graceful --faults none\n",
+		"package: results/mx-1/run.tar.zst\n", "reproduce: dagger call reproduce --package-file results/mx-1/run.tar.zst\n",
+	} {
+		require.Contains(t, out.String(), want)
+	}
+	require.NotContains(t, out.String()+f.Fix, "/slipway/")
+}
+
+// TestVersionsOfAReleaseOfOnesOwn are not taken for those of the reference platform.
+func TestVersionsOfAReleaseOfOnesOwn(t *testing.T) {
+	for _, own := range []string{"./shop", "https://git.example.com/shop.git@v1.0.0"} {
+		cfg := &config.Config{Platform: config.Platform{Release: own}}
+		o := matrixOptions{axes: matrix.Axes{From: []string{"1.0.0"}, To: []string{"./shop"}, Styles: []string{"graceful"}, Faults: []string{matrix.NoFault}}}
+		_, err := o.cells(cfg)
+		require.ErrorContains(t, err, "the configuration has a release of your own, "+own+", and a version such as 1.0.0 is one of the reference platform; name directories")
+		o.axes.From = []string{"./before"}
+		cells, err := o.cells(cfg)
+		require.NoError(t, err)
+		require.Len(t, cells, 1)
 	}
 }

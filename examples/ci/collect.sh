@@ -46,11 +46,10 @@ collect_runs() {
 	done <<<"$all"
 	if [ -z "$failed" ]; then return; fi
 	pack "$failed" "$dir/run.tar.zst" --config "$SLIPWAY_CONFIG"
-	if [ "$what" = test ]; then
-		reproduce run.tar.zst "slipway install --package run.tar.zst --keep-cluster --name repro" "slipway test --name repro" >>"$summary"
-	else
-		reproduce run.tar.zst "slipway reproduce --package run.tar.zst" >>"$summary"
-	fi
+	case $what in # only the steps of an install are reproduced
+	install) reproduce run.tar.zst "slipway reproduce --package run.tar.zst" >>"$summary" ;;
+	test) reproduce run.tar.zst "slipway install --package run.tar.zst --keep-cluster --name repro" "slipway test --name repro" >>"$summary" ;;
+	esac
 }
 
 collect_upgrades() {
@@ -73,6 +72,9 @@ if [ ! -f "$dir/before.json" ] && [ ! -f "$dir/upgrades/matrix.json" ]; then
 	echo "nothing was run"
 	exit
 fi
+if [ -n "${TF_BUILD-}" ]; then # first: what there is is published also if the rest fails
+	echo "##vso[task.setvariable variable=COLLECTED]yes"
+fi
 environment=$(make -s env)
 eval "$environment"
 : >"$summary"
@@ -82,7 +84,6 @@ if [ -n "${GITHUB_STEP_SUMMARY-}" ]; then
 	cat "$summary" >>"$GITHUB_STEP_SUMMARY"
 elif [ -n "${TF_BUILD-}" ]; then
 	echo "##vso[task.uploadsummary]$PWD/$summary"
-	echo "##vso[task.setvariable variable=COLLECTED]yes"
 else
 	cat "$summary"
 fi

@@ -152,12 +152,6 @@ func New(opts Options) (*Conductor, error) {
 	}, nil
 }
 
-// Has reports whether a workflow has that step on this deployment. Nothing is started.
-func (c *Conductor) Has(w Workflow, step string) (bool, error) {
-	nodes, err := Nodes(w, c.inputs)
-	return slices.ContainsFunc(nodes, func(n pipeline.Node) bool { return n.String() == step }), err
-}
-
 // runner runs the steps of a run, which holds the lock if it needs one.
 func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{

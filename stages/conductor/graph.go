@@ -84,6 +84,20 @@ func Nodes(w Workflow, in Inputs) ([]pipeline.Node, error) {
 	return g.pipeline.Graph(), nil
 }
 
+// Steps are the names, "stage/name", of the steps that a workflow would have on this
+// deployment.
+func (c *Conductor) Steps(w Workflow) ([]string, error) {
+	nodes, err := Nodes(w, c.inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.String()
+	}
+	return out, nil
+}
+
 // Add adds a step. input is called once everything that the step needs has succeeded.
 func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
 	g.specs[d.Key] = d.Spec

@@ -164,6 +164,10 @@ func TestTheShellThatInstallsAndTests(t *testing.T) {
 			require.Contains(t, r.printed, "no run left a record")
 			require.NotContains(t, r.calls, "slipway report")
 
+			r = run(t, e, "install", "FAILS=report")
+			require.Equal(t, 3, r.code, r.printed)
+			require.Equal(t, e.System == "azure-pipelines", strings.Contains(r.printed, "##vso[task.setvariable variable=COLLECTED]yes\n"), "what there is is published")
+
 			r = run(t, e, "install", "FAILS=engine bundle")
 			require.Equal(t, 1, r.code)
 			require.Contains(t, r.printed, "nothing was run\n")
@@ -183,6 +187,19 @@ func TestAPackageThatCannotBeMade(t *testing.T) {
 	require.Equal(t, 4, r.code, r.printed)
 	require.Contains(t, r.printed, "the run r2 is not packed")
 	require.Contains(t, r.shown, "the summary of collected/r2\n")
+}
+
+// TestAFailedUpgradeIsPacked, and no line says that it is reproduced: installs do not have all
+// of its steps.
+func TestAFailedUpgradeIsPacked(t *testing.T) {
+	e := examples(t)[0]
+	was := tools["dagger"]
+	defer func() { tools["dagger"] = was }()
+	tools["dagger"] = strings.Replace(was, "what=install;", "what=upgrade;", 1)
+	r := run(t, e, "install", "FAILS=upgrade")
+	require.Equal(t, 4, r.code, r.printed)
+	require.FileExists(t, filepath.Join(r.files, "run.tar.zst"))
+	require.NotContains(t, r.shown, "Reproduce")
 }
 
 func TestTheShellThatTriesUpgrades(t *testing.T) {

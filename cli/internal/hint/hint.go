@@ -21,7 +21,7 @@ import (
 // copied from there works on the same. A command that does not know a flag, or has it
 // already, is left as it is.
 func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string {
-	command := regexp.MustCompile(`\b(slipway|dagger call) ([a-z]+)\b[^;,)#\n]*`)
+	command := regexp.MustCompile(`\b(slipway|dagger call) ([a-z]+(?:-[a-z]+)*)\b[^;,)#\n]*`)
 	set := cmd.Flags()
 	return func(text string) string {
 		if slices.Contains([]string{"validate", "render"}, cmd.Name()) { // which find before an install what it would

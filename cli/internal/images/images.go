@@ -3,10 +3,13 @@ package images
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"dagger.io/dagger"
@@ -101,6 +104,24 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 		}
 	}
 	return lock.Load()
+}
+
+// Digest is the one of the bundle's index, or of the lock: of what says which images there
+// are. It is empty where only the engine has the bundle. See Pins for what is refused.
+func (f *Flags) Digest() (string, error) {
+	file := filepath.Join(f.Bundle, bundle.IndexFile)
+	switch {
+	case f.fromRegistry():
+		file = f.Lock
+	case f.BundleID != "":
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
 // Given reports whether a bundle on this machine, or a lock, was given.

@@ -38,6 +38,8 @@ type Commands struct {
 	Configuration func(Cell) []byte
 	Results       *Results
 	Say           func(string) // one line of progress at a time
+	// AtOnce is closed when commands are no longer waited for, and killed; nil: never.
+	AtOnce <-chan struct{}
 }
 
 // The limits of a cell's commands.
@@ -59,6 +61,8 @@ type cell struct {
 	dir    string
 	begun  begun
 	result Result
+	// reproduced says that slipway reproduce can replay the run of the last command.
+	reproduced bool
 }
 
 // Do is that of a Runner.
@@ -67,9 +71,9 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	c := &cell{Commands: m, what: what, engine: engine, result: Result{
 		Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC(), Engine: engine,
 	}}
+	c.begun = m.Results.begun(deployment)
 	var err error
-	if c.dir, err = m.Results.Dir(deployment); err == nil {
-		c.begun = m.Results.begun(deployment)
+	if c.dir, err = m.Results.begin(deployment, c.goesOn()); err == nil {
 		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
 	}
 	if err != nil {
@@ -89,15 +93,25 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	return c.result
 }
 
+// Prefers is that of a Runner: the engine that has the deployment of an interrupted cell.
+func (m *Commands) Prefers(c Cell) string {
+	if b := m.Results.begun(c.Deployment(m.Name)); b.Cell == c {
+		return b.Engine
+	}
+	return ""
+}
+
 // said is what a command printed that matters here.
 type said struct {
 	code, reason string
 	counts       map[string]int64 // of the checks of workloads, of all together
+	reproduced   bool             // slipway reproduce can replay the run that failed
 }
 
 var (
 	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
 	errorLine  = regexp.MustCompile(`^error ([A-Z]+-[0-9]+): (.*)$`)
+	reproduces = regexp.MustCompile(`^  (slipway|dagger call) reproduce --package`)
 	countsLine = regexp.MustCompile(`^` + contract.StageAppsCheck + `/[a-z0-9-]+ counted: (.*)$`)
 )
 
@@ -135,7 +149,18 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	c.Say(fmt.Sprintf("%s: %s", c.what, p.Name))
 	before := p.Killed
 	began := time.Now()
-	err = cmd.Run()
+	if err = cmd.Start(); err == nil {
+		ended := make(chan struct{})
+		go func() {
+			select {
+			case <-c.AtOnce:
+				_ = cmd.Process.Kill() // it may have ended
+			case <-ended:
+			}
+		}()
+		err = cmd.Wait()
+		close(ended)
+	}
 	heard.end()
 	p.Took += time.Since(began)
 	p.Exit = cmd.ProcessState.ExitCode()
@@ -200,6 +225,7 @@ func (l *listener) hear(line string) {
 	case l.goesOn:
 		l.said.reason += " " + strings.TrimSpace(line)
 	}
+	l.said.reproduced = l.said.reproduced || reproduces.MatchString(line)
 	if m := stepBegins.FindStringSubmatch(line); m != nil {
 		l.begins(m[1])
 	}

@@ -54,7 +54,7 @@ func TestTheCommandsOfACell(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "slipway.yaml"))
 	require.NoError(t, err)
 	require.Equal(t, "release: 1.0.0", string(text))
-	again, kept := m.Results.Kept(r.Deployment, cellOfTest)
+	again, kept := m.Results.kept(r.Deployment, cellOfTest)
 	require.True(t, kept)
 	require.Equal(t, r, again)
 }
@@ -72,7 +72,7 @@ func TestReleasesInDirectories(t *testing.T) {
 }
 
 func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
-	m, dir := commandsOf(t, `test "$1" != upgrade || { printf 'error CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-012: second" >&2; exit 4; }`)
+	m, dir := commandsOf(t, `test "$1" != upgrade || { printf '\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x\n\nerror CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-012: second" >&2; exit 4; }`)
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
 	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
@@ -82,6 +82,15 @@ func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "upgrade.log"))
 	require.NoError(t, err)
 	require.Contains(t, string(log), "error UPG-012: second\n")
+}
+
+// TestAFailedUpgradeIsReproduced only where its own command says that it can be: an install
+// does not have every step of it.
+func TestAFailedUpgradeIsReproduced(t *testing.T) {
+	m, _ := commandsOf(t, `test "$1" != upgrade || { echo 'error BAK-001: prove the backup: no' >&2; exit 4; }`)
+	r := m.Do(t.Context(), cellOfTest, "")
+	require.NotEmpty(t, r.Package)
+	require.Empty(t, r.Reproduce)
 }
 
 // TestAnUpgradeIsKilledAtEachStep that begins, once, until it goes through.
@@ -131,6 +140,8 @@ done
 	r := m.Do(ctx, c, "a")
 	require.Equal(t, Cancelled, r.Outcome)
 	require.Equal(t, []string{"stage/one", "stage/two"}, m.Results.begun(r.Deployment).Killed)
+	require.Equal(t, "a", m.Prefers(c))
+	require.Empty(t, m.Prefers(cellOfTest))
 	before := calls(t, dir, r.Deployment)
 	require.Equal(t, "cluster --stop", before[len(before)-1], "also after an interrupt")
 
@@ -208,10 +219,71 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	}()
 	r := m.Do(ctx, cellOfTest, "")
 	require.Equal(t, Cancelled, r.Outcome)
-	_, kept := m.Results.Kept(r.Deployment, cellOfTest)
+	_, kept := m.Results.kept(r.Deployment, cellOfTest)
 	require.False(t, kept)
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
 	require.Equal(t, "interrupted\n", string(log), "it ended in good order")
 	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
+}
+
+// TestACellThatBeginsAnewHasNothing of what it left before; one that goes on has its logs, and
+// none has a result before it ends: it may be killed.
+func TestACellThatBeginsAnewHasNothing(t *testing.T) {
+	c := cellOfTest
+	c.Faults = KillAtEachStep
+	m, dir := commandsOf(t, `test ! -e results/*/result.json || echo "has a result"`)
+	own := filepath.Join(dir, "results", c.Deployment(m.Name))
+	left := func(b begun) {
+		require.NoError(t, m.Results.Keep(Result{Cell: c, Deployment: c.Deployment(m.Name), Outcome: Upgraded}))
+		require.NoError(t, m.Results.note(c.Deployment(m.Name), b))
+		require.NoError(t, os.WriteFile(filepath.Join(own, "run.tar.zst"), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(own, "upgrade.log"), []byte("before\n"), 0o600))
+	}
+	log := func() string {
+		text, err := os.ReadFile(filepath.Join(own, "upgrade.log"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	left(begun{})
+	m.Do(t.Context(), c, "")
+	require.NoFileExists(t, filepath.Join(own, "run.tar.zst"))
+	require.NotContains(t, log(), "before")
+	require.NotContains(t, log(), "has a result")
+
+	left(begun{Cell: c, Killed: []string{"stage/one"}})
+	m.Do(t.Context(), c, "")
+	require.Contains(t, log(), "before\n")
+	require.NotContains(t, log(), "has a result")
+}
+
+// TestTheSecondInterruptKills what the first one waits for, and nothing is begun after it.
+func TestTheSecondInterruptKills(t *testing.T) {
+	m, dir := commandsOf(t, `test "$1" != install || { trap 'touch asked' INT; while :; do sleep 0.1 >/dev/null 2>&1; done; }`)
+	begun := func(file string) bool {
+		_, err := os.Stat(filepath.Join(dir, file))
+		return err == nil
+	}
+	atOnce := make(chan struct{})
+	m.AtOnce = atOnce
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan Result, 1)
+	go func() { ended <- m.Do(ctx, cellOfTest, "") }()
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "calls"))
+		return strings.Contains(string(text), "\ninstall ")
+	}, time.Minute, 10*time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // the trap is set
+	stop()
+	require.Eventually(t, func() bool { return begun("asked") }, time.Minute, 10*time.Millisecond)
+	require.Empty(t, ended, "it is waited for")
+	close(atOnce)
+	select {
+	case r := <-ended:
+		require.Equal(t, Cancelled, r.Outcome)
+	case <-time.After(time.Minute):
+		require.Fail(t, "it is waited for still")
+	}
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
 }

@@ -98,7 +98,7 @@ func (c *cell) judge(ctx context.Context) bool {
 }
 
 // leave packs the run that failed and takes its report, and stops the cluster, also after an
-// interrupt. What comes of that is in its log: the cell has failed already.
+// interrupt, but not after a second one. What comes of that is in its log: the cell has failed already.
 func (c *cell) leave(ctx context.Context) {
 	if ctx.Err() == nil {
 		c.pack(ctx)
@@ -107,6 +107,11 @@ func (c *cell) leave(ctx context.Context) {
 			dir = "tests"
 		}
 		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--output", filepath.Join(c.dir, dir)})
+	}
+	select {
+	case <-c.AtOnce:
+		return
+	default:
 	}
 	if len(c.Keep) > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDelay)
@@ -135,7 +140,7 @@ func (c *cell) pack(ctx context.Context) {
 		return
 	}
 	c.result.Package = file
-	if failed == phaseInstall || failed == phaseUpgrade { // what else failed only the whole cell reproduces
+	if c.reproduced { // else only the whole cell is
 		c.result.Reproduce = "slipway reproduce --package " + shell.Quote(file)
 	}
 }
@@ -158,6 +163,7 @@ func (c *cell) command(ctx context.Context, phase, name string, args ...string) 
 // ended notes a phase, and reports whether it succeeded.
 func (c *cell) ended(ctx context.Context, p Phase, said *said, err error) bool {
 	c.result.Phases = append(c.result.Phases, p)
+	c.reproduced = said.reproduced
 	switch {
 	case ctx.Err() != nil:
 		return false

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -23,11 +27,34 @@ const (
 	begunFile  = "begun.json"
 )
 
-// Head says what a matrix ran with. Results of another program or configuration are
-// not those of this one.
+// Head says what a matrix runs with. Results of another program, other images, another
+// configuration, or of a directory's release that was another, are not those of this one.
 type Head struct {
-	Slipway       string `json:"slipway"`       // version of the program
-	Configuration string `json:"configuration"` // sha256
+	Slipway       string            `json:"slipway"`            // version of the program
+	Source        string            `json:"source"`             // digest of its sources; empty: nobody knows
+	Images        string            `json:"images"`             // digest of the bundle's index, or of the lock; empty: the engine has the bundle
+	Configuration string            `json:"configuration"`      // sha256
+	Releases      map[string]string `json:"releases,omitempty"` // digests of those in directories, by directory
+}
+
+// others are what was another when results were made with before.
+func (h Head) others(before Head) []string {
+	var out []string
+	for _, part := range []struct{ name, was, is string }{
+		{"Slipway", before.Slipway + " " + before.Source, h.Slipway + " " + h.Source},
+		{"bundle or lock", before.Images, h.Images},
+		{"configuration", before.Configuration, h.Configuration},
+	} {
+		if part.was != part.is {
+			out = append(out, part.name)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(h.Releases)) {
+		if was, ok := before.Releases[dir]; ok && was != h.Releases[dir] {
+			out = append(out, "release in "+dir)
+		}
+	}
+	return out
 }
 
 // Results are those in a directory.
@@ -39,34 +66,77 @@ func Open(dir string, head Head) (*Results, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(head)
-	if err != nil {
+	file := filepath.Join(dir, headFile)
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	file := filepath.Join(dir, headFile)
-	switch there, err := os.ReadFile(file); {
-	case errors.Is(err, fs.ErrNotExist):
-		return &Results{dir}, atomicfile.Write(file, text, 0o644)
-	case err != nil:
+	if err == nil {
+		var before Head
+		others := []string{"Slipway"} // which has written something else
+		if json.Unmarshal(text, &before) == nil {
+			others = head.others(before)
+		}
+		if len(others) > 0 {
+			f := &fault.Fault{
+				Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + dir,
+				Err: fmt.Errorf("they are of another %s", strings.Join(others, ", another ")),
+				Fix: "name another directory: --results DIR",
+			}
+			if module.Active() { // which has a volume for each name
+				f.Op, f.Fix = "go on with the results that are there", "give the matrix another name: --name OTHER"
+			}
+			return nil, f
+		}
+		all := maps.Clone(before.Releases)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, head.Releases)
+		head.Releases = all
+	}
+	if text, err = json.Marshal(head); err != nil {
 		return nil, err
-	case string(there) != string(text):
-		return nil, &fault.Fault{
-			Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + dir,
-			Err: errors.New("they are of another configuration or of another Slipway"),
-			Fix: "name another directory: --results DIR",
+	}
+	return &Results{dir}, atomicfile.Write(file, text, 0o644)
+}
+
+// begin is the directory of a cell that is run now, which has no result yet: an empty one, or
+// if it goes on, the one that it has left.
+func (r *Results) begin(deployment string, goesOn bool) (string, error) {
+	dir := filepath.Join(r.dir, deployment)
+	gone := dir
+	if goesOn {
+		gone = filepath.Join(dir, resultFile)
+	}
+	return dir, errors.Join(os.RemoveAll(gone), os.MkdirAll(dir, 0o755))
+}
+
+// Missing are the cells that earlier runs of a matrix have not brought to an end, and kept the
+// results of the others. Where none is missing, the matrix had come to its end and this is
+// another one: all are missing, and what they have left is removed.
+func (r *Results) Missing(matrix string, cells []Cell) (missing []Cell, kept map[Cell]Result, err error) {
+	kept = map[Cell]Result{}
+	for _, c := range cells {
+		if result, ok := r.kept(c.Deployment(matrix), c); ok {
+			kept[c] = result
+		} else {
+			missing = append(missing, c)
 		}
 	}
-	return &Results{dir}, nil
+	if len(missing) > 0 {
+		return missing, kept, nil
+	}
+	for _, c := range cells {
+		if err := os.RemoveAll(filepath.Join(r.dir, c.Deployment(matrix))); err != nil {
+			return nil, nil, err
+		}
+	}
+	return cells, map[Cell]Result{}, nil
 }
 
-// Dir is the directory of a cell. It is made.
-func (r *Results) Dir(deployment string) (string, error) {
-	dir := filepath.Join(r.dir, deployment)
-	return dir, os.MkdirAll(dir, 0o755)
-}
-
-// Kept is the result of a cell that an earlier run has brought to an end.
-func (r *Results) Kept(deployment string, c Cell) (Result, bool) {
+// kept is the result of a cell that an earlier run has brought to an end.
+func (r *Results) kept(deployment string, c Cell) (Result, bool) {
 	text, err := os.ReadFile(filepath.Join(r.dir, deployment, resultFile))
 	var out Result
 	if err != nil || json.Unmarshal(text, &out) != nil { // it is run again
@@ -77,8 +147,8 @@ func (r *Results) Kept(deployment string, c Cell) (Result, bool) {
 
 // Keep writes the result of a cell.
 func (r *Results) Keep(result Result) error {
-	dir, err := r.Dir(result.Deployment)
-	if err != nil {
+	dir := filepath.Join(r.dir, result.Deployment)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(result, "", "  ")

@@ -3,6 +3,8 @@ package matrix
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -83,6 +86,12 @@ func TestJUnit(t *testing.T) {
 	require.Equal(t, "upgrade failed: CMP-001 carry out job <x>", suite.Cases[1].Failure.Message)
 }
 
+func TestAPartWithoutCells(t *testing.T) {
+	text, err := JSON(nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"cells": []}`, string(text))
+}
+
 func TestPage(t *testing.T) {
 	text, err := Page(three())
 	require.NoError(t, err)
@@ -109,16 +118,16 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	r, err = Open(dir, head)
 	require.NoError(t, err)
 	for i, want := range three() {
-		got, kept := r.Kept(want.Deployment, want.Cell)
+		got, kept := r.kept(want.Deployment, want.Cell)
 		require.Equal(t, want.Outcome != Cancelled, kept, "cell %d", i)
 		if kept {
 			require.Equal(t, want, got)
 		}
 	}
-	_, kept := r.Kept("m-1", three()[1].Cell)
+	_, kept := r.kept("m-1", three()[1].Cell)
 	require.False(t, kept, "it is another cell's")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "m-1", resultFile), []byte(`{"cell":`), 0o600))
-	_, kept = r.Kept("m-1", three()[0].Cell)
+	_, kept = r.kept("m-1", three()[0].Cell)
 	require.False(t, kept, "it is torn")
 
 	var all struct{ Cells []Result }
@@ -126,8 +135,103 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.Equal(t, three(), all.Cells)
+}
 
-	_, err = Open(dir, Head{Slipway: "2", Configuration: "c"})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeOther})
-	require.Equal(t, fault.Usage, fault.ClassOf(err))
+// TestResultsOfAnotherMatrix are not taken for this one's; of a directory that had no part in
+// it nothing is known.
+func TestResultsOfAnotherMatrix(t *testing.T) {
+	head := Head{Slipway: "dev", Source: "s", Images: "i", Configuration: "c", Releases: map[string]string{"./a": "1"}}
+	dir := t.TempDir()
+	open := func(change func(*Head)) error {
+		h := head
+		h.Releases = maps.Clone(head.Releases)
+		change(&h)
+		_, err := Open(dir, h)
+		return err
+	}
+	require.NoError(t, open(func(*Head) {}))
+	require.NoError(t, open(func(h *Head) { h.Releases = map[string]string{"./b": "2"} }))
+	require.NoError(t, open(func(*Head) {}))
+	for says, change := range map[string]func(*Head){
+		"they are of another Slipway":                               func(h *Head) { h.Source = "t" },
+		"they are of another bundle or lock":                        func(h *Head) { h.Images = "j" },
+		"they are of another configuration":                         func(h *Head) { h.Configuration = "d" },
+		"they are of another release in ./a":                        func(h *Head) { h.Releases["./a"] = "2" },
+		"they are of another configuration, another release in ./b": func(h *Head) { h.Configuration, h.Releases["./b"] = "d", "3" },
+	} {
+		err := open(change)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeOther}, says)
+		require.Equal(t, fault.Usage, fault.ClassOf(err))
+		require.ErrorContains(t, err, says)
+	}
+	require.NoError(t, open(func(*Head) {}), "nothing has changed it")
+	t.Setenv(module.Env, "1")
+	f, ok := errors.AsType[*fault.Fault](open(func(h *Head) { h.Source = "t" }))
+	require.True(t, ok)
+	require.Equal(t, "give the matrix another name: --name OTHER", f.Fix)
+}
+
+// TestAnotherMatrixKeepsNothing of the one before, which had come to its end: it may itself be
+// interrupted.
+func TestAnotherMatrixKeepsNothing(t *testing.T) {
+	r, err := Open(t.TempDir(), Head{})
+	require.NoError(t, err)
+	var cells []Cell
+	for _, c := range three() {
+		cells = append(cells, c.Cell)
+		require.NoError(t, r.Keep(Result{Cell: c.Cell, Deployment: c.Cell.Deployment("m"), Outcome: Upgraded}))
+	}
+	missing, kept, err := r.Missing("m", cells)
+	require.NoError(t, err)
+	require.Equal(t, cells, missing)
+	require.Empty(t, kept)
+
+	require.NoError(t, r.Keep(Result{Cell: cells[0], Deployment: cells[0].Deployment("m"), Outcome: Failed}))
+	missing, kept, err = r.Missing("m", cells) // it was interrupted
+	require.NoError(t, err)
+	require.Equal(t, cells[1:], missing)
+	require.Len(t, kept, 1)
+	require.Equal(t, Failed, kept[cells[0]].Outcome)
+}
+
+// TestTwoMatricesAtOnce have neither results nor cells in common: parts of one run beside each
+// other.
+func TestTwoMatricesAtOnce(t *testing.T) {
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	dir := t.TempDir()
+	var cells []Cell
+	for _, r := range three() {
+		cells = append(cells, r.Cell)
+	}
+	held := func(err error, says string) {
+		t.Helper()
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
+		require.Equal(t, fault.Locked, fault.ClassOf(err))
+		require.ErrorContains(t, err, says)
+	}
+	release, err := Alone(filepath.Join(dir, "a"), "m", cells[:2])
+	require.NoError(t, err)
+	_, err = Alone(filepath.Join(dir, "a"), "n", cells)
+	held(err, "another one writes its results to "+filepath.Join(dir, "a"))
+	_, err = Alone(filepath.Join(dir, "b"), "m", cells[1:])
+	held(err, "another one of the name m runs 1.0.0 to 1.1.0, scale 50, in-place")
+	for name, part := range map[string][]Cell{"m": cells[2:], "n": cells} {
+		other, err := Alone(filepath.Join(dir, "b"), name, part)
+		require.NoError(t, err, "what the one before was refused it has not kept")
+		other()
+	}
+	release()
+	release, err = Alone(filepath.Join(dir, "a"), "m", cells)
+	require.NoError(t, err)
+	release()
+
+	t.Setenv(module.Env, "1")
+	t.Setenv("SLIPWAY_CACHE", "")
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	release, err = Alone(dir, "m", cells)
+	require.NoError(t, err, "there is no cache of the user")
+	_, err = Alone(dir, "m", cells)
+	held(err, dir)
+	release()
 }

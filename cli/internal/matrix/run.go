@@ -58,6 +58,9 @@ type Runner struct {
 	Engines  []string // addresses, of which each cell gets one for all its commands; none: that of the environment
 	// Do runs a cell on an engine. Cells run at the same time.
 	Do func(ctx context.Context, c Cell, engine string) Result
+	// Prefers is the engine on which a cell has something to go on with, which it gets if that
+	// is one of Engines and not dead; nil, or empty: none.
+	Prefers func(Cell) string
 	// Answers reports whether an engine can be reached. It is asked after a failure: the
 	// cells of one that cannot run again on another.
 	Answers func(ctx context.Context, engine string) bool
@@ -72,14 +75,16 @@ type fleet struct {
 	dead []string
 }
 
-// take chooses the engine that runs the fewest cells; the first of all when every one is
-// dead, so that its error is told.
-func (f *fleet) take(engines []string) string {
+// take chooses the engine that is preferred, else the one that runs the fewest cells; the
+// first of all when every one is dead, so that its error is told.
+func (f *fleet) take(engines []string, preferred string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	best, found := engines[0], false
 	for _, e := range engines {
-		if !slices.Contains(f.dead, e) && (!found || f.runs[e] < f.runs[best]) {
+		switch {
+		case slices.Contains(f.dead, e):
+		case e == preferred, !found, best != preferred && f.runs[e] < f.runs[best]:
 			best, found = e, true
 		}
 	}
@@ -137,7 +142,11 @@ func (r Runner) Run(ctx context.Context, cells []Cell) []Result {
 // cell runs a cell, again if its engine has died.
 func (r Runner) cell(ctx context.Context, c Cell, f *fleet, engines []string) Result {
 	for {
-		engine := f.take(engines)
+		preferred := ""
+		if r.Prefers != nil {
+			preferred = r.Prefers(c)
+		}
+		engine := f.take(engines, preferred)
 		result := r.Do(ctx, c, engine)
 		lost := result.Outcome == Failed && r.Answers != nil && !r.Answers(ctx, engine)
 		if another := f.give(engine, lost, engines); !lost || !another || ctx.Err() != nil {

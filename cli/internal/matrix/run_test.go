@@ -137,3 +137,21 @@ func TestTheErrorOfTheLastEngineIsTold(t *testing.T) {
 		require.Equal(t, "no engine", result.Reason)
 	}
 }
+
+// TestACellGoesOnOnItsEngine unless that is dead, or none of these.
+func TestACellGoesOnOnItsEngine(t *testing.T) {
+	ran := map[string]string{}
+	r := Runner{Parallel: 1, Engines: []string{"a", "b"},
+		Do: func(_ context.Context, c Cell, engine string) Result {
+			ran[c.From] += engine
+			if engine == "b" && c.From == "2" {
+				return Result{Cell: c, Outcome: Failed}
+			}
+			return Result{Cell: c, Outcome: Upgraded}
+		},
+		Prefers: func(c Cell) string { return map[string]string{"0": "b", "1": "c", "2": "b", "3": "b"}[c.From] },
+		Answers: func(_ context.Context, engine string) bool { return engine == "a" },
+	}
+	r.Run(t.Context(), cellsOf(4))
+	require.Equal(t, map[string]string{"0": "b", "1": "a", "2": "ba", "3": "a"}, ran)
+}

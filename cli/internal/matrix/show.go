@@ -68,7 +68,7 @@ func (r Result) waysOn() []string {
 
 // JSON are all results.
 func JSON(all []Result) ([]byte, error) {
-	text, err := json.MarshalIndent(map[string][]Result{"cells": all}, "", "  ")
+	text, err := json.MarshalIndent(map[string][]Result{"cells": append([]Result{}, all...)}, "", "  ")
 	return append(text, '\n'), err
 }
 
