@@ -109,7 +109,7 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 	if err := t.hide(ctx, jobs); err != nil {
 		return out, err
 	}
-	_, err = t.await(ctx, jobs)
+	_, err = t.await(ctx, jobs, false)
 	return out, err
 }
 
