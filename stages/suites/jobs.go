@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	if err := t.make(ctx, all); err != nil {
 		return nil, err
 	}
-	return t.await(ctx, all)
+	return t.await(ctx, all, true)
 }
 
 // split takes objects apart.
@@ -82,8 +83,9 @@ func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured
 }
 
 // await waits until all Jobs have ended, and returns those that have completed. The error
-// is about every one that has not.
-func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured) ([]string, error) {
+// is about every one that has not; with whole, also about those whose log could not be read to
+// its end, where counts are.
+func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, whole bool) ([]string, error) {
 	logs := newLogs(ctx, t.client, t.env.Output(), t.env.Count)
 	defer logs.close()
 	names, errs := make([]string, len(jobs)), make([]error, len(jobs))
@@ -91,7 +93,7 @@ func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured) ([
 	for i, o := range jobs {
 		names[i] = o.GetNamespace() + "/" + o.GetName()
 		wg.Go(func() {
-			errs[i] = t.watch(logs, o.GetNamespace(), o.GetName()).ended(ctx)
+			errs[i] = t.watch(logs, o.GetNamespace(), o.GetName()).ended(ctx, whole)
 		})
 	}
 	t.env.Progress("waiting for %s", strings.Join(names, ", "))
@@ -106,12 +108,16 @@ const podsEvery = time.Second
 // logs, may take.
 const lastLook = 10 * time.Second
 
+// wholeLog is lastLook where the whole log of a Job that has completed is wanted.
+const wholeLog = time.Minute
+
 // watched is what is seen of a Job while it runs.
 type watched struct {
 	kube.JobWatch
 	trial *trial
 	logs  *logs
 	why   string // what is wrong with its pods
+	blind error  // the pods could not be listed
 }
 
 // watch begins to look at a Job.
@@ -121,16 +127,21 @@ func (t *trial) watch(logs *logs, namespace, name string) *watched {
 	return w
 }
 
-// ended waits until the Job has ended, and returns why it failed.
-func (w *watched) ended(ctx context.Context) error {
+// ended waits until the Job has ended, and returns why it failed; with whole, also why the log
+// of one that has completed was not read to its end.
+func (w *watched) ended(ctx context.Context, whole bool) error {
 	id := w.Namespace + "/" + w.Name
 	err := w.Client.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.Look)
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	completed := err == nil && w.Failure == ""
+	within := lastLook
+	if completed && whole {
+		within = wholeLog
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	_ = w.pods(limited)
-	wrote := w.logs.end(limited, id)
-	if err == nil && w.Failure == "" {
-		return nil
+	wrote, unread := w.rest(limited, completed && whole)
+	if completed {
+		return unread
 	}
 	if err == nil {
 		err = &fault.Fault{
@@ -154,11 +165,35 @@ func (w *watched) ended(ctx context.Context) error {
 	return &with
 }
 
+// rest reads what is left of the logs, and returns their last lines; with whole, also why they
+// could not be read to their end, which is tried until ctx ends.
+func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
+	id := w.Namespace + "/" + w.Name
+	for {
+		_ = w.pods(ctx)
+		wrote, err := w.logs.end(ctx, id)
+		err = cmp.Or(w.blind, err)
+		if err == nil || !whole {
+			return wrote, nil
+		}
+		select {
+		case <-time.After(podsEvery):
+			continue
+		case <-ctx.Done():
+		}
+		return wrote, &fault.Fault{
+			Code: CodeUnread, Class: fault.Step, Op: "read what the " + w.trial.files.Name + " has counted", Err: fmt.Errorf("job %s has completed, but %w", id, err),
+			Fix: "see that the cluster and its nodes answer, then run it again: slipway test",
+		}
+	}
+}
+
 // pods looks at what is wrong with the pods, and reads the logs of those that have begun.
 // That there are none any more says nothing against what was wrong with them.
 func (w *watched) pods(ctx context.Context) string {
 	selector := "job-name=" + w.Name
-	if all, err := w.Client.Kubernetes.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector}); err == nil {
+	all, err := w.Client.Kubernetes.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if w.blind = err; err == nil {
 		w.logs.follow(w.Namespace+"/"+w.Name, all.Items)
 	}
 	why := w.Client.PodCause(ctx, w.Namespace, selector, w.Name)

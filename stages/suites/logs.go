@@ -2,7 +2,9 @@ package suites
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -23,6 +25,10 @@ const lastLines = 20
 // longestLine is what is read of a line at most.
 const longestLine = 64 << 10
 
+// mostOfALog is what is written of the log of a container, in bytes. What it counts, which it
+// says at its end, is heard all the same.
+const mostOfALog = 1 << 20
+
 // logs writes what the containers of Jobs write to the log of a step, line by line, while
 // they run: a Job that fails may take its pods along.
 type logs struct {
@@ -33,21 +39,31 @@ type logs struct {
 
 	mu   sync.Mutex // of out as well, so that no lines are mixed
 	out  io.Writer
-	read map[string]bool            // by container and run of it
-	last map[string][]string        // the last lines, by Job
-	busy map[string]*sync.WaitGroup // those that read, by Job
+	runs map[string]map[string]*reading // by Job, and by container and run of it
+	last map[string][]string            // the last lines, by Job
+	busy map[string]*sync.WaitGroup     // those that read, by Job
 }
 
 func newLogs(ctx context.Context, client *kube.Client, out io.Writer, counts func(name string, n int64)) *logs {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is written at the end is read, too
 	return &logs{
 		client: client, counts: counts, ctx: func() context.Context { return ctx }, close: cancel, out: out,
-		read: map[string]bool{}, last: map[string][]string{}, busy: map[string]*sync.WaitGroup{},
+		runs: map[string]map[string]*reading{}, last: map[string][]string{}, busy: map[string]*sync.WaitGroup{},
 	}
 }
 
+// reading is how far the log of one run of a container is read.
+type reading struct {
+	busy  bool   // it is being read
+	whole bool   // it was, to its end
+	needs bool   // it has what a Job that has completed wrote
+	why   string // it could not be read
+	lines int    // that were read
+	size  int    // of these, in bytes
+}
+
 // follow reads the logs of all containers of a Job's pods that have begun and are not read
-// yet.
+// yet, and those again that could not be read.
 func (l *logs) follow(job string, pods []corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,37 +79,73 @@ func (l *logs) follow(job string, pods []corev1.Pod) {
 	}
 }
 
-// start reads the log of one run of a container, unless it is read already.
+// start reads the log of one run of a container, unless it is read already. That of one which
+// is over is tried once: it may be gone.
 func (l *logs) start(job string, p corev1.Pod, container string, run int32, previous bool) {
 	id := fmt.Sprintf("%s/%s/%d", p.UID, container, run)
-	if l.read[id] {
+	if l.runs[job] == nil {
+		l.runs[job], l.busy[job] = map[string]*reading{}, &sync.WaitGroup{}
+	}
+	r := l.runs[job][id]
+	if r == nil {
+		r = &reading{}
+		l.runs[job][id] = r
+	}
+	r.needs = !previous && p.Status.Phase == corev1.PodSucceeded
+	if r.busy || r.whole || previous && r.why != "" {
 		return
 	}
-	l.read[id] = true
-	if l.busy[job] == nil {
-		l.busy[job] = &sync.WaitGroup{}
-	}
+	r.busy = true
 	l.busy[job].Go(func() {
-		limit := int64(1 << 20)
-		o := &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous, LimitBytes: &limit}
-		stream, err := l.client.Kubernetes.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(l.ctx())
+		err := l.copy(job, p, container, previous, r)
+		why := ""
 		if err != nil {
-			l.line(job, p.Name, container, "its log cannot be read: "+err.Error())
-			return
+			why = "its log cannot be read: " + err.Error()
 		}
-		defer func() { _ = stream.Close() }()
-		lines := bufio.NewReaderSize(stream, longestLine)
-		for {
-			line, more, err := lines.ReadLine()
-			if err != nil {
-				return
-			}
-			for rest := more; rest && err == nil; { // the rest of a line that is too long
-				_, rest, err = lines.ReadLine()
-			}
-			l.line(job, p.Name, container, string(line))
+		l.mu.Lock()
+		known := why == r.why
+		r.busy, r.whole, r.why = false, err == nil, why
+		l.mu.Unlock()
+		if err != nil && !known {
+			l.line(job, p.Name, container, why)
 		}
 	})
+}
+
+// copy writes the lines of the log of one run of a container, but for those that it wrote
+// before.
+func (l *logs) copy(job string, p corev1.Pod, container string, previous bool, r *reading) error {
+	o := &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous}
+	stream, err := l.client.Kubernetes.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(l.ctx())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	lines := bufio.NewReaderSize(stream, longestLine)
+	for n := 0; ; n++ {
+		line, more, err := lines.ReadLine()
+		text := strings.TrimRight(string(line), "\r")
+		for more && err == nil { // the rest of a line that is too long
+			_, more, err = lines.ReadLine()
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			r.lines = max(0, r.lines-1) // it may have been a part of a line
+			return err
+		case n < r.lines:
+			continue
+		}
+		r.lines++
+		before := r.size
+		r.size += len(text) + 1
+		if _, _, counts := count(text); r.size <= mostOfALog || counts {
+			l.line(job, p.Name, container, text)
+		} else if before <= mostOfALog {
+			l.line(job, p.Name, container, "the rest of its log is left out")
+		}
+	}
 }
 
 // line writes a line of a log, without what looks like a secret.
@@ -123,8 +175,9 @@ func count(line string) (name string, n int64, is bool) {
 	return m[1], n, err == nil
 }
 
-// end waits until the logs of a Job that has ended are read, and returns their last lines.
-func (l *logs) end(ctx context.Context, job string) []string {
+// end waits until the logs of a Job that has ended are read, and returns their last lines. The
+// error says that what a pod wrote which has succeeded was not read to its end.
+func (l *logs) end(ctx context.Context, job string) ([]string, error) {
 	l.mu.Lock()
 	busy := l.busy[job]
 	l.mu.Unlock()
@@ -141,5 +194,11 @@ func (l *logs) end(ctx context.Context, job string) []string {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.last[job])
+	var err error
+	for _, r := range l.runs[job] {
+		if r.needs && !r.whole {
+			err = errors.New(cmp.Or(r.why, "its log was not read in time"))
+		}
+	}
+	return slices.Clone(l.last[job]), err
 }

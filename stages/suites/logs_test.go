@@ -52,7 +52,8 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	l.follow("shop/ask", []corev1.Pod{pod})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	last := l.end(ctx, "shop/ask")
+	last, err := l.end(ctx, "shop/ask")
+	require.NoError(t, err)
 	require.NoError(t, ctx.Err())
 	require.ElementsMatch(t, []string{"ask-1/log ask ", "ask-1/log ask true"}, asked)
 	require.Len(t, last, lastLines)
@@ -64,7 +65,63 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	for line := range strings.Lines(text) {
 		require.Less(t, len(line), longestLine+100)
 	}
-	require.Empty(t, l.end(ctx, "shop/other"))
+	last, err = l.end(ctx, "shop/other")
+	require.NoError(t, err)
+	require.Empty(t, last)
+}
+
+// TestALogThatCannotBeReadIsReadAgain where it was, to its end, however long it is: what it
+// counts is said there.
+func TestALogThatCannotBeReadIsReadAgain(t *testing.T) {
+	tries := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		tries++
+		if tries == 1 {
+			http.Error(w, "no", http.StatusBadGateway)
+			return
+		}
+		fmt.Fprint(w, "begins\ncount rows ")
+		w.(http.Flusher).Flush()
+		fmt.Fprint(w, "8")
+		if tries == 2 { // the connection breaks in the middle of a line
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, "12\n", strings.Repeat(strings.Repeat("x", 1000)+"\n", 2000), "count rows-there 811\nends\n")
+	}))
+	t.Cleanup(s.Close)
+	client, err := kube.New(&rest.Config{Host: s.URL})
+	require.NoError(t, err)
+	counted := map[string]int64{}
+	var out bytes.Buffer
+	l := newLogs(t.Context(), client, &out, func(name string, n int64) { counted[name] = n })
+	defer l.close()
+	pod := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
+		{Name: "ask", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+	}}}
+	pod.Name, pod.Namespace, pod.UID = "ask-1", "shop", "u"
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for n := range 4 {
+		l.follow("shop/ask", []corev1.Pod{pod})
+		_, err := l.end(ctx, "shop/ask")
+		if n < 2 {
+			require.ErrorContains(t, err, "its log cannot be read: ")
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 3, tries, "what was read to its end is not read again")
+	require.Equal(t, map[string]int64{"rows": 812, "rows-there": 811}, counted)
+	require.Equal(t, 1, strings.Count(out.String(), ": begins\n"))
+	require.Equal(t, 1, strings.Count(out.String(), ": the rest of its log is left out\n"))
+	require.Less(t, out.Len(), mostOfALog+100<<10)
+
+	slow, stop := context.WithCancel(t.Context())
+	stop()
+	l.runs["shop/ask"]["u/ask/0"].whole = false
+	_, err = l.end(slow, "shop/ask")
+	require.ErrorContains(t, err, "its log was not read in time")
 }
 
 // TestWhatAJobCounts is a line of its own, of a name and a number.

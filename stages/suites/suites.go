@@ -39,6 +39,9 @@ const (
 	CodeAbsent fault.Code = "TST-006"
 	// CodeOther: the cluster does not have the release whose tests are to be run.
 	CodeOther fault.Code = "TST-007"
+	// CodeUnread: a Job of a test or a check completed, but its log, with what it has
+	// counted, could not be read to its end.
+	CodeUnread fault.Code = "TST-009"
 )
 
 // Register adds the code of the steps to r.
@@ -109,7 +112,7 @@ var errDeadline = errors.New("the deadline has passed")
 // late is the fault of a test that did not end in time, of which err is what it was waiting
 // for; err itself where that is about something else, and took long.
 func (t *trial) late(err error) error {
-	for _, code := range []fault.Code{CodeFailed, CodeTheirs, CodeFiles} {
+	for _, code := range []fault.Code{CodeFailed, CodeTheirs, CodeFiles, CodeUnread} {
 		if errors.Is(err, &fault.Fault{Code: code}) {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -124,6 +125,24 @@ func TestATestThatFails(t *testing.T) {
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "carry out the test answers: job shop/ask: BackoffLimitExceeded Job has reached the specified backoff limit")
 	c.requireClean(t)
+}
+
+// TestATestWhoseLogIsLost has completed, and nobody knows what it counted.
+func TestATestWhoseLogIsLost(t *testing.T) {
+	c := asks(t)
+	c.api.Set(t, "/api/v1/namespaces/shop/pods/ask-1", "{metadata: {name: ask-1, namespace: shop, uid: u, labels: {job-name: ask}}, status: {phase: Succeeded, containerStatuses: [{name: ask, state: {terminated: {exitCode: 0}}}]}}")
+	tested, err := open(c.env, contract.SuiteInput{})
+	require.NoError(t, err)
+	tested.files.Name = "test answers"
+	logs := newLogs(t.Context(), tested.client, io.Discard, nil)
+	defer logs.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err = tested.watch(logs, "shop", "ask").rest(ctx, true)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnread})
+	require.ErrorContains(t, err, "job shop/ask has completed, but its log cannot be read: ")
+	_, err = tested.watch(logs, "shop", "ask").rest(ctx, false)
+	require.NoError(t, err)
 }
 
 func TestATestThatTakesTooLong(t *testing.T) {

@@ -110,7 +110,7 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 	if err := render.HideSecrets(ctx, t.client, jobs, t.env.Redact); err != nil {
 		return out, err
 	}
-	_, err = t.await(ctx, jobs)
+	_, err = t.await(ctx, jobs, false)
 	return out, err
 }
 

@@ -20,9 +20,17 @@ const (
 	RequestsFailed   = "requests-failed"   // how many of these had no proper answer
 )
 
-// lost is what the upgrade has lost and must not lose; empty: nothing.
+// lost is what the upgrade has lost and must not lose, or that nobody knows it; empty: nothing.
+// Which counts a release's checks have is not known beforehand, but two of them go together.
 func (c *cell) lost() string {
 	r := c.result
+	for _, pair := range [][2]string{{RowsAcknowledged, RowsThere}, {Requests, RequestsFailed}} {
+		_, one := r.Counts[pair[0]]
+		_, other := r.Counts[pair[1]]
+		if one != other { // it is not nothing, but unknown
+			return fmt.Sprintf("the checks have counted only one of %s and %s", pair[0], pair[1])
+		}
+	}
 	if rows, there := r.Counts[RowsAcknowledged], r.Counts[RowsThere]; there < rows {
 		return fmt.Sprintf("%d of %d rows that were acknowledged are missing", rows-there, rows)
 	}
