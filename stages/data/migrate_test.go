@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 )
@@ -79,6 +80,7 @@ func withUsers(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
 	b.api.Define("argoproj.io/v1alpha1", "Application", true)
+	b.api.Define("argoproj.io/v1alpha1", "ApplicationSet", true)
 	engine := "gitops: {engine: argocd, tree: gitops, project: {name: p}}\n"
 	text := strings.NewReplacer("[{name: shop}]", "[{name: shop}, {name: argocd}]",
 		"images: [db]}]", "images: [db]}, {name: argocd, kind: manifests, path: web.yaml, namespace: argocd, required: true}, {name: web, kind: app, path: gitops/web, namespace: shop}]",
@@ -139,6 +141,16 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	_, err = b.migrate(false)
 	require.NoError(t, err)
 	require.Equal(t, "true", annotations(b, webApp)["argocd.argoproj.io/skip-reconcile"], "what somebody else has told Argo CD stays")
+
+	const set = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/all"
+	b.api.Set(t, webApp, "metadata: {annotations: {argocd.argoproj.io/skip-reconcile: null}, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: all, uid: u, controller: true}]}")
+	b.api.Set(t, set, "metadata: {name: all, namespace: argocd}")
+	err = w.stopped(t.Context(), contract.InPlace, d, func(context.Context) error { return nil })
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeUsers})
+	require.ErrorContains(t, err, "ApplicationSet all does not let Application web be left alone", "it would start them again")
+	require.EqualValues(t, 2, replicas(b))
+	b.api.Set(t, set, "spec: {preservedFields: {annotations: [argocd.argoproj.io/skip-reconcile]}}")
+	require.NoError(t, w.stopped(t.Context(), contract.InPlace, d, func(context.Context) error { return nil }))
 }
 
 func TestWhoUsesTheDataDoesNotStop(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,7 +126,31 @@ func (w *work) leaveAlone(ctx context.Context, app kube.Member) error {
 	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[stoppedAnnotation] == "" {
 		return nil
 	}
+	if err := w.staysAlone(ctx, live); err != nil {
+		return err
+	}
 	return w.annotateApp(ctx, app, map[string]any{argo.SkipReconcile: "true", stoppedAnnotation: "true"})
+}
+
+// staysAlone returns an error if an ApplicationSet would take that annotation off again, as
+// Argo CD's controller does with those that the set does not preserve; then Argo CD would start
+// the users of data while that is migrated.
+func (w *work) staysAlone(ctx context.Context, app *unstructured.Unstructured) error {
+	owner := metav1.GetControllerOf(app)
+	if owner == nil || owner.Kind != "ApplicationSet" {
+		return nil
+	}
+	set, err := kube.Retry(ctx, w.client, "get ApplicationSet "+owner.Name, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return w.client.Dynamic.Resource(argo.ApplicationSets()).Namespace(app.GetNamespace()).Get(ctx, owner.Name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return err
+	}
+	kept, _, err := unstructured.NestedStringSlice(set.Object, "spec", "preservedFields", "annotations")
+	if err == nil && !slices.Contains(kept, argo.SkipReconcile) {
+		err = fmt.Errorf("ApplicationSet %s does not let Application %s be left alone: it lacks %s in spec.preservedFields.annotations", owner.Name, app.GetName(), argo.SkipReconcile)
+	}
+	return err
 }
 
 // start gives the users of data back the pods that they had when they were stopped, and to
