@@ -52,7 +52,8 @@ test: ## Run the unit tests and, on a real engine, the install, its second run, 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
 test-all: WITH_RACE := ./...
-test-all: builds test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
+test-all: export PATH := $(CURDIR)/bin:$(PATH)
+test-all: builds cosign test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; type-check the CLI for every platform
@@ -138,6 +139,10 @@ terminal: ## Install tmux, in which the form is filled in by the tests
 .PHONY: jq
 jq: ## Install jq, with which the examples for CI systems read what slipway prints
 	@command -v jq >/dev/null || $(GO) run -C ci/dev ./build/need jq=jq
+
+.PHONY: cosign
+cosign: ## Build cosign into bin/, with which the tests verify a run package as others do
+	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench
 bench: PLATFORM := examples/platform/manifests/1.0.0
