@@ -101,9 +101,10 @@ func (p *packageFlags) places(io console.Streams, f *deployment.Flags, opened *p
 	var commands []string
 	refs := packing.References(cfg)
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
-		fmt.Fprintf(io.Err, "slipway: its %s is taken from %s\n", setting, refs[setting])
+		place := report.Clean(string(refs[setting]))
+		fmt.Fprintf(io.Err, "slipway: its %s is taken from %s\n", report.Clean(setting), place)
 		if kind, _ := refs[setting].Split(); kind == config.SecretCmd {
-			commands = append(commands, fmt.Sprintf("%s (%s)", refs[setting], setting))
+			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.Clean(setting)))
 		}
 	}
 	if len(commands) == 0 || p.key != "" {
