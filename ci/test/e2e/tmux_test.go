@@ -56,17 +56,38 @@ func (s *screen) picture() string {
 	return strings.TrimRight(regexp.MustCompile(`(?m) +$`).ReplaceAllString(s.tmux("capture-pane", "-p"), ""), "\n")
 }
 
+// busy reports whether anything that runs in the terminal has work for a processor. On a
+// machine that is short of them, a picture may stay what it is for seconds although more
+// of it is to come.
+func (s *screen) busy() bool {
+	s.t.Helper()
+	for pids := strings.Fields(s.tmux("display-message", "-p", "#{pane_pid}")); len(pids) > 0; pids = pids[1:] {
+		threads, _ := filepath.Glob("/proc/" + pids[0] + "/task/*") // none, of what has ended since
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread + "/stat")
+			if _, after, ok := strings.Cut(string(stat), ") "); ok && !strings.HasPrefix(after, "S") && !strings.HasPrefix(after, "Z") {
+				return true
+			}
+			children, _ := os.ReadFile(thread + "/children")
+			pids = append(pids, strings.Fields(string(children))...)
+		}
+	}
+	return false
+}
+
 // until is the screen once ok holds for two pictures that follow each other and are
-// the same; the last picture when that takes longer than limit.
+// the same, and nothing is busy; the last picture when that takes longer than limit and
+// nothing is busy any more, or ten times limit.
 func (s *screen) until(limit time.Duration, ok func(picture string) bool) (picture string, held bool) {
 	s.t.Helper()
 	last := ""
-	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
-		picture := s.picture()
-		if picture == last && ok(picture) {
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		picture, busy := s.picture(), s.busy()
+		if !busy && picture == last && ok(picture) {
 			return picture, true
 		}
-		if last = picture; time.Now().After(end) {
+		last = picture
+		if took := time.Since(begin); took > limit && !busy || took > 10*limit {
 			return picture, false
 		}
 	}
