@@ -279,7 +279,7 @@ func TestExistingCluster(t *testing.T) {
 		require.Contains(t, up.err, "DEP-002")
 	})
 
-	stage("a state that knows nothing of it touches nothing", func(t *testing.T) {
+	stage("a state that knows nothing of it touches nothing", long(func(t *testing.T) {
 		installed := host.everything(t)
 		k.must(t, "toolchain", "--", "rm", "/slipway/state/cluster.json")
 		for _, command := range []string{"install", "destroy"} {
@@ -290,7 +290,7 @@ func TestExistingCluster(t *testing.T) {
 		}
 		require.Equal(t, installed, host.everything(t))
 		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, k.must(t, "install", "--adopt").out)
-	})
+	}))
 
 	stage("with new credentials everything is reused", func(t *testing.T) {
 		again := k.with(as("installer")).must(t, "install")

@@ -19,7 +19,6 @@ import (
 
 // TestUpgradeMatrix runs two cells beside each other; `make matrix` runs all of them.
 func TestUpgradeMatrix(t *testing.T) {
-	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	results := filepath.Join(t.TempDir(), "results")
