@@ -64,7 +64,7 @@ func Open(ctx context.Context, d Database) (*Entries, error) {
 	conn.Host, conn.Port, conn.Database = d.Host, uint16(port), d.Name
 	conn.User, conn.Password = d.User, string(d.Password)
 	conn.TLSConfig, conn.Fallbacks = nil, nil // the traffic stays inside the cluster
-	conn.ConnectTimeout = 2 * time.Second
+	conn.ConnectTimeout = 4 * time.Second
 	conn.RuntimeParams = map[string]string{"application_name": "guestbook", "statement_timeout": "5000"}
 	cfg.MaxConns, cfg.MinConns = 4, 0
 	cfg.MaxConnIdleTime, cfg.HealthCheckPeriod = time.Minute, 30*time.Second

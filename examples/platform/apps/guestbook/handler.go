@@ -13,8 +13,8 @@ import (
 
 // The deadlines of the database for one request.
 const (
-	listTimeout = 5 * time.Second
-	pingTimeout = time.Second // below the timeout of the readiness probe
+	listTimeout = 8 * time.Second
+	pingTimeout = 4 * time.Second // below the timeout of the readiness probe
 )
 
 //go:embed page.html
