@@ -174,9 +174,9 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 }
 
 // tellReproduce says how a run that failed is reproduced elsewhere, from its package if there
-// is one.
+// is one. What was refused is not: its reason is in what the deployment had before.
 func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, file string) {
-	if record.Outcome != report.Failed || record.Workflow == config.Destroy {
+	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
 		return
 	}
 	io.Err.End()

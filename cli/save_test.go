@@ -13,10 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
@@ -189,4 +192,12 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	}
 	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), installs, "x.tar.zst", plain))
 	require.Empty(t, toReproduce(failed("preorchestrator/backup"), installs, "x.tar.zst", plain), "it is packed, and that was said")
+}
+
+// TestWhatWasRefusedIsNotReproduced: its reason is in what the deployment had before.
+func TestWhatWasRefusedIsNotReproduced(t *testing.T) {
+	var screen bytes.Buffer
+	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
+	tellReproduce(io, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, "x.tar.zst")
+	require.Empty(t, screen.String())
 }

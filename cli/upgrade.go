@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
@@ -34,6 +36,7 @@ type upgradeOptions struct {
 	style   string
 	resume  bool
 	written string // version of the release that the configuration was written for
+	named   bool   // platform.release names it
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -78,8 +81,19 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	}
 	io.Err.End()
 	last := route[len(route)-1]
-	_, err = fmt.Fprintf(io.Out, "\nupgraded from %s to %s in %s\n", from, last, time.Since(began).Round(time.Second))
+	_, err = fmt.Fprintf(io.Out, "\nupgraded from %s to %s in %s\n%s", from, last, time.Since(began).Round(time.Second), o.behind(last))
 	return err
+}
+
+// behind is a line that says that the configuration names an older release than the one that
+// is installed now; empty if it does not.
+func (o *upgradeOptions) behind(now string) string {
+	if !o.named || !platform.Older(o.written, now) {
+		return ""
+	}
+	f := &o.install.deployment
+	return fmt.Sprintf("%s still names release %s, with which an install is refused: %s writes it for %s\n",
+		f.Source.FileName(), o.written, f.Hint(platform.MigrateCommand("", now)), now)
 }
 
 // path is which release is installed, and the versions of those that lead from there to the
@@ -90,7 +104,8 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 		if from, err = d.Installed(ctx); err != nil {
 			return err
 		}
-		o.written = cmp.Or(d.Config.WrittenFor(), from)
+		_, inGit := d.Config.ReleaseInGit()
+		o.written, o.named = cmp.Or(d.Config.WrittenFor(), from), !inGit && d.Config.WrittenFor() != ""
 		if o.resume {
 			route, err = o.unfinished(ctx, d)
 			return err
@@ -151,8 +166,20 @@ func (o *upgradeOptions) prepare(ctx context.Context, io console.Streams, c *con
 	if c.Path.Later, err = o.later(io, stages.Held{Release: c.Release, Config: c.Config}, at.rest); err != nil {
 		return err
 	}
-	c.Path.Passed = at.behind
+	c.Path.Passed, c.Path.Flags = at.behind, o.planFlags()
 	return o.install.complete(ctx, io, c, from)
+}
+
+// planFlags are those with which slipway plan plans the same upgrade.
+func (o *upgradeOptions) planFlags() string {
+	var flags []string
+	if o.to != "" {
+		flags = append(flags, "--to "+shell.Quote(o.to))
+	}
+	if o.style != "" {
+		flags = append(flags, "--style "+o.style)
+	}
+	return strings.Join(flags, " ")
 }
 
 // later are the upgrades to the releases of versions, one after the other, which follow that

@@ -121,3 +121,19 @@ func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
 		})
 	}
 }
+
+// TestAConfigurationThatIsBehindIsTold: only one that names an older release.
+func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
+	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
+	o.written = "1.1.0"
+	require.Empty(t, o.behind("2.0.0"))
+	o.named = true
+	require.Regexp(t, `^\S*slipway.yaml still names release 1\.1\.0, with which an install is refused: slipway config migrate .*--to 2\.0\.0 writes it for 2\.0\.0\n$`, o.behind("2.0.0"))
+	require.Empty(t, o.behind("1.1.0"))
+}
+
+// TestAPlanOfTheSameUpgrade is made with its flags.
+func TestAPlanOfTheSameUpgrade(t *testing.T) {
+	require.Empty(t, (&upgradeOptions{}).planFlags())
+	require.Equal(t, "--to 2.0.0 --style in-place", (&upgradeOptions{to: "2.0.0", style: contract.InPlace}).planFlags())
+}

@@ -79,7 +79,7 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 		if errors.Is(err, state.ErrNoPlan) {
 			return nil, &fault.Fault{
 				Code: codeNoPlan, Class: fault.Usage, Op: "find the plan " + req.Approved, Err: err,
-				Fix: "make one, and approve its digest: slipway plan --workflow " + req.Workflow,
+				Fix: "make one, and approve its digest: " + planCommand(req),
 			}
 		}
 		if err != nil {
@@ -101,10 +101,15 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 		return nil, &fault.Fault{
 			Code: codeStale, Class: fault.Preflight, Op: "apply the approved plan",
 			Err: fmt.Errorf("since it was made: %s; nothing was changed", strings.Join(why, "; ")),
-			Fix: "look at what would be done now, and approve that: slipway plan --workflow " + req.Workflow,
+			Fix: "look at what would be done now, and approve that: " + planCommand(req),
 		}
 	}
 	return out, nil
+}
+
+// planCommand is the command that makes such a plan.
+func planCommand(req contract.PreviewRequest) string {
+	return strings.TrimSuffix("slipway plan --workflow "+req.Workflow+" "+req.Flags, " ")
 }
 
 // plan makes the plan.

@@ -122,6 +122,11 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoPlan})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
+	p.path.Flags = "--to 2.0.0"
+	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
+	var f *fault.Fault
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "make one, and approve its digest: slipway plan --workflow install --to 2.0.0", f.Fix)
 }
 
 // TestAPlanComparesTheConfiguration with that of the last run that succeeded.

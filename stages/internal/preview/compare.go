@@ -32,7 +32,7 @@ func Stale(was, now *contract.Preview) []string {
 	var d differing
 	d.what(was, now)
 	d.unless(was.Style == now.Style, "the plan is one in style %s, not in style %s", orNone(was.Style), orNone(now.Style))
-	d.unless(was.Basis.Configuration == now.Basis.Configuration, "the configuration is another one")
+	d.unless(was.Basis.Configuration == now.Basis.Configuration, "the configuration is another one%s", settings(was.Configuration, now.Configuration))
 	d.unless(was.Basis.Release == now.Basis.Release, "the platform release is another one: %s %s, not %s %s as planned",
 		now.Release.Name, now.Release.To, was.Release.Name, was.Release.To)
 	d.later(was.Later, now.Later)
@@ -86,6 +86,32 @@ func (d *differing) what(was, now *contract.Preview) {
 	d.unless(was.Workflow == now.Workflow, "the plan is one of %s, not of %s", was.Workflow, now.Workflow)
 	d.unless(was.Deployment == now.Deployment, "the plan is one of deployment %s", was.Deployment)
 	d.unless(was.Basis.Tools == now.Basis.Tools, "the tools or images of Slipway are others")
+}
+
+// settings are those in which the configurations of two plans differ: both plans say how theirs
+// differs from the configuration of the last run. It is empty if that cannot be told.
+func settings(was, now []contract.Difference) string {
+	values := map[string][2]string{}
+	for _, d := range was {
+		values[d.Path] = [2]string{d.New, d.Old}
+	}
+	for _, d := range now {
+		before, planned := values[d.Path]
+		if !planned {
+			before[0] = d.Old
+		}
+		values[d.Path] = [2]string{before[0], d.New}
+	}
+	var out []string
+	for _, path := range slices.Sorted(maps.Keys(values)) {
+		if v := values[path]; v[0] != v[1] {
+			out = append(out, fmt.Sprintf("%s: %s → %s", path, orNone(v[0]), orNone(v[1])))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
 }
 
 // later compares the upgrades that follow.

@@ -3,6 +3,7 @@ package preview_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -170,6 +171,19 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 	now.Basis.Objects["Deployment shop/web"] = "other"
 	require.NoError(t, preview.Seal(now))
 	require.Equal(t, []string{"Deployment shop/web was edited"}, preview.Stale(was, now))
+}
+
+// TestAStalePlanNamesTheSettings of the configuration, as they were planned and as they are.
+func TestAStalePlanNamesTheSettings(t *testing.T) {
+	with := func(all ...contract.Difference) *contract.Preview {
+		return plan(t, func(_ *dryrun.Preview, p *contract.Preview) {
+			p.Basis.Configuration, p.Configuration = fmt.Sprint(all), all
+		})
+	}
+	was := with(contract.Difference{Path: "a", Old: "1", New: "2"}, contract.Difference{Path: "b", Old: "1", New: "2"}, contract.Difference{Path: "e", Old: "1", New: "2"})
+	now := with(contract.Difference{Path: "a", Old: "1", New: "3"}, contract.Difference{Path: "c", New: `"x"`}, contract.Difference{Path: "e", Old: "1", New: "2"})
+	require.Equal(t, `the configuration is another one (a: 2 → 3, b: 2 → 1, c: none → "x")`, preview.Stale(was, now)[0])
+	require.Equal(t, `the configuration is another one (a: 3 → 2, b: 1 → 2, c: "x" → none)`, preview.Stale(now, was)[0])
 }
 
 func TestDifferencesByPath(t *testing.T) {
