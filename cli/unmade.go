@@ -12,27 +12,41 @@ import (
 // codeUnmade: a gate waits for an object that nothing in the release makes.
 const codeUnmade fault.Code = "PLT-018"
 
-// unmade fails with codeUnmade, and names each gate of the components that are not off that
-// waits for an object which nothing makes. Gates on Services are for unreached.
-func unmade(r *platform.Release, off []string, have *made) error {
-	var list []error
-	for i, c := range r.Components {
-		if slices.Contains(off, c.Name) {
-			continue
+// gates calls do with each gate of the components and tests that are not off: whose it is, and
+// the field of platform.yaml that it is in.
+func gates(r *platform.Release, off []string, do func(whose, field string, g platform.Await)) {
+	each := func(component, whose, field string, all []platform.Await) {
+		if slices.Contains(off, component) {
+			return
 		}
-		for j, g := range c.Ready {
-			field, o, ok := awaited(g)
-			if !ok || have.objects[idOf(o)] || !byHand(o) {
-				continue
-			}
-			if !have.allOf(o.Namespace) {
-				have.unsure(o.Namespace, o.Kind+" "+o.Namespace+"/"+o.Name)
-				continue
-			}
-			at := contract.Place(platform.File, r.Line(fmt.Sprintf("components[%d].ready[%d].%s", i, j, field)))
-			list = append(list, fmt.Errorf("component %s, gate %s (%s): no component has a %s %s/%s", c.Name, g.Describe(), at, o.Kind, o.Namespace, o.Name))
+		for i, g := range all {
+			do(whose+", gate "+g.Describe(), fmt.Sprintf("%s.ready[%d]", field, i), g)
 		}
 	}
+	for i, c := range r.Components {
+		each(c.Name, "component "+c.Name, fmt.Sprintf("components[%d]", i), c.Ready)
+	}
+	for i, t := range r.Tests {
+		each(t.Component, "test "+t.Name, fmt.Sprintf("tests[%d]", i), t.Ready)
+	}
+}
+
+// unmade fails with codeUnmade, and names each gate of what is not off that waits for an object
+// which nothing makes. Gates on Services are for unreached.
+func unmade(r *platform.Release, off []string, have *made) error {
+	var list []error
+	gates(r, off, func(whose, in string, g platform.Await) {
+		field, o, ok := awaited(g)
+		if !ok || have.objects[idOf(o)] || !byHand(o) {
+			return
+		}
+		if !have.allOf(o.Namespace) {
+			have.unsure(o.Namespace, o.Kind+" "+o.Namespace+"/"+o.Name)
+			return
+		}
+		at := contract.Place(platform.File, r.Line(in+"."+field))
+		list = append(list, fmt.Errorf("%s (%s): no component has a %s %s/%s", whose, at, o.Kind, o.Namespace, o.Name))
+	})
 	if len(list) == 0 {
 		return nil
 	}

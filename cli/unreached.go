@@ -15,8 +15,8 @@ import (
 // not so that it can be asked.
 const codeUnreached fault.Code = "PLT-016"
 
-// unreached fails with codeUnreached, and names each link, check and gate of the components
-// that are not off whose Service will not answer.
+// unreached fails with codeUnreached, and names each link, check and gate of what is not off
+// whose Service will not answer.
 func unreached(r *platform.Release, off []string, have *made) error {
 	var problems []error
 	look := func(what, component, field, ref string, outside bool) {
@@ -33,15 +33,12 @@ func unreached(r *platform.Release, off []string, have *made) error {
 	for i, c := range r.Checks {
 		look("check "+c.Name, c.Component, fmt.Sprintf("checks[%d].service", i), c.Service, true)
 	}
-	for i, c := range r.Components {
-		for j, g := range c.Ready {
-			what, field := "component "+c.Name+", gate "+g.Describe(), fmt.Sprintf("components[%d].ready[%d]", i, j)
-			look(what, c.Name, field+".endpoint", g.Endpoint, false)
-			if g.HTTP != nil {
-				look(what, c.Name, field+".http.service", g.HTTP.Service, false)
-			}
+	gates(r, off, func(whose, in string, g platform.Await) {
+		look(whose, "", in+".endpoint", g.Endpoint, false)
+		if g.HTTP != nil {
+			look(whose, "", in+".http.service", g.HTTP.Service, false)
 		}
-	}
+	})
 	if len(problems) == 0 {
 		return nil
 	}

@@ -30,6 +30,17 @@ func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, "error PLT-016: find the Services that shop 0.1.0 asks: ")
 	require.Contains(t, errs, "no component has a Service shop/weg")
+
+	for gate, says := range map[string]string{
+		"rollout: apps/v1/Deployment shop/weg": "error PLT-018",
+		`endpoint: "shop/weg:80"`:              "error PLT-016",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(string(text)+"tests:\n  - name: is-up\n    ready:\n      - "+gate+"\n"), 0o600))
+		code, _, errs = slipway("validate", "--platform", dir)
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, says)
+		require.Regexp(t, `test is-up, gate .* \(platform.yaml, line \d+\): no component has a \w+ shop/weg`, errs)
+	}
 }
 
 func TestUnmade(t *testing.T) {
