@@ -41,7 +41,7 @@ var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // check finds what is wrong with the flags.
 func (a *approval) check() error {
 	if a.digest != "" && !digestForm.MatchString(a.digest) {
-		return usage.Errorf("--approve is %q; give the digest with which a plan of it ends, sha256: and 64 digits", a.digest)
+		return usage.Errorf("--approve is %q; give the digest at the end of its plan, sha256: and 64 digits", a.digest)
 	}
 	return nil
 }

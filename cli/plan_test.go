@@ -28,9 +28,9 @@ func TestWhatIsNoPlanOrApproval(t *testing.T) {
 		{[]string{"plan", "--workflow", "upgrade", "--style", "fast"}, `--style is "fast"; give graceful or in-place`},
 		{[]string{"plan", "--workflow", "destroy", "--adopt"}, "--adopt is for --workflow install"},
 		{[]string{"plan", "--format", "yaml"}, "give text or json"},
-		{[]string{"install", "--approve", "sha256:12"}, "give the digest with which a plan of it ends"},
-		{[]string{"destroy", "--approve", "abc"}, "give the digest with which a plan of it ends"},
-		{[]string{"upgrade", "--approve", "abc"}, "give the digest with which a plan of it ends"},
+		{[]string{"install", "--approve", "sha256:12"}, "give the digest at the end of its plan"},
+		{[]string{"destroy", "--approve", "abc"}, "give the digest at the end of its plan"},
+		{[]string{"upgrade", "--approve", "abc"}, "give the digest at the end of its plan"},
 		{[]string{"install", "--approve", digest, "--only", "orchestrator"}, "--approve is for a whole run"},
 	} {
 		code, _, errs := slipway(c.args...)

@@ -226,7 +226,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return nil
 	case platform.Older(r.Version, rec.Version):
 		return notOver(r, fmt.Errorf("release %s is installed, and an older one is not installed over it", rec.Version),
-			"name release "+rec.Version+" or a newer one: platform.release in the configuration, or --platform; to take the upgrade back: slipway rollback")
+			"name release "+rec.Version+" or a newer one: platform.release in the configuration, or --platform")
 	}
 	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
 		rec.Version, r.Version, orNone(r.UpgradableFrom)),

@@ -88,30 +88,23 @@ func (d *differing) what(was, now *contract.Preview) {
 	d.unless(was.Basis.Tools == now.Basis.Tools, "the tools or images of Slipway are others")
 }
 
-// settings are those in which the configurations of two plans differ: both plans say how theirs
-// differs from the configuration of the last run. It is empty if that cannot be told.
+// settings says how the configurations of two plans differ: of each, what it changes in that of
+// the last run, and the other does not. It is empty if that is the same.
 func settings(was, now []contract.Difference) string {
-	values := map[string][2]string{}
-	for _, d := range was {
-		values[d.Path] = [2]string{d.New, d.Old}
-	}
-	for _, d := range now {
-		before, planned := values[d.Path]
-		if !planned {
-			before[0] = d.Old
+	only := func(of, other []contract.Difference) string {
+		var out []string
+		for _, d := range of {
+			if !slices.Contains(other, d) {
+				out = append(out, fmt.Sprintf("%s: %s → %s", d.Path, orNone(d.Old), orNone(d.New)))
+			}
 		}
-		values[d.Path] = [2]string{before[0], d.New}
+		return orNone(strings.Join(out, ", "))
 	}
-	var out []string
-	for _, path := range slices.Sorted(maps.Keys(values)) {
-		if v := values[path]; v[0] != v[1] {
-			out = append(out, fmt.Sprintf("%s: %s → %s", path, orNone(v[0]), orNone(v[1])))
-		}
-	}
-	if len(out) == 0 {
+	planned, is := only(was, now), only(now, was)
+	if planned == is {
 		return ""
 	}
-	return " (" + strings.Join(out, ", ") + ")"
+	return fmt.Sprintf(" (planned: %s; now: %s)", planned, is)
 }
 
 // later compares the upgrades that follow.
