@@ -166,28 +166,20 @@ func (k *kept) installsFromItself(t *testing.T) {
 	require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, r.out)
 }
 
-// reproduces begins to reproduce the run in a package, which failed in orchestrator/sync, on
-// a deployment of its own, and returns what waits for that: the same fault came back in the
-// same step, and the step's request is at hand.
-func (d deployment) reproduces(t *testing.T, file string) (wait func(*testing.T)) {
+// reproduces asserts that the run in a package, which failed in orchestrator/sync, fails the
+// same way in the same step on a deployment of its own, and that the step's request is at hand.
+func (d deployment) reproduces(t *testing.T, file string) {
 	t.Helper()
-	d.Name = ""
 	dir := t.TempDir()
 	require.NoError(t, os.Link(file, filepath.Join(dir, "run.tar.zst")))
-	began := start(t, d.readme(t, dir, "slipway reproduce", "--shell", "--", "cat", "/slipway/request.json"))
-	var name []string
-	began.sees(t, "reproducing run")
-	for _, m := range regexp.MustCompile(` as (repro-[0-9a-f]{8}), up to orchestrator/sync`).FindAllStringSubmatch(began.printed(), -1) {
-		name = m
-	}
-	require.NotNil(t, name, began.printed())
+	d.Name = ""
+	r := finish(t, d.readme(t, dir, "slipway reproduce", "--shell", "--", "cat", "/slipway/request.json"))
+	d.printed.add(r.out + r.err)
+	name := regexp.MustCompile(` as (repro-[0-9a-f]{8}), up to orchestrator/sync`).FindStringSubmatch(r.err)
+	require.NotNil(t, name, slipway.Tail(r.err))
 	d.Name = name[1]
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found")) })
-	return func(t *testing.T) {
-		code := began.wait(t)
-		d.printed.add(began.printed())
-		require.Zero(t, code, slipway.Tail(began.printed()))
-		require.Regexp(t, `(?m)^reproduced: failed with ORC-\d+ in orchestrator/sync$`, began.printed())
-		require.Regexp(t, `"stage":"orchestrator","step":"sync".*"deployment":"`+d.Name+`"`, began.printed(), "what the command printed in the step's container")
-	}
+	require.Zero(t, r.code, slipway.Tail(r.err))
+	require.Regexp(t, `(?m)^reproduced: failed with ORC-\d+ in orchestrator/sync$`, r.out)
+	require.Regexp(t, `"stage":"orchestrator","step":"sync".*"deployment":"`+d.Name+`"`, r.out, "what the command printed in the step's container")
 }
