@@ -50,10 +50,21 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Platform == "" {
-		return "", r.notThere("find out which release is installed")
+	return r.installed(s)
+}
+
+func (r *Records) installed(s *contract.Stored) (string, error) {
+	const what = "find out which release is installed"
+	switch {
+	case s.Platform != "":
+		return s.Platform, nil
+	case s.Cluster:
+		return "", &fault.Fault{
+			Code: CodeNotThere, Class: fault.Usage, Op: what, Fix: "complete the install first: slipway install, or dagger call install",
+			Err: fmt.Errorf("no install of deployment %s has succeeded yet", r.name),
+		}
 	}
-	return s.Platform, nil
+	return "", r.notThere(what)
 }
 
 // notThere is the fault of a question about a deployment that does not exist.

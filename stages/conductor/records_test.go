@@ -42,6 +42,21 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 	require.Equal(t, "install", status.Workflow)
 }
 
+func TestTheReleaseThatIsInstalled(t *testing.T) {
+	c := &Records{name: "demo"}
+	for says, s := range map[string]*contract.Stored{
+		"deployment demo is not installed":                {Record: &report.Run{ID: "r1"}},
+		"no install of deployment demo has succeeded yet": {Record: &report.Run{ID: "r1"}, Cluster: true},
+	} {
+		_, err := c.installed(s)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+		require.ErrorContains(t, err, says)
+	}
+	version, err := c.installed(&contract.Stored{Cluster: true, Platform: "1.0.0"})
+	require.NoError(t, err)
+	require.Equal(t, "1.0.0", version)
+}
+
 // TestTheStatesOfADeployment: those before there is a cluster, too.
 func TestTheStatesOfADeployment(t *testing.T) {
 	c := &Records{name: "demo"}
