@@ -109,7 +109,14 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 
 // planCommand is the command that makes such a plan.
 func planCommand(req contract.PreviewRequest) string {
-	return strings.TrimSuffix("slipway plan --workflow "+req.Workflow+" "+req.Flags, " ")
+	words := []string{"slipway plan --workflow", req.Workflow}
+	if req.Flags != "" {
+		words = append(words, req.Flags)
+	}
+	if req.Adopt {
+		words = append(words, "--adopt")
+	}
+	return strings.Join(words, " ")
 }
 
 // plan makes the plan.

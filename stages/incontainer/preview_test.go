@@ -30,6 +30,7 @@ type planned struct {
 	state  *State
 	serial int64 // of Terraform's state
 	path   contract.PlannedPath
+	adopt  bool
 	n      int
 }
 
@@ -71,7 +72,7 @@ func (p *planned) make(t *testing.T, text, release, approved string) (*contract.
 	require.NoError(t, err)
 	p.n++
 	return p.perform(t.Context(), p.state, contract.PreviewRequest{
-		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i"},
+		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i", Adopt: p.adopt},
 		By:   "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Approved: approved, PlannedPath: p.path,
 	})
 }
@@ -122,11 +123,11 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoPlan})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
-	p.path.Flags = "--to 2.0.0"
+	p.path.Flags, p.adopt = "--to 2.0.0", true
 	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
 	var f *fault.Fault
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "make one, and approve its digest: slipway plan --workflow install --to 2.0.0", f.Fix)
+	require.Equal(t, "make one, and approve its digest: slipway plan --workflow install --to 2.0.0 --adopt", f.Fix)
 }
 
 // TestAPlanComparesTheConfiguration with that of the last run that succeeded.
