@@ -72,6 +72,9 @@ func TestWhatAnUpgradeTakesAway(t *testing.T) {
 		dryrun.Tell(ctx, contract.PlannedStyle(contract.InPlace))
 		dryrun.Tell(ctx, contract.PlannedBackup{Data: "orders"})
 		dryrun.Tell(ctx, contract.PlannedMigration{Name: "split", Data: "orders"})
+		seen.Put("/a", "preorchestrator/hand-over", object("Application", "database", nil), nil, "")
+		seen.Put("/b", "orchestrator/sync", object("Application", "guestbook", nil), nil, "")
+		p.Components = []contract.PlannedComponent{{Action: contract.PlanRename, Name: "postgresql", Before: "database"}}
 		p.Later = []contract.PlannedUpgrade{{To: "2.0.0", PlannedChange: contract.PlannedChange{
 			Components: []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "page"}, {Action: contract.PlanRename, Name: "b", Before: "a"}},
 			Migrations: []contract.PlannedMigration{{Name: "trim", Data: "orders"}, {Name: "kept", Data: "orders", Undo: true}},
@@ -81,7 +84,8 @@ func TestWhatAnUpgradeTakesAway(t *testing.T) {
 		"migration split of orders cannot be taken back: a rollback puts the backup in the place of the data",
 		"release 2.0.0 removes component page",
 		"release 2.0.0: migration trim of orders cannot be taken back: a rollback puts the backup in the place of the data",
-	}, p.Destructive)
+		"removes Application shop/guestbook",
+	}, p.Destructive, "what Application database has becomes postgresql's")
 	require.Equal(t, contract.InPlace, p.Style)
 	require.Equal(t, []contract.PlannedBackup{{Data: "orders"}}, p.Backups)
 	require.Equal(t, "split", p.Migrations[0].Name)
