@@ -64,7 +64,7 @@ func TestAnApplicationThatArgoCDDoesNotReconcile(t *testing.T) {
 	refused(t, err, CodeReconcile, "let Argo CD reconcile an Application outside its namespace: ", "you may not")
 	f := new(fault.Fault)
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "look at its log: kubectl logs -n cd -l app.kubernetes.io/name=argocd-application-controller", f.Fix)
+	require.Equal(t, "look at its log: slipway toolchain -- kubectl logs -n cd -l app.kubernetes.io/name=argocd-application-controller", f.Fix)
 }
 
 func TestWhatTakesTooLongIsATimeout(t *testing.T) {

@@ -279,5 +279,5 @@ func TestTheRemedyNamesTheGitServersLog(t *testing.T) {
 	g := &git{server: &platform.GitServer{Service: "code/git:" + strconv.Itoa(443)}}
 	f := new(fault.Fault)
 	require.ErrorAs(t, g.bad(CodePush, "push over HTTPS", errors.New("refused")), &f)
-	require.Equal(t, "look at its log: kubectl logs -n code service/git", f.Fix)
+	require.Equal(t, "look at its log: slipway toolchain -- kubectl logs -n code service/git", f.Fix)
 }
