@@ -114,6 +114,10 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, err
 	}
+	previewed, _ := dryrun.Previewing(ctx)
+	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) {
+		return Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: before.GetName(), Change: Unchanged, Generation: before.GetGeneration()}, nil
+	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
 	if dryrun.On(ctx) {
 		how.DryRun = []string{metav1.DryRunAll}
@@ -137,7 +141,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, rejected(what, err)
 	}
-	if p, _ := dryrun.Previewing(ctx); p == nil && dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
+	if previewed == nil && dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
 		if before, err = Retry(ctx, c, what, live); err != nil {
 			return Applied{}, err
 		}

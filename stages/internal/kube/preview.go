@@ -67,6 +67,12 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 	if err != nil {
 		return nil, err
 	}
+	apply := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
+	if apply && before != nil && r.URL.Query().Get("fieldManager") == FieldManager &&
+		isApplied(&unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: sent}) {
+		p.Put(at, step, before, before, "")
+		return answer(r, before)
+	}
 	dry := r.Clone(r.Context())
 	query := dry.URL.Query()
 	query.Set("dryRun", metav1.DryRunAll)
@@ -78,7 +84,6 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 	if err != nil {
 		return nil, err
 	}
-	apply := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
 	made := r.Method == http.MethodPost || r.Method == http.MethodPut || apply
 	refuses, err := takesNoDryRuns(resp)
 	switch {

@@ -128,3 +128,45 @@ func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
 	require.ErrorContains(t, err, "would not be there")
 	require.Empty(t, api.Writes())
 }
+
+// TestWhatIsAppliedIsNotTriedOut: the server is asked for the object, and no more.
+func TestWhatIsAppliedIsNotTriedOut(t *testing.T) {
+	api := kubetest.Serve(t)
+	const at, text = "/api/v1/namespaces/shop/configmaps/c", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: v}}"
+	api.Set(t, at, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u, managedFields: [{manager: slipway, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:k": {}}}}]}, data: {k: v}}`)
+	tried := 0
+	c, err := kube.New(&rest.Config{Host: api.URL, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("dryRun") {
+				tried++
+			}
+			return next.RoundTrip(r)
+		})
+	}})
+	require.NoError(t, err)
+	objs, err := kube.Decode([]byte(text))
+	require.NoError(t, err)
+	drift, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Empty(t, drift)
+	p := &dryrun.Preview{}
+	applied, err := c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Equal(t, kube.Unchanged, applied[0].Change)
+	require.Zero(t, tried)
+	found := p.Objects()
+	require.Len(t, found, 1, "a plan rests on it")
+	require.Equal(t, found[0].Before, found[0].After)
+
+	api.Set(t, at, "data: {k: edited}")
+	drift, err = c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	require.Len(t, drift, 1)
+	require.Equal(t, 1, tried)
+}
+
+// transport is a function as a transport.
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
