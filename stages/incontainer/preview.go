@@ -162,7 +162,7 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 		if err != nil {
 			return nil, err
 		}
-		if holds = p.terraform.Wait() == nil; holds {
+		if holds = p.beside.Wait() == nil; holds {
 			p.note(results)
 		}
 	}
@@ -284,10 +284,11 @@ type planner struct {
 	req  contract.PreviewRequest
 	seen *dryrun.Preview
 	out  *contract.Preview
-	// known is what Terraform said last. The other steps are previewed with it while
-	// Terraform plans; if it says something else now, they are previewed again.
-	known     *contract.Infrastructure
-	terraform errgroup.Group
+	// known is what Terraform said last. The other steps are previewed with it, and as if
+	// nobody else's objects were in their way, beside those that find it out; if these find
+	// something else, all are previewed again, one after the other.
+	known  *contract.Infrastructure
+	beside errgroup.Group
 
 	mu      sync.Mutex
 	outputs map[string]json.RawMessage // of the steps, by "stage/step"
@@ -297,35 +298,43 @@ type planner struct {
 // errNoCluster is why a step that works on the cluster is not previewed.
 var errNoCluster = errors.New("there is no cluster yet")
 
-// errOther is that Terraform says something else than before.
-var errOther = errors.New("the infrastructure is another one")
+// errOther is that a step finds something else than was presumed.
+var errOther = errors.New("it is not as it was presumed")
 
 // step previews one step, in a context of its own; lasting is that of all of them.
 func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
 	switch {
 	case !s.Offline && !p.req.Cluster:
 		return nil, errNoCluster
-	case s.Key != contract.TerraformStep().Key || p.known == nil || !p.req.Cluster:
-		return p.foresee(ctx, req)
+	case p.known == nil || !p.req.Cluster:
+	case s.Key == contract.TerraformStep().Key:
+		return presumed(p, lasting, req, p.seen, *p.known, func(now contract.Infrastructure) bool { return reflect.DeepEqual(now, *p.known) })
+	case s.Key == contract.OwnershipStep().Key: // which looks at what there is, not at what would be
+		return presumed(p, lasting, req, &dryrun.Preview{}, contract.Ownership{}, func(now contract.Ownership) bool { return len(now.Adopted) == 0 })
 	}
-	known, err := json.Marshal(p.known)
-	p.terraform.Go(func() error {
-		out, err := p.foresee(lasting, req)
-		var now contract.Infrastructure
+	return p.foresee(ctx, req, p.seen)
+}
+
+// presumed is the output of a step that is previewed beside the others; as says whether what
+// comes out is as they presume.
+func presumed[T any](p *planner, ctx context.Context, req contract.Request, seen *dryrun.Preview, output T, as func(T) bool) (json.RawMessage, error) {
+	p.beside.Go(func() error {
+		var now T
+		out, err := p.foresee(ctx, req, seen)
 		if err == nil {
 			err = json.Unmarshal(out, &now)
 		}
-		if err == nil && !reflect.DeepEqual(now, *p.known) {
+		if err == nil && !as(now) {
 			err = errOther
 		}
 		return err
 	})
-	return known, err
+	return json.Marshal(output)
 }
 
-// foresee previews one step.
-func (p *planner) foresee(ctx context.Context, req contract.Request) (json.RawMessage, error) {
-	out, later, err := step.Foresee(ctx, p.Steps, req, p.Dirs, p.seen)
+// foresee previews one step; what it would write comes into seen.
+func (p *planner) foresee(ctx context.Context, req contract.Request, seen *dryrun.Preview) (json.RawMessage, error) {
+	out, later, err := step.Foresee(ctx, p.Steps, req, p.Dirs, seen)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if later != "" {

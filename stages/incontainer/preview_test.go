@@ -2,6 +2,8 @@ package incontainer
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -231,4 +233,48 @@ func TestAPlanWithoutTheInstalledRelease(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got.Components)
 	require.Contains(t, got.Unknown, contract.PlannedUnknown{What: "components", Why: "the deployment's state has no copy of the release that is installed"})
+}
+
+// TestAStepWhoseOutputIsPresumed is previewed beside the others, of which it sees nothing, and
+// what they were presumed is found out.
+func TestAStepWhoseOutputIsPresumed(t *testing.T) {
+	p := newPlanned(t)
+	var finds contract.Ownership
+	var fails error
+	step.RegisterRepeatable(p.Steps, contract.OwnershipStep(), func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
+		return finds, fails
+	})
+	step.Previewed(p.Steps, contract.OwnershipStep(), func(ctx context.Context, _ *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
+		dryrun.Tell(ctx, contract.PlannedStyle("seen"))
+		return finds, fails
+	})
+	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *dryrun.Preview, error) {
+		t.Helper()
+		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
+		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
+		require.NoError(t, err)
+		return out, made.seen, made.beside.Wait()
+	}
+	terraform, ownership := contract.TerraformStep().Spec, contract.OwnershipStep().Spec
+	same := &contract.Infrastructure{StorageClass: "c"}
+	_, _, err := look(terraform, same)
+	require.NoError(t, err)
+	out, _, err := look(terraform, &contract.Infrastructure{StorageClass: "before"})
+	require.ErrorIs(t, err, errOther)
+	require.Contains(t, string(out), "before")
+
+	finds.Objects = 7
+	_, seen, err := look(ownership, same)
+	require.NoError(t, err)
+	require.Empty(t, seen.Notes())
+	out, seen, err = look(ownership, nil)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "7", "nothing is known, and nothing presumed")
+	require.Len(t, seen.Notes(), 1)
+	finds.Adopted = []string{"Service shop/web"}
+	_, _, err = look(ownership, same)
+	require.ErrorIs(t, err, errOther)
+	fails = errors.New("somebody else's")
+	_, _, err = look(ownership, same)
+	require.ErrorContains(t, err, "somebody else's")
 }
