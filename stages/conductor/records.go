@@ -53,6 +53,7 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 	return r.installed(s)
 }
 
+// installed is Installed of what is stored.
 func (r *Records) installed(s *contract.Stored) (string, error) {
 	const what = "find out which release is installed"
 	switch {

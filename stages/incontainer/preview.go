@@ -159,10 +159,11 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 		results, err := conductor.Foresee(ctx, workflow, req.Plan, cfg, release, func(step context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
 			return p.step(ctx, step, s, req)
 		})
+		holds = p.beside.Wait() == nil
 		if err != nil {
 			return nil, err
 		}
-		if holds = p.beside.Wait() == nil; holds {
+		if holds {
 			p.note(results)
 		}
 	}
@@ -286,7 +287,7 @@ type planner struct {
 	out  *contract.Preview
 	// known is what Terraform said last. The other steps are previewed with it, and as if
 	// nobody else's objects were in their way, beside those that find it out; if these find
-	// something else, all are previewed again, one after the other.
+	// something else, all are previewed again, in their order.
 	known  *contract.Infrastructure
 	beside errgroup.Group
 
@@ -299,32 +300,36 @@ type planner struct {
 var errNoCluster = errors.New("there is no cluster yet")
 
 // errOther is that a step finds something else than was presumed.
-var errOther = errors.New("it is not as it was presumed")
+var errOther = errors.New("it is not what was presumed")
 
 // step previews one step, in a context of its own; lasting is that of all of them.
 func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
+	seen, looks := p.seen, s.Key == contract.OwnershipStep().Key && !p.req.Adopt
+	if looks { // at what there is, not at what would be; and it would write nothing
+		seen = &dryrun.Preview{}
+	}
 	switch {
 	case !s.Offline && !p.req.Cluster:
 		return nil, errNoCluster
 	case p.known == nil || !p.req.Cluster:
 	case s.Key == contract.TerraformStep().Key:
-		return presumed(p, lasting, req, p.seen, *p.known, func(now contract.Infrastructure) bool { return reflect.DeepEqual(now, *p.known) })
-	case s.Key == contract.OwnershipStep().Key: // which looks at what there is, not at what would be
-		return presumed(p, lasting, req, &dryrun.Preview{}, contract.Ownership{}, func(now contract.Ownership) bool { return len(now.Adopted) == 0 })
+		return presumed(lasting, p, req, seen, *p.known, func(now contract.Infrastructure) bool { return reflect.DeepEqual(now, *p.known) })
+	case looks:
+		return presumed(lasting, p, req, seen, contract.Ownership{}, func(contract.Ownership) bool { return true }) // or it fails
 	}
-	return p.foresee(ctx, req, p.seen)
+	return p.foresee(ctx, req, seen)
 }
 
-// presumed is the output of a step that is previewed beside the others; as says whether what
-// comes out is as they presume.
-func presumed[T any](p *planner, ctx context.Context, req contract.Request, seen *dryrun.Preview, output T, as func(T) bool) (json.RawMessage, error) {
+// presumed is the output of a step that is previewed beside the others; holds says whether what
+// comes out is what they presume.
+func presumed[T any](ctx context.Context, p *planner, req contract.Request, seen *dryrun.Preview, output T, holds func(T) bool) (json.RawMessage, error) {
 	p.beside.Go(func() error {
 		var now T
 		out, err := p.foresee(ctx, req, seen)
 		if err == nil {
 			err = json.Unmarshal(out, &now)
 		}
-		if err == nil && !as(now) {
+		if err == nil && !holds(now) {
 			err = errOther
 		}
 		return err

@@ -248,9 +248,10 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 		dryrun.Tell(ctx, contract.PlannedStyle("seen"))
 		return finds, fails
 	})
+	adopt := false
 	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *dryrun.Preview, error) {
 		t.Helper()
-		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
+		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true, Plan: contract.Plan{Adopt: adopt}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
 		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 		require.NoError(t, err)
 		return out, made.seen, made.beside.Wait()
@@ -270,11 +271,14 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	out, seen, err = look(ownership, nil)
 	require.NoError(t, err)
 	require.Contains(t, string(out), "7", "nothing is known, and nothing presumed")
-	require.Len(t, seen.Notes(), 1)
-	finds.Adopted = []string{"Service shop/web"}
-	_, _, err = look(ownership, same)
-	require.ErrorIs(t, err, errOther)
+	require.Empty(t, seen.Notes(), "a plan is the same either way")
 	fails = errors.New("somebody else's")
 	_, _, err = look(ownership, same)
 	require.ErrorContains(t, err, "somebody else's")
+
+	adopt, fails, finds.Adopted = true, nil, []string{"Service shop/web"}
+	out, seen, err = look(ownership, same)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "Service shop/web", "what is taken over is not presumed")
+	require.Len(t, seen.Notes(), 1)
 }

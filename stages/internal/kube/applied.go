@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// isApplied reports whether a live object certainly is what applying sent, once more, would
-// make of it: everything that is sent is in it, and FieldManager owns nothing else. Then the
-// server need not try it out, which takes seconds for the largest of Argo CD's
-// CustomResourceDefinitions. False is that this cannot be told: of lists whose items are owned
-// one by one, and of what the server writes in another way than it was sent. Admission webhooks
-// that would change the object now are not asked.
+// isApplied reports whether a live object is what applying sent, once more, would make of it:
+// all that is sent is in it, and FieldManager owns nothing else. Then the server need not try
+// it out, which takes seconds for the largest of Argo CD's CustomResourceDefinitions. False
+// means only that it cannot tell: for lists whose items are owned one by one, and for values
+// that the server stores in another form. Neither authorization nor admission is asked, nor is
+// a definition that has come to own a map whole since.
 func isApplied(live, sent *unstructured.Unstructured) bool {
 	if live.GetAPIVersion() != sent.GetAPIVersion() || live.GetKind() != sent.GetKind() || len(byHand(live)) > 0 {
 		return false
@@ -25,17 +25,19 @@ func isApplied(live, sent *unstructured.Unstructured) bool {
 		}
 		owned := map[string]any{}
 		return f.APIVersion == sent.GetAPIVersion() && json.Unmarshal(f.FieldsV1.Raw, &owned) == nil &&
-			hasOwned(live.Object, sent.Object, owned, identity)
+			hasOwned(live.Object, sent.Object, owned, identity())
 	}
 	return false
 }
 
 // identity are the fields that say which object it is, and when the server made it. Nobody
 // owns them.
-var identity = map[string]any{"apiVersion": nil, "kind": nil, "metadata": map[string]any{"name": nil, "namespace": nil, "creationTimestamp": nil}}
+func identity() map[string]any {
+	return map[string]any{"apiVersion": nil, "kind": nil, "metadata": map[string]any{"name": nil, "namespace": nil, "creationTimestamp": nil}}
+}
 
-// hasOwned reports whether sent is in live, and owned, as managedFields have it, is what sent
-// has, but for the fields of except.
+// hasOwned reports whether live contains sent, and whether owned, as managedFields have it,
+// covers exactly the fields of sent, except those of except.
 func hasOwned(live, sent, owned, except map[string]any) bool {
 	for key := range owned {
 		name, isField := strings.CutPrefix(key, "f:")
