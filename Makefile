@@ -158,10 +158,12 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out; PLATFORM=DIR installs that platform release
 	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
 
+FAULTS := none,kill-at-each-step
+
 .PHONY: matrix
-matrix: engine bundle ## Upgrade every release of the reference platform to every later one, in each style, undisturbed and killed at each step; MATRIX='--shard 1/2'
+matrix: engine bundle ## Upgrade every release of the reference platform to every later one, in each style, undisturbed and killed at each step (FAULTS=none: not killed); MATRIX='--shard 1/2'
 	@$(WITH_ENGINE) bundle="$$($(OWN_BUNDLE))"; "$$bundle/bin/slipway" upgrade-matrix --bundle "$$bundle" --from 1.0.0,1.1.0 --to 1.1.0,2.0.0 \
-		--style graceful,in-place --faults none,kill-at-each-step --parallel 2 $(MATRIX)
+		--style graceful,in-place --faults $(FAULTS) --parallel 2 $(MATRIX)
 
 .PHONY: lint
 lint: ## Run golangci-lint over every module; it also keeps imports pointing down
