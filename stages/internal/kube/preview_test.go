@@ -61,6 +61,23 @@ func TestAPreviewGoesOnAsIfItHadWritten(t *testing.T) {
 	require.Equal(t, "a/b", found[2].Step)
 }
 
+// TestAPreviewComparesWholeNumbers: two that are one as floating point differ.
+func TestAPreviewComparesWholeNumbers(t *testing.T) {
+	api := kubetest.Serve(t)
+	api.Set(t, "/api/v1/namespaces/shop/services/s", "{metadata: {uid: u, annotations: {}}, spec: {healthCheckNodePort: 9007199254740993}}")
+	c, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Service, metadata: {name: s, namespace: shop}, spec: {healthCheckNodePort: 9007199254740992}}"))
+	require.NoError(t, err)
+	p := &dryrun.Preview{}
+	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	found := p.Objects()
+	require.Len(t, found, 1)
+	require.NotEqual(t, found[0].Before["spec"], found[0].After["spec"])
+	require.Equal(t, int64(9007199254740993), found[0].Before["spec"].(map[string]any)["healthCheckNodePort"])
+}
+
 // TestAPreviewOfWhatIsNotServed: an object of a kind that is defined by the same run is noted,
 // and nobody waits for its definition.
 func TestAPreviewOfWhatIsNotServed(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers stay whole
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
@@ -66,7 +67,11 @@ func (a *API) Get(path string) map[string]any {
 func (a *API) Set(t *testing.T, path, text string) {
 	t.Helper()
 	var change map[string]any
-	if err := yaml.Unmarshal([]byte(text), &change); err != nil {
+	plain, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = utiljson.Unmarshal(plain, &change)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
@@ -270,7 +275,7 @@ func body(r *http.Request) (out map[string]any, err error) {
 		}
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &out)
+		err = utiljson.Unmarshal(text, &out)
 	}
 	return out, err
 }
