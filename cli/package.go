@@ -98,8 +98,19 @@ func (p *packageFlags) places(io console.Streams, f *deployment.Flags, opened *p
 	if err != nil {
 		return err
 	}
-	var commands []string
 	refs := packing.References(cfg)
+	if before := opened.Files[runpackage.BeforeDir+"/"+runpackage.AnswersFile].Data; before != nil {
+		was, err := config.Load(before, config.Options{File: "the configuration before the upgrade"})
+		if err != nil {
+			return err
+		}
+		for setting, ref := range packing.References(was) {
+			if refs[setting] != ref {
+				refs[setting+" before the upgrade"] = ref
+			}
+		}
+	}
+	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
 		place := report.Clean(string(refs[setting]))
 		fmt.Fprintf(io.Err, "slipway: its %s is taken from %s\n", report.Clean(setting), place)
@@ -180,19 +191,24 @@ func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.
 		return
 	}
 	io.Err.End()
-	installs, err := d.Steps(stages.Install())
+	again := stages.Install()
+	if record.Workflow == config.Upgrade {
+		again = stages.Upgrade()
+	}
+	steps, err := d.Steps(again)
 	if err != nil {
 		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
 		return
 	}
-	fmt.Fprint(io.Err, toReproduce(record, installs, file, d.Hint))
+	fmt.Fprint(io.Err, toReproduce(record, steps, file, d.Hint))
 }
 
-// toReproduce are the lines by which a run that failed is reproduced: it is installed up to the
-// step that failed. A step that installs do not have is not reproduced, but packed.
-func toReproduce(record *report.Run, installs []string, file string, hint func(string) string) string {
+// toReproduce are the lines by which a run that failed is reproduced: it is installed, or
+// upgraded, up to the step that failed. A step that is none of these steps is not reproduced,
+// but packed.
+func toReproduce(record *report.Run, steps []string, file string, hint func(string) string) string {
 	_, step := packing.Failure(record)
-	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(installs, step)
+	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(steps, step)
 	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce --package "
 	switch {
 	case module.Active(): // whose files nobody else has
@@ -209,5 +225,5 @@ func toReproduce(record *report.Run, installs []string, file string, hint func(s
 	case pack == "":
 		return ""
 	}
-	return "\nNo install has the step " + step + ", so that slipway reproduce does not help. To pack the run, for others to look at:\n" + pack
+	return "\nNo install or upgrade has the step " + step + ", so that slipway reproduce does not help. To pack the run, for others to look at:\n" + pack
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -28,8 +29,8 @@ const (
 	codeNotReproduced fault.Code = "PKG-010"
 	// codeNotFresh: there is a deployment of that name already, or was.
 	codeNotFresh fault.Code = "PKG-011"
-	// codeNotInstall: the step is none of an install, which is what is run again.
-	codeNotInstall fault.Code = "PKG-013"
+	// codeNotAgain: the step is none of the install or upgrade that is run again.
+	codeNotAgain fault.Code = "PKG-013"
 )
 
 // reproduceOptions are those of an install on a deployment of its own.
@@ -88,31 +89,27 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	if err != nil {
 		return err
 	}
-	file, substituted, err := original.Localise(f.Source.Providers.Sections())
+	substituted, err := original.Localise(f.Source.Providers.Sections())
 	if err == nil {
-		err = o.install.from.use(f, file, original.Release)
+		err = o.install.from.use(f, original.Config, original.Release)
 	}
 	if err != nil {
 		return err
 	}
-	until := cmp.Or(o.until, was.step)
-	if strings.HasPrefix(until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
-		until = ""
+	r := replay{from: original, was: was, until: cmp.Or(o.until, was.step), named: f.Source.Name != "", command: args}
+	if strings.HasPrefix(r.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
+		r.until = ""
 	}
-	if until != "" {
-		o.install.selected.To = []string{until}
-	}
-	mine := f.Source.Name != ""
-	if !mine {
+	if !r.named {
 		if err := o.install.from.set.Set("name", newName()); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", original.Run, was, f.Source.Name, cmp.Or(until, "its end"))
+	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", original.Run, was, f.Source.Name, cmp.Or(r.until, "its end"))
 	for _, line := range substituted {
 		fmt.Fprintf(io.Err, "slipway: substituted: %s\n", line)
 	}
-	same, err := o.reproduce(ctx, io, was, mine, until, args)
+	same, err := o.reproduce(ctx, io, r)
 	if !o.began {
 		return err
 	}
@@ -133,23 +130,55 @@ func newName() string {
 	return "repro-" + hex.EncodeToString(b[:])
 }
 
+// replay is a run that is carried out again.
+type replay struct {
+	from    *packing.Opened
+	was     *original
+	until   string   // last step; empty: all
+	named   bool     // somebody named the deployment
+	command []string // for the container of that step
+}
+
+// upgrades tells whether it is an upgrade of which the package has what it began from.
+func (r replay) upgrades() bool { return r.from.Before != nil }
+
+// workflow is what is carried out.
+func (r replay) workflow() conductor.Workflow {
+	if r.upgrades() {
+		return stages.Upgrade()
+	}
+	return stages.Install()
+}
+
 // reproduce carries the run out and compares. same is nil if it ended as the original; err
 // says why there is nothing to compare.
-func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, was *original, mine bool, until string, args []string) (same, err error) {
-	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r replay) (same, err error) {
+	how := deployment.Run{Workflow: r.workflow().Name, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		if r.upgrades() {
+			c.Change.Style = r.from.Before.Style
+		}
 		return o.install.prepare(ctx, io, c, from)
 	}}
+	if r.upgrades() {
+		err := o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error { return r.possible(ctx, d) })
+		if err == nil {
+			err = o.installBefore(ctx, io, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.until != "" {
+		o.install.selected.To = []string{r.until}
+	}
 	err = o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		if mine {
-			if known, err := d.Known(ctx); err != nil || known {
-				return cmp.Or(err, notFresh(d.Config.Global.Name))
+		if !o.began {
+			if err := r.possible(ctx, d); err != nil {
+				return err
 			}
 		}
-		if steps, err := d.Steps(stages.Install()); until != "" && (err != nil || !slices.Contains(steps, until)) {
-			return cmp.Or(err, notInstall(was.run, until))
-		}
 		o.began = true
-		record, err := d.Conduct(ctx, stages.Install())
+		record, err := d.Conduct(ctx, r.workflow())
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
 			return summary(io, record, err) // the last: its record could not be written, for one
 		}
@@ -160,12 +189,50 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, wa
 		if err != nil {
 			return err
 		}
-		if same, err = was.compare(io.Out, is, until); err != nil || !o.shell {
+		if same, err = r.was.compare(io.Out, is, r.until); err != nil || !o.shell {
 			return err
 		}
-		return o.inStep(ctx, io, d, record.ID, cmp.Or(until, is.step), args)
+		return o.inStep(ctx, io, d, record.ID, cmp.Or(r.until, is.step), r.command)
 	})
 	return same, err
+}
+
+// possible returns a fault unless the run can be carried out on a deployment.
+func (r replay) possible(ctx context.Context, d *deployment.Deployment) error {
+	if r.named {
+		if known, err := d.Known(ctx); err != nil || known {
+			return cmp.Or(err, notFresh(d.Config.Global.Name))
+		}
+	}
+	if r.until == "" {
+		return nil
+	}
+	steps, err := d.Steps(r.workflow())
+	if err == nil && !slices.Contains(steps, r.until) {
+		err = notAgain(r.was.run, r.until, r.workflow().Name)
+	}
+	return err
+}
+
+// installBefore installs what an upgrade began from.
+func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams, r replay) error {
+	f, began := &o.install.deployment, r.from.Began
+	fmt.Fprintf(io.Err, "slipway: first an install of release %s, which the upgrade began from\n", r.from.Before.Version)
+	if err := o.install.from.use(f, began.Config, began.Release); err != nil {
+		return err
+	}
+	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+		return o.install.prepare(ctx, io, c, from)
+	}}
+	err := f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		o.began = true
+		record, err := d.Conduct(ctx, stages.Install())
+		return summary(io, record, err)
+	})
+	if err != nil {
+		return fmt.Errorf("install release %s, which the upgrade began from: %w", r.from.Before.Version, err)
+	}
+	return o.install.from.use(f, r.from.Config, r.from.Release)
 }
 
 func notFresh(name string) error {
@@ -174,10 +241,10 @@ func notFresh(name string) error {
 		Fix: "leave --name out, for a name that is new"}
 }
 
-func notInstall(run, step string) error {
-	return &fault.Fault{Code: codeNotInstall, Class: fault.Usage, Op: "reproduce run " + run,
-		Err: fmt.Errorf("%s is no step of an install, which is what is run again", step),
-		Fix: "name one that it has, with --until STAGE/STEP; what an upgrade does to data is tried again with slipway upgrade-matrix, tests with slipway install --from PACKAGE, then slipway test"}
+func notAgain(run, step, workflow string) error {
+	return &fault.Fault{Code: codeNotAgain, Class: fault.Usage, Op: "reproduce run " + run,
+		Err: fmt.Errorf("%s is no step of an %s, which is what is run again", step, workflow),
+		Fix: "name one that it has, with --until STAGE/STEP; tests are tried again with slipway install --from PACKAGE, then slipway test"}
 }
 
 // inStep runs a command in the container of a step of the run, or hands the container over.

@@ -106,8 +106,8 @@ func TestReproduceRefuses(t *testing.T) {
 	err := notFresh("shop")
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNotFresh})
 	require.ErrorContains(t, err, "deployment shop")
-	err = notInstall("r", "preorchestrator/migrate-before")
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNotInstall})
-	require.ErrorContains(t, err, "preorchestrator/migrate-before is no step of an install")
+	err = notAgain("r", "preorchestrator/restore", "upgrade")
+	require.ErrorIs(t, err, &fault.Fault{Code: codeNotAgain})
+	require.ErrorContains(t, err, "preorchestrator/restore is no step of an upgrade")
 	require.NotEqual(t, newName(), newName())
 }

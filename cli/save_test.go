@@ -175,7 +175,7 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	require.Contains(t, errs, "PKG-001")
 }
 
-// TestHowAFailedRunIsReproduced: only a step that installs have is, since that is what is run.
+// TestHowAFailedRunIsReproduced: only a step of what is run again is.
 func TestHowAFailedRunIsReproduced(t *testing.T) {
 	failed := func(step string) *report.Run {
 		stage, name, _ := strings.Cut(step, "/")
@@ -184,14 +184,14 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 		return r
 	}
 	plain := func(text string) string { return text }
-	installs := []string{"preorchestrator/gitea"}
-	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/backup": false} {
-		text := toReproduce(failed(step), installs, "", plain)
+	steps := []string{"preorchestrator/gitea"}
+	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
+		text := toReproduce(failed(step), steps, "", plain)
 		require.Contains(t, text, "\n  slipway save --run r1 --out run.tar.zst\n", step)
 		require.Equal(t, there, strings.Contains(text, "\n  slipway reproduce --package run.tar.zst\n"), step)
 	}
-	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), installs, "x.tar.zst", plain))
-	require.Empty(t, toReproduce(failed("preorchestrator/backup"), installs, "x.tar.zst", plain), "it is packed, and that was said")
+	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", plain))
+	require.Empty(t, toReproduce(failed("preorchestrator/restore"), steps, "x.tar.zst", plain), "it is packed, and that was said")
 }
 
 // TestWhatWasRefusedIsNotReproduced: its reason is in what the deployment had before.

@@ -46,8 +46,8 @@ collect_runs() {
 	done <<<"$all"
 	if [ -z "$failed" ]; then return; fi
 	pack "$failed" "$dir/run.tar.zst" --config "$SLIPWAY_CONFIG"
-	case $what in # only the steps of an install are reproduced
-	install) reproduce run.tar.zst "slipway reproduce --package run.tar.zst" >>"$summary" ;;
+	case $what in
+	install | upgrade) reproduce run.tar.zst "slipway reproduce --package run.tar.zst" >>"$summary" ;;
 	test) reproduce run.tar.zst "slipway install --package run.tar.zst --keep-cluster --name repro" "slipway test --name repro" >>"$summary" ;;
 	esac
 }

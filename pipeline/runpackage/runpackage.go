@@ -47,6 +47,7 @@ const (
 	SBOMFile    = "sbom.cdx.json" // CycloneDX
 	ReleaseDir  = "release"       // the platform release
 	RunDir      = "run"           // the report of the run: see docs/report.md
+	BeforeDir   = "before"        // what an upgrade began from: ReleaseDir and AnswersFile
 )
 
 // Format is the version of packages that this program writes and reads.
@@ -73,6 +74,7 @@ type Info struct {
 	Started    time.Time `json:"started"`
 	Slipway    string    `json:"slipway"` // version of the program that carried the run out
 	Platform   Platform  `json:"platform"`
+	Before     *Before   `json:"before,omitempty"` // of an upgrade: what it began from, where that was still known
 	Engine     string    `json:"engine"`           // version of the Dagger engine that the package was made on
 	Kernel     string    `json:"kernel,omitempty"` // of the engine's machine, as the run saw it
 	// Secrets are the places where the configuration finds secrets, by setting.
@@ -87,6 +89,9 @@ func (i Info) printable() error {
 		i.Run, i.Workflow, i.Deployment, i.Provider, i.Outcome, i.Code, i.Step, i.Slipway, i.Engine, i.Kernel,
 		i.Platform.Name, i.Platform.Version, i.Platform.Digest,
 	})
+	if b := i.Before; b != nil {
+		all = append(all, b.Name, b.Version, b.Digest, b.Style)
+	}
 	for setting, place := range i.Secrets {
 		all = append(all, setting, place)
 	}
@@ -103,6 +108,12 @@ type Platform struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Digest  string `json:"digest"` // of its files
+}
+
+// Before is the platform release that was installed when an upgrade began.
+type Before struct {
+	Platform
+	Style string `json:"style,omitempty"` // of the upgrade; empty: it ended before that mattered
 }
 
 // File is a file of a package.

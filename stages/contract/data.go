@@ -110,6 +110,12 @@ type Installed struct {
 	Release  Blob            `json:"release"`
 }
 
+// Kept is an installed release with its files.
+type Kept struct {
+	Installed
+	Archive []byte `json:"archive"` // a zip archive
+}
+
 // BackupSummary is a backup in a list.
 type BackupSummary struct {
 	ID      string        `json:"id"`

@@ -189,8 +189,7 @@ func TestAPackageThatCannotBeMade(t *testing.T) {
 	require.Contains(t, r.shown, "the summary of collected/r2\n")
 }
 
-// TestAFailedUpgradeIsPacked, and no line says that it is reproduced: installs do not have all
-// of its steps.
+// TestAFailedUpgradeIsPacked, and a line says how it is reproduced.
 func TestAFailedUpgradeIsPacked(t *testing.T) {
 	e := examples(t)[0]
 	was := tools["dagger"]
@@ -199,7 +198,7 @@ func TestAFailedUpgradeIsPacked(t *testing.T) {
 	r := run(t, e, "install", "FAILS=upgrade")
 	require.Equal(t, 4, r.code, r.printed)
 	require.FileExists(t, filepath.Join(r.files, "run.tar.zst"))
-	require.NotContains(t, r.shown, "Reproduce")
+	require.Contains(t, r.shown, "\n$ slipway reproduce --package run.tar.zst\n")
 }
 
 func TestTheShellThatTriesUpgrades(t *testing.T) {

@@ -212,7 +212,7 @@ func (c *cleaner) gate(files runpackage.Files) (held []string) {
 	for name, f := range files {
 		switch {
 		case !c.known.In(f.Data):
-		case strings.HasPrefix(name, runpackage.ReleaseDir+"/") || !utf8.Valid(f.Data):
+		case strings.HasPrefix(strings.TrimPrefix(name, runpackage.BeforeDir+"/"), runpackage.ReleaseDir+"/") || !utf8.Valid(f.Data):
 			held = append(held, name)
 		default:
 			f.Data = []byte(c.known.Redact(string(f.Data)))

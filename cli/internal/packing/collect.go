@@ -63,6 +63,9 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err := p.release(ctx, filepath.Join(dir, "release")); err != nil {
 		return err
 	}
+	if err := p.before(ctx); err != nil {
+		return err
+	}
 	if err := p.journal(ctx, id); err != nil {
 		return err
 	}
@@ -102,9 +105,8 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 	}
-	schema := answers.NewSchema(config.Describe(p.flags.Source.Providers.Sections()), nil)
 	for _, last := range []bool{false, true} {
-		readable, err := answers.Readable(schema, text)
+		readable, err := answers.Readable(p.schema(), text)
 		if err != nil {
 			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
@@ -127,6 +129,11 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 		}
 	}
 	return text, nil
+}
+
+// schema is that of configurations.
+func (p *packer) schema() *answers.Schema {
+	return answers.NewSchema(config.Describe(p.flags.Source.Providers.Sections()), nil)
 }
 
 // know learns a secret, if it can be had.

@@ -31,6 +31,12 @@ const codeIncomplete fault.Code = "PKG-009"
 // as files.
 type Opened struct {
 	*runpackage.Package
+	Made
+	Began Made // of an upgrade: what it began from; the zero value: the package does not have it
+}
+
+// Made is what a deployment is made from.
+type Made struct {
 	Config  string // file
 	Release string // directory
 }
@@ -53,24 +59,36 @@ func Open(ctx context.Context, file, keyFile string) (*Opened, error) {
 }
 
 func unpack(file, dir string, p *runpackage.Package) (*Opened, error) {
-	op := "unpack " + file
 	if len(p.Hidden) > 0 {
-		return nil, incomplete(op, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+file,
+		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+file,
 			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(p.Hidden, ", ")))
 	}
-	o := &Opened{Package: p, Config: filepath.Join(dir, "slipway.yaml")}
-	text := p.Files[runpackage.AnswersFile].Data
-	if len(text) == 0 {
-		return nil, incomplete(op, fixAgain, errors.New("there is no configuration in it"))
-	}
+	o := &Opened{Package: p}
 	var err error
-	if o.Release, err = KeepRelease(file, p, dir, true); err != nil {
+	if o.Made, err = made(file, filepath.Join(dir, "slipway.yaml"), p.Workflow, p.Platform, p.Files); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.Write(o.Config, text, 0o600); err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
+	if p.Before != nil {
+		o.Began, err = made(file, filepath.Join(dir, "before.yaml"), p.Workflow, p.Before.Platform, p.Sub(runpackage.BeforeDir))
 	}
-	return o, nil
+	return o, err
+}
+
+// made unpacks a configuration, as the file at, and the platform release of a package, beside
+// it.
+func made(file, at, workflow string, of runpackage.Platform, files runpackage.Files) (Made, error) {
+	text := files[runpackage.AnswersFile].Data
+	if len(text) == 0 {
+		return Made{}, incomplete("unpack "+file, fixAgain, errors.New("there is no configuration in it"))
+	}
+	release, err := keep(file, workflow, of, files.Sub(runpackage.ReleaseDir), filepath.Dir(at), true)
+	if err != nil {
+		return Made{}, err
+	}
+	if err := atomicfile.Write(at, text, 0o600); err != nil {
+		return Made{}, fmt.Errorf("unpack %s: %w", file, err)
+	}
+	return Made{Config: at, Release: release}, nil
 }
 
 const fixAgain = "get the package again from where it was made"
@@ -79,11 +97,15 @@ const fixAgain = "get the package again from where it was made"
 // returns. If that is there already and holds the same, it is left alone; with something else
 // in it, it is replaced, or left to whoever changed it: then the directory has another name.
 func KeepRelease(file string, p *runpackage.Package, parent string, replace bool) (string, error) {
+	return keep(file, p.Workflow, p.Platform, p.Sub(runpackage.ReleaseDir), parent, replace)
+}
+
+func keep(file, workflow string, release runpackage.Platform, files runpackage.Files, parent string, replace bool) (string, error) {
 	op := "unpack the platform release in " + file
-	want := p.Platform.Digest
+	want := release.Digest
 	if want == "" {
 		return "", incomplete(op, "name a package of an install or an upgrade: slipway runs lists them",
-			fmt.Errorf("it is of a run that has no platform release (%s)", p.Workflow))
+			fmt.Errorf("it is of a run that has no platform release (%s)", workflow))
 	}
 	is := func(dir string) bool {
 		digest, err := platform.Digest(os.DirFS(dir))
@@ -111,7 +133,7 @@ func KeepRelease(file string, p *runpackage.Package, parent string, replace bool
 		return "", fmt.Errorf("%s: %w", op, err)
 	}
 	defer func() { _ = os.RemoveAll(beside) }()
-	if err := p.Sub(runpackage.ReleaseDir).WriteTo(beside); err != nil {
+	if err := files.WriteTo(beside); err != nil {
 		return "", fmt.Errorf("%s: %w", op, err)
 	}
 	if !is(beside) {
