@@ -17,7 +17,7 @@ const atOnce = 2
 // time beside them, and none is left alone at the end.
 var longest = []string{
 	"TestLifecycle", "TestExistingCluster", "TestUpgradeMatrix", "TestIdentityPlatform", "TestBackgroundCluster",
-	"TestStepsOnANode", "TestImagesOfAnyChart", "TestTwoDeploymentsSideBySide",
+	"TestABrokenUpgrade", "TestStepsOnANode", "TestImagesOfAnyChart", "TestTwoDeploymentsSideBySide",
 }
 
 // queue gives out the turns of tests.
