@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -110,6 +111,7 @@ type said struct {
 
 var (
 	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
+	legBegins  = regexp.MustCompile(`^upgrade ([0-9]+) of ([0-9]+): to release `) // of a path of several
 	errorLine  = regexp.MustCompile(`^error ([A-Z]+-[0-9]+): (.*)$`)
 	reproduces = regexp.MustCompile(`^  (slipway|dagger call) reproduce --package`)
 	countsLine = regexp.MustCompile(`^` + contract.StageAppsCheck + `/[a-z0-9-]+ counted: (.*)$`)
@@ -183,12 +185,17 @@ func (c *cell) typed(args []string) string {
 	return strings.Join(words, " ")
 }
 
+// beforeAnother is behind a step of an upgrade after which another one comes: on a path of two,
+// each has such a step.
+const beforeAnother = " before another upgrade"
+
 // listener writes the lines of two streams to a log, and hears what they say.
 type listener struct {
 	mu     sync.Mutex
 	log    io.Writer
 	said   *said
 	begins func(step string)
+	later  int  // how many upgrades of a path come after the one that runs
 	goesOn bool // the line is one of the error's
 	reads  sync.WaitGroup
 	pipes  []*io.PipeWriter
@@ -226,8 +233,13 @@ func (l *listener) hear(line string) {
 		l.said.reason += " " + strings.TrimSpace(line)
 	}
 	l.said.reproduced = l.said.reproduced || reproduces.MatchString(line)
+	if m := legBegins.FindStringSubmatch(line); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		of, _ := strconv.Atoi(m[2])
+		l.later = of - n
+	}
 	if m := stepBegins.FindStringSubmatch(line); m != nil {
-		l.begins(m[1])
+		l.begins(m[1] + strings.Repeat(beforeAnother, l.later))
 	}
 	if m := countsLine.FindStringSubmatch(line); m != nil {
 		for name, n := range report.ParseCounted(m[1]) {

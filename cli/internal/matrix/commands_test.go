@@ -119,6 +119,27 @@ done
 	require.Equal(t, []any{Failed, "UPG-001"}, []any{r.Outcome, r.Code})
 }
 
+// TestEachUpgradeOfAPathIsKilled at each of its steps, although both have the same.
+func TestEachUpgradeOfAPathIsKilled(t *testing.T) {
+	c := cellOfTest
+	c.Faults = KillAtEachStep
+	m, _ := commandsOf(t, `test "$1" = upgrade || exit 0
+step() {
+	echo "stage/step: running" >&2
+	test -e "$1" || { touch "$1"; exec sleep 60; }
+}
+if test ! -e two; then
+	echo "upgrade 1 of 2: to release 1.1.0" >&2
+	step one
+	echo "upgrade 2 of 2: to release 2.0.0" >&2
+fi
+step two
+`)
+	r := m.Do(t.Context(), c, "")
+	require.Equal(t, Upgraded, r.Outcome, r.Reason)
+	require.Equal(t, 2, r.Phases[3].Killed)
+}
+
 // TestAnUpgradeThatIsKilledGoesOn where it was when the matrix was interrupted, on the same
 // engine: the steps at which it was killed are not killed again.
 func TestAnUpgradeThatIsKilledGoesOn(t *testing.T) {
