@@ -61,8 +61,8 @@ type Runner struct {
 	// Prefers is the engine on which a cell has something to go on with, which it gets if that
 	// is one of Engines and not dead; nil, or empty: none.
 	Prefers func(Cell) string
-	// Answers reports whether an engine can be reached. It is asked after a failure: the
-	// cells of one that cannot run again on another.
+	// Answers reports whether an engine can be reached. It is asked after a failure, where
+	// there are others: the cells of one that cannot run again on one of these.
 	Answers func(ctx context.Context, engine string) bool
 	// Ended is told of each result as it comes, by one cell at a time; nil tells nobody.
 	Ended func(Result)
@@ -148,7 +148,7 @@ func (r Runner) cell(ctx context.Context, c Cell, f *fleet, engines []string) Re
 		}
 		engine := f.take(engines, preferred)
 		result := r.Do(ctx, c, engine)
-		lost := result.Outcome == Failed && r.Answers != nil && !r.Answers(ctx, engine)
+		lost := len(engines) > 1 && result.Outcome == Failed && !r.Answers(ctx, engine)
 		if another := f.give(engine, lost, engines); !lost || !another || ctx.Err() != nil {
 			return result
 		}

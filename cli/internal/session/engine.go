@@ -126,8 +126,10 @@ func noEngine(err error) error {
 		Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
 }
 
-// engineLimit is how long an engine that starts may take to listen.
-const engineLimit = 5 * time.Second
+const (
+	engineLimit = 5 * time.Second  // how long an engine that starts may take to listen
+	endLimit    = 20 * time.Second // how long one that ends may listen on
+)
 
 // reach waits for the engine, and has this program run in place of the dagger CLI.
 func reach(ctx context.Context) error {
@@ -144,10 +146,23 @@ func reach(ctx context.Context) error {
 	return noEngine(err)
 }
 
-// Answers reports whether somebody listens where an engine is; empty: where the environment
-// says that it is.
+// Answers reports whether somebody listens, and goes on listening, where an engine is; empty:
+// where the environment says that it is. An engine that ends fails what is asked of it before
+// it stops listening.
 func Answers(ctx context.Context, runner string) bool {
-	return replies(ctx, cmp.Or(runner, os.Getenv(daggercli.EnvRunner))) == nil
+	for until := time.Now().Add(endLimit); ; {
+		if replies(ctx, cmp.Or(runner, os.Getenv(daggercli.EnvRunner))) != nil {
+			return false
+		}
+		select {
+		case <-time.After(time.Second):
+			if time.Now().After(until) {
+				return true
+			}
+		case <-ctx.Done():
+			return true
+		}
+	}
 }
 
 // replies returns nil once somebody listens where runner says that the engine is,
