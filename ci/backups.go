@@ -39,7 +39,7 @@ func (m *Slipway) Rollback(
 	backup string,
 	// Put the backup in the place of data that has no other way back.
 	//
-	// The present data is backed up before. Without it such a rollback is refused. A check of
+	// The present data is backed up before, and who uses it is stopped meanwhile. Without it such a rollback is refused. A check of
 	// the data that fails in the end is a warning.
 	// +optional
 	yes bool,

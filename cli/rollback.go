@@ -40,7 +40,7 @@ func newRollback(p *Program) *cobra.Command {
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.install.deployment)
 	set.StringVar(&o.backup, "backup", "", "id of the backup; that of the last upgrade if left out")
-	set.BoolVar(&o.yes, "yes", false, "put the backup in the place of the present data where a migration cannot be taken back, after a backup of that; a check that fails in the end is a warning")
+	set.BoolVar(&o.yes, "yes", false, "put the backup in the place of the present data where a migration cannot be taken back, after a backup of that, and stop those who use it meanwhile; a check that fails in the end is a warning")
 	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.install.lockTimeout)
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")

@@ -50,7 +50,7 @@ func newUpgrade(p *Program) *cobra.Command {
 	o.install.deployment.Release.AddFlags(set)
 	set.StringVar(&o.to, "to", "", "version of the release; the one that the configuration or --platform names if left out")
 	set.BoolVar(&o.resume, "resume", false, "go on with the upgrade that is not finished: the same release, backup and style")
-	set.StringVar(&o.style, "style", "", "graceful, which stops nothing and is the default, or in-place, which stops what uses data while that is migrated")
+	set.StringVar(&o.style, "style", "", "graceful, which stops nothing and is the default, or in-place, which stops what uses data while that is migrated; either way a rollback stops them where it puts a backup in the place of data")
 	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.install.lockTimeout)
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")

@@ -30,7 +30,7 @@ type Data struct {
 	Dump      []string `json:"dump"`             // command that writes the data to standard output
 	Restore   []string `json:"restore"`          // command that replaces the data by what it reads on standard input, whole or not at all
 	Check     []string `json:"check"`            // command that succeeds when the data is whole, and prints one line about it; it reads the line that it printed for the backup, or nothing when that itself is checked
-	Users     []string `json:"users,omitempty"`  // workloads that use the data, "Deployment shop/web": in style in-place they are stopped while it is migrated or restored
+	Users     []string `json:"users,omitempty"`  // workloads that use the data, "Deployment shop/web": they are stopped while a rollback replaces it by a backup, in style in-place also while it is migrated
 	Retain    int      `json:"retain,omitempty"` // how many backups are kept, 1 to 100; default 3
 
 	pod, scratch json.RawMessage // the Pods of these files

@@ -17,8 +17,8 @@ const (
 
 // The styles of an upgrade.
 const (
-	Graceful = "graceful" // nothing is stopped
-	InPlace  = "in-place" // who uses data is stopped while it is migrated
+	Graceful = "graceful" // an upgrade stops nothing; a rollback, who uses data that it replaces
+	InPlace  = "in-place" // who uses data is stopped while it is migrated, too
 )
 
 // Change is what a run that brings the platform from one release to another is told,

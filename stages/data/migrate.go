@@ -75,7 +75,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 		if err != nil {
 			return out, b, err
 		}
-		err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) error {
+		err = w.stoppedInPlace(ctx, rec.Style, d, func(ctx context.Context) error {
 			rec = rec.Note(m.Name, false)
 			if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
 				return err

@@ -37,7 +37,7 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	}
 	p := plan(rec, b, w.release)
 	again := rec.Rollback == b.ID
-	if err := p.allowed(in.Restore || rec.Saved != "", again, b); err != nil {
+	if err := p.allowed(in.Restore || rec.Saved != "", again, b, w.release); err != nil {
 		return contract.Restored{}, err
 	}
 	rec.Rollback = b.ID
@@ -56,7 +56,7 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 		if err != nil {
 			return out, err
 		}
-		if err := w.stopped(ctx, rec.Style, d, func(ctx context.Context) error { return w.undo(ctx, m) }); err != nil {
+		if err := w.stoppedInPlace(ctx, rec.Style, d, func(ctx context.Context) error { return w.undo(ctx, m) }); err != nil {
 			return out, err
 		}
 		rec = rec.Forget(m.Name)
@@ -158,14 +158,22 @@ func (p way) without(replaced []string) way {
 }
 
 // allowed returns a fault if data would be replaced without consent, by a rollback that is
-// run again or not.
-func (p way) allowed(consent, again bool, b contract.Backup) error {
+// run again or not. target is as in plan.
+func (p way) allowed(consent, again bool, b contract.Backup, target *platform.Release) error {
 	if len(p.replace) == 0 || consent {
 		return nil
 	}
 	in := "in a backup of its own only"
 	if again {
 		in += ", or in none if it cannot be dumped"
+	}
+	var users []string
+	for _, name := range p.replace {
+		d, _ := target.DataNamed(name)
+		users = append(users, d.Users...)
+	}
+	if len(users) > 0 {
+		in += "; meanwhile it stops " + strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")
 	}
 	return &fault.Fault{
 		Code: contract.CodeConsent, Class: fault.Usage, Op: "roll back to backup " + b.ID,
@@ -175,8 +183,8 @@ func (p way) allowed(consent, again bool, b contract.Backup) error {
 	}
 }
 
-// replace saves data, puts the backup in its place, and checks it. Nobody who is stopped
-// meanwhile writes to it in between. unsaved allows it to replace what cannot be saved; isSaved
+// replace saves data, puts the backup in its place, and checks it. In every style its users are
+// stopped meanwhile: what they wrote in between would be nowhere. unsaved allows it to replace what cannot be saved; isSaved
 // tells whether it was.
 func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string, unsaved bool) (_ installed.Record, isSaved bool, _ error) {
 	d, err := w.dataNamed(name)
@@ -189,7 +197,7 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 	if _, err := io.Copy(io.Discard, w.repo.Reader(ctx, key, saved.Blob)); err != nil {
 		return rec, false, err
 	}
-	err = w.stopped(ctx, rec.Style, d, func(ctx context.Context) (err error) {
+	err = w.stopped(ctx, d, func(ctx context.Context) (err error) {
 		if rec, isSaved, err = w.save(ctx, rec, b, d, unsaved); err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func TestARollbackRestoresWhatCannotBeTakenBack(t *testing.T) {
 	b.write("slipway-data-orders/rows", "a\nb\nc\nwritten meanwhile\n")
 	before := b.record()
 	_, err = b.restore("r3", false)
-	refused(t, err, contract.CodeConsent, "migration split cannot be taken back", "data orders", "nothing was changed", "slipway rollback --backup r1 --yes")
+	refused(t, err, contract.CodeConsent, "migration split cannot be taken back", "data orders", "meanwhile it stops Deployment shop/web; nothing was changed", "slipway rollback --backup r1 --yes")
 	require.Equal(t, before, b.record())
 
 	out, err := b.restore("r3", true)
@@ -185,16 +185,27 @@ func TestDataThatCannotBeSaved(t *testing.T) {
 }
 
 // TestNobodyWritesBetweenSaveAndReplace: data is saved and replaced while its users are
-// stopped, once.
+// stopped, once, whatever the style of the upgrade.
 func TestNobodyWritesBetweenSaveAndReplace(t *testing.T) {
+	for _, style := range []string{contract.Graceful, contract.InPlace} {
+		t.Run(style, func(t *testing.T) { nobodyWrites(t, style) })
+	}
+}
+
+func nobodyWrites(t *testing.T, style string) {
+	t.Helper()
 	b := withUsers(t)
 	b.write("new/platform.yaml", strings.Replace(b.read("new/platform.yaml"), ", undo: [rm, -f, split]", "", 1))
-	b.begins("r1", contract.InPlace)
+	b.begins("r1", style)
 	require.NoError(t, b.record().Note("split", true).Keep(t.Context(), b.client(), "demo"))
+	// A run that was killed meanwhile has left them stopped: the next one starts them.
+	b.api.Set(t, webDeployment, `{metadata: {annotations: {slipway.sh/replicas: "2"}}, spec: {replicas: 0}}`)
 	before := len(b.api.Writes())
 	out, err := b.restore("r3", true)
 	require.NoError(t, err)
 	require.Equal(t, contract.Restored{Restored: []string{"orders"}, Saved: "r3"}, out)
+	require.EqualValues(t, 2, replicas(b))
+	require.Empty(t, annotations(b, webApp))
 	var order []string
 	for _, w := range b.api.Writes()[before:] {
 		if strings.Contains(w, webDeployment) || strings.Contains(w, livePod) {
@@ -202,7 +213,7 @@ func TestNobodyWritesBetweenSaveAndReplace(t *testing.T) {
 		}
 	}
 	pod := []string{"PATCH slipway-data-orders", "DELETE slipway-data-orders"}
-	require.Equal(t, slices.Concat([]string{"PATCH web"}, pod, pod, []string{"PATCH web"}), order)
+	require.Equal(t, slices.Concat([]string{"PATCH web", "PATCH web"}, pod, pod, []string{"PATCH web"}), order)
 }
 
 // TestACorrectedReleaseIsWhatARollbackGoesBy: an upgrade may go on with other migrations than

@@ -29,10 +29,9 @@ const (
 	stoppedAnnotation = "slipway.sh/stopped"
 )
 
-// stopped calls do while what uses the data is stopped, if the style is in-place, and starts
-// it again, whatever happens.
-func (w *work) stopped(ctx context.Context, style string, d platform.Data, do func(context.Context) error) (err error) {
-	if style != contract.InPlace || len(d.Users) == 0 {
+// stopped calls do while what uses the data is stopped, and starts it again, whatever happens.
+func (w *work) stopped(ctx context.Context, d platform.Data, do func(context.Context) error) (err error) {
+	if len(d.Users) == 0 {
 		return do(ctx)
 	}
 	defer func() {
@@ -50,6 +49,14 @@ func (w *work) stopped(ctx context.Context, style string, d platform.Data, do fu
 		}
 	}
 	return do(ctx)
+}
+
+// stoppedInPlace is stopped if the style is in-place; otherwise it only calls do.
+func (w *work) stoppedInPlace(ctx context.Context, style string, d platform.Data, do func(context.Context) error) error {
+	if style != contract.InPlace {
+		return do(ctx)
+	}
+	return w.stopped(ctx, d, do)
 }
 
 func (w *work) badUsers(op string, err error) error {
@@ -77,7 +84,7 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 			return err
 		}
 	}
-	w.env.Progress("%s is stopped while its data is migrated", u)
+	w.env.Progress("%s is stopped while its data is changed", u)
 	return w.client.WaitFor(ctx, u.String()+" to have no pods", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		o, err := w.workload(ctx, u)
 		if err != nil || o == nil {
@@ -134,7 +141,7 @@ func (w *work) leaveAlone(ctx context.Context, app kube.Member) error {
 
 // staysAlone returns an error if an ApplicationSet would take that annotation off again, as
 // Argo CD's controller does with those that the set does not preserve; then Argo CD would start
-// the users of data while that is migrated.
+// the users of data while that is changed.
 func (w *work) staysAlone(ctx context.Context, app *unstructured.Unstructured) error {
 	owner := metav1.GetControllerOf(app)
 	if owner == nil || owner.Kind != "ApplicationSet" {
