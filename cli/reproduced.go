@@ -55,26 +55,23 @@ func readOriginal(p *packing.Opened) (*original, error) {
 
 // here is the run that was carried out on d.
 func here(ctx context.Context, d *deployment.Deployment, record *report.Run) (*original, error) {
-	engine, err := d.Session.Client.Version(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask the engine for its version: %w", err)
-	}
 	kernel, err := d.Kernel(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return originalOf(record, engine, kernel, packing.DigestsOf(d.Images)), nil
+	return originalOf(record, record.Engine, kernel, packing.DigestsOf(d.Images)), nil
 }
 
 func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *original {
 	o := &original{run: r.ID, ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
 		"slipway": r.Slipway, "engine": engine, "kernel": kernel, "platform": r.Platform.Digest,
+		"lock": r.Lock, "images": digests.All,
 	}, passed: map[string]bool{}, seconds: map[string]float64{}}
 	o.code, o.step = packing.Failure(r)
 	if !o.ended {
 		o.code = ""
 	}
-	for name, digest := range digests.Tools {
+	for name, digest := range r.Tools {
 		o.facts["tool "+name] = digest
 	}
 	for name, ref := range digests.Images {

@@ -17,7 +17,7 @@ import (
 // endedIn is a run that ended so, in a step with a code.
 func endedIn(outcome report.Outcome, step string, code fault.Code) *original {
 	at := time.Now()
-	r := &report.Run{ID: "r", Outcome: outcome, Slipway: "dev", Steps: []report.Step{{Stage: "infrastructure", Step: "cluster", Status: pipeline.Succeeded, Started: at, Finished: at, Seconds: 12}}}
+	r := &report.Run{ID: "r", Outcome: outcome, Slipway: "dev", Tools: map[string]string{"helm": "sha256:0123456789abcdef"}, Steps: []report.Step{{Stage: "infrastructure", Step: "cluster", Status: pipeline.Succeeded, Started: at, Finished: at, Seconds: 12}}}
 	status := pipeline.Failed
 	if outcome == report.Interrupted {
 		status = pipeline.Interrupted
@@ -30,7 +30,7 @@ func endedIn(outcome report.Outcome, step string, code fault.Code) *original {
 		}
 		r.Steps = append(r.Steps, s)
 	}
-	return originalOf(r, "v0.19.10", "6.1.0", packing.Digests{Tools: map[string]string{"helm": "sha256:0123456789abcdef"}, Images: map[string]string{"gitea": "slipway.local/gitea@sha256:aaaaaaaaaaaaaaaa"}})
+	return originalOf(r, "v0.19.10", "6.1.0", packing.Digests{Images: map[string]string{"gitea": "slipway.local/gitea@sha256:aaaaaaaaaaaaaaaa"}})
 }
 
 func TestWhatIsReproduced(t *testing.T) {
@@ -69,11 +69,12 @@ func TestWhatIsReproduced(t *testing.T) {
 	}
 	is := endedIn(report.Failed, "sync", "ORC-005")
 	is.facts["kernel"], is.facts["tool helm"], is.seconds["infrastructure/cluster"] = "6.5.0", "sha256:fedcba9876543210", 40
+	is.facts["lock"], is.facts["images"] = "sha256:1111111111111111", "sha256:2222222222222222"
 	var out bytes.Buffer
 	_, err := failed.compare(&out, is, "orchestrator/sync")
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "reproduced: failed with ORC-005 in orchestrator/sync\n")
-	for _, line := range []string{`kernel +6\.1\.0 +6\.5\.0`, `tool helm +0123456789ab +fedcba987654`, `engine +v0\.19\.10 +v0\.19\.10`, `infrastructure/cluster +12s +40s`, `orchestrator/sync +45s +45s`} {
+	for _, line := range []string{`kernel +6\.1\.0 +6\.5\.0`, `tool helm +0123456789ab +fedcba987654`, `lock +- +111111111111`, `images +- +222222222222`, `engine +v0\.19\.10 +v0\.19\.10`, `infrastructure/cluster +12s +40s`, `orchestrator/sync +45s +45s`} {
 		require.Regexp(t, "(?m)^"+line+"$", out.String())
 	}
 	require.NotContains(t, out.String(), "gitea", "what is the same is left out")

@@ -78,6 +78,9 @@ func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
 	if len(made.Info.Hidden) > 0 {
 		fmt.Fprintf(streams.Err, "slipway: the package has no value for what looks like a secret: %s\n", strings.Join(made.Info.Hidden, ", "))
 	}
+	if made.Info.OtherImages {
+		fmt.Fprintln(streams.Err, "slipway: the bundle or lock is another than that of the run: the package has the digests of the run's tools, and none of its images")
+	}
 	fmt.Fprintf(w, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
 }
 
@@ -92,6 +95,9 @@ func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
 	}
 	fmt.Fprintf(io.Out, "%s is whole: %d files, %s\n", o.verify, len(p.Files), p.Digest)
 	fmt.Fprintf(io.Out, "run %s, %s of %s: %s\n", p.Run, p.Workflow, p.Deployment, strings.TrimSpace(p.Outcome+" "+p.Code+" "+p.Step))
+	if p.OtherImages {
+		fmt.Fprintln(io.Out, "its images are not known: it was made with another bundle or lock than the run")
+	}
 	switch {
 	case len(p.SignedBy) == 0:
 		fmt.Fprintln(io.Out, "nobody has signed it")

@@ -30,6 +30,8 @@ type Of struct {
 	// Platform is that of the images, "linux/amd64".
 	Platform string
 	Build    *debug.BuildInfo // of the program; nil: not known
+	// Incomplete says that the run had more than is known.
+	Incomplete bool
 }
 
 // Document returns the document, JSON: the same bytes for the same content.
@@ -47,6 +49,11 @@ func Document(of Of) ([]byte, error) {
 		Component: &cyclonedx.Component{BOMRef: "run", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-run", Version: of.Run},
 	}
 	bom.Components = &all
+	if of.Incomplete {
+		bom.Compositions = &[]cyclonedx.Composition{{
+			Aggregate: cyclonedx.CompositionAggregateIncomplete, Assemblies: &[]cyclonedx.BOMReference{cyclonedx.BOMReference(bom.Metadata.Component.BOMRef)},
+		}}
+	}
 	var out bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 	return out.Bytes(), err

@@ -58,6 +58,8 @@ type Run struct {
 	// the toolchain's image from a registry.
 	Tools     map[string]string `json:"tools,omitempty"`
 	Lock      string            `json:"lock,omitempty"`      // what slipway lock verify ends with on such a machine
+	Images    string            `json:"images,omitempty"`    // digest of all tools and images together
+	Engine    string            `json:"engine,omitempty"`    // version of the Dagger engine
 	Started   time.Time         `json:"started"`             // when the run began
 	Finished  time.Time         `json:"finished,omitzero"`   // when it ended; missing while it has not
 	Outcome   Outcome           `json:"outcome"`             // how it ended

@@ -75,8 +75,11 @@ type Info struct {
 	Slipway    string    `json:"slipway"` // version of the program that carried the run out
 	Platform   Platform  `json:"platform"`
 	Before     *Before   `json:"before,omitempty"` // of an upgrade: what it began from, where that was still known
-	Engine     string    `json:"engine"`           // version of the Dagger engine that the package was made on
+	Engine     string    `json:"engine"`           // version of the run's Dagger engine; empty: not known
 	Kernel     string    `json:"kernel,omitempty"` // of the engine's machine, as the run saw it
+	// OtherImages says that the package was made with another bundle or lock than the run: it
+	// names no images, and of tools what the run's record says.
+	OtherImages bool `json:"otherImages,omitempty"`
 	// Secrets are the places where the configuration finds secrets, by setting.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Hidden are settings whose values look like secrets and are not in the package.

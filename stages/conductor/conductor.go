@@ -55,8 +55,8 @@ type Options struct {
 	// Tools maps each tool of the toolchain to the version that it must have,
 	// without a leading v.
 	Tools map[string]string
-	// Version of Slipway, for the run's record.
-	Version string
+	// Version of Slipway, and of the Dagger engine, for the run's record.
+	Version, Engine string
 	// Origin names this process to others that work in the same Dagger session; empty
 	// where there are none. See contract.Line.
 	Origin string

@@ -173,7 +173,7 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
 		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
-		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line,
+		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line, Images: c.opts.Images.Digest, Engine: c.opts.Engine,
 	}
 	if p := c.opts.Release; p != nil {
 		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest}

@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/user"
 
@@ -67,6 +68,7 @@ type Deployment struct {
 	Session *session.Session
 	Images  *containers.Images
 	Pins    *lock.Lock // of tools and images
+	Version string     // of Slipway
 	Inputs  Inputs
 	Hint    func(string) string
 }
@@ -136,6 +138,11 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if s.Joined != nil {
 		opts.Background = s.Joined.Node
 	}
+	if run.Workflow != "" {
+		if opts.Engine, err = s.Client.Version(ctx); err != nil {
+			return fmt.Errorf("ask the engine for its version: %w", err)
+		}
+	}
 	end := watch(io.Err, &opts)
 	defer end()
 	opts.Tools = pins.Versions()
@@ -168,7 +175,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Inputs: from, Hint: f.Hint})
+	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Hint: f.Hint})
 }
 
 // args are the flags of this command line that say what it works on, for a process in

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -57,9 +59,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err := p.runDir(id, left, text); err != nil {
 		return err
 	}
-	if err := p.describe(ctx); err != nil {
-		return err
-	}
+	p.describe()
 	if err := p.release(ctx, filepath.Join(dir, "release")); err != nil {
 		return err
 	}
@@ -196,15 +196,11 @@ func (p *packer) runDir(id, dir string, cleanConfig []byte) error {
 }
 
 // describe fills in what the package says of itself.
-func (p *packer) describe(ctx context.Context) error {
+func (p *packer) describe() {
 	r := p.record
-	engine, err := p.deployment.Session.Client.Version(ctx)
-	if err != nil {
-		return fmt.Errorf("ask the engine for its version: %w", err)
-	}
 	info := &p.info
 	info.Run, info.Workflow, info.Deployment, info.Provider = r.ID, r.Workflow, r.Deployment, r.Provider
-	info.Outcome, info.Started, info.Slipway, info.Engine = string(r.Outcome), r.Started, r.Slipway, engine
+	info.Outcome, info.Started, info.Slipway, info.Engine = string(r.Outcome), r.Started, r.Slipway, r.Engine
 	info.Platform = runpackage.Platform(r.Platform)
 	info.Code, info.Step = Failure(r)
 	var seen contract.Result
@@ -213,7 +209,6 @@ func (p *packer) describe(ctx context.Context) error {
 	if json.Unmarshal(result, &seen) == nil && json.Unmarshal(seen.Output, &machine) == nil { // a run may have ended before
 		info.Kernel = machine.Kernel
 	}
-	return nil
 }
 
 // Failure is the code of a run that did not succeed, if it has one, and the step that failed
@@ -292,7 +287,7 @@ func (p *packer) add(name string, v any) error {
 
 // Digests are those of what a run executes.
 type Digests struct {
-	All    string            `json:"all"` // of everything below
+	All    string            `json:"all"` // of everything below; empty: not known
 	Tools  map[string]string `json:"tools"`
 	Images map[string]string `json:"images"` // references by digest, by short name
 	Others map[string]string `json:"others,omitempty"`
@@ -309,21 +304,44 @@ func DigestsOf(from *containers.Images) Digests {
 
 // images adds the digests of tools and images, and the SBOM.
 func (p *packer) images(ctx context.Context) error {
-	from := p.deployment.Images
-	if err := p.add(runpackage.ImagesFile, DigestsOf(from)); err != nil {
-		return err
-	}
 	platform, err := p.deployment.Session.Client.DefaultPlatform(ctx)
 	if err != nil {
 		return fmt.Errorf("ask the engine for its platform: %w", err)
 	}
-	build, _ := debug.ReadBuildInfo()
-	text, err := sbom.Document(sbom.Of{
-		Run: p.record.ID, At: p.record.Started, Version: p.record.Slipway, Pins: p.deployment.Pins, Images: from, Platform: string(platform), Build: build,
-	})
+	of := p.ranWith()
+	of.Platform = string(platform)
+	if err := p.add(runpackage.ImagesFile, DigestsOf(of.Images)); err != nil {
+		return err
+	}
+	text, err := sbom.Document(of)
 	if err != nil {
 		return fmt.Errorf("write the SBOM: %w", err)
 	}
 	p.files[runpackage.SBOMFile] = runpackage.File{Data: text}
 	return nil
+}
+
+// ranWith is what the run was carried out with: what is at hand, if that is the same.
+// Otherwise no more is known than the run's record says.
+func (p *packer) ranWith() sbom.Of {
+	r, d := p.record, p.deployment
+	of := sbom.Of{Run: r.ID, At: r.Started, Version: r.Slipway, Pins: d.Pins, Images: d.Images}
+	same := r.Images == d.Images.Digest
+	if r.Images == "" { // an earlier Slipway did not write it down
+		same = maps.Equal(r.Tools, d.Images.Tools) && r.Lock == d.Images.Line
+	}
+	if !same {
+		p.info.OtherImages, of.Incomplete = true, true
+		of.Images = &containers.Images{Tools: r.Tools, Refs: map[string]string{}, Digest: r.Images}
+		of.Pins = &lock.Lock{}
+		for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
+			if name != "slipway" { // which the SBOM has by itself
+				of.Pins.Tools = append(of.Pins.Tools, lock.Tool{Name: name})
+			}
+		}
+	}
+	if same && r.Slipway == d.Version {
+		of.Build, _ = debug.ReadBuildInfo()
+	}
+	return of
 }

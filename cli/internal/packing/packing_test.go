@@ -13,7 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -160,6 +164,45 @@ func TestTheReportIsMadeAnewFromWhatIsClean(t *testing.T) {
 	require.Equal(t, " a/c", code+" "+step, "what ran when it was killed")
 	code, step = Failure(&report.Run{Outcome: report.Succeeded})
 	require.Empty(t, code+step)
+}
+
+// TestAPackageSaysWhatTheRunRanWith, whatever is at hand when it is made.
+func TestAPackageSaysWhatTheRunRanWith(t *testing.T) {
+	tools := map[string]string{"helm": "sha256:1", "slipway": "sha256:2"}
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	d := &deployment.Deployment{Pins: pins, Version: "v1", Images: &containers.Images{
+		Tools: tools, Refs: map[string]string{"gitea": "slipway.local/gitea@sha256:3"}, Digest: "sha256:b", Line: "sha256:l",
+	}}
+	for what, c := range map[string]struct {
+		run   report.Run
+		other bool
+	}{
+		"the same":                     {report.Run{Images: "sha256:b", Lock: "sha256:old"}, false},
+		"another bundle":               {report.Run{Images: "sha256:a", Tools: tools, Lock: "sha256:l"}, true},
+		"an earlier Slipway":           {report.Run{Tools: tools, Lock: "sha256:l"}, false},
+		"an earlier one, another lock": {report.Run{Tools: tools, Lock: "sha256:k"}, true},
+		"an earlier one, other tools":  {report.Run{Tools: map[string]string{"helm": "sha256:4"}, Lock: "sha256:l"}, true},
+	} {
+		c.run.Slipway, c.run.Engine = "v1", "v0.19.10"
+		p := packer{deployment: d, record: &c.run}
+		p.describe()
+		of := p.ranWith()
+		require.Equal(t, c.other, p.info.OtherImages, what)
+		require.Equal(t, c.other, of.Incomplete, what)
+		require.Equal(t, c.other, of.Build == nil, what)
+		require.Equal(t, "v0.19.10", p.info.Engine, what)
+		if !c.other {
+			require.Equal(t, DigestsOf(d.Images), DigestsOf(of.Images), what)
+			continue
+		}
+		require.Equal(t, Digests{All: c.run.Images, Tools: c.run.Tools, Images: map[string]string{}}, DigestsOf(of.Images), what)
+		text, err := sbom.Document(of)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "gitea", what)
+		require.Contains(t, string(text), `"tool/helm"`, what)
+		require.Contains(t, string(text), `"aggregate": "incomplete"`, what)
+	}
 }
 
 func TestAPackageReplacesNothingElse(t *testing.T) {
