@@ -46,6 +46,9 @@ func (a *approval) check() error {
 	return nil
 }
 
+// nothingChanged is told where somebody has said no.
+const nothingChanged = "Nothing was changed.\n"
+
 // ask shows on a terminal what w would do, and asks whether it may. What was shown is then
 // the approved plan. It reports whether w is to go on.
 func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (bool, error) {
@@ -73,9 +76,6 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 	}
 	yes, err := consent(ctx, io, fmt.Sprintf("%s deployment %s? [y/N] ", strings.ToUpper(w.Name[:1])+w.Name[1:], d.Config.Global.Name))
 	if err != nil || !yes {
-		if err == nil {
-			fmt.Fprintln(io.Out, "Nothing was changed.")
-		}
 		return false, err
 	}
 	d.Approve(plan.Digest)

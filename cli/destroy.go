@@ -57,6 +57,9 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 			return err
 		}
 		if wanted, err := o.approval.ask(ctx, io, d, stages.Destroy()); err != nil || !wanted {
+			if err == nil {
+				fmt.Fprint(io.Out, nothingChanged)
+			}
 			return err
 		}
 		record, err := d.Conduct(ctx, stages.Destroy())

@@ -74,7 +74,11 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 			fmt.Fprintf(io.Err, "upgrade %d of %d: to release %s\n", n+1, len(route), version)
 		}
 		at := &leg{version: version, behind: n, rest: route[n+1:]}
-		if done, err := o.upgrade(ctx, io, at); err != nil || !done {
+		done, err := o.upgrade(ctx, io, at)
+		if err == nil && !done {
+			_, err = fmt.Fprint(io.Out, o.declined(route, n))
+		}
+		if err != nil || !done {
 			return err
 		}
 		route[n] = at.version
@@ -83,6 +87,17 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	last := route[len(route)-1]
 	_, err = fmt.Fprintf(io.Out, "\nupgraded from %s to %s in %s\n%s", from, last, time.Since(began).Round(time.Second), o.behind(last))
 	return err
+}
+
+// declined says where the platform stands if nobody wants upgrade n of a route: at the release
+// of the one before.
+func (o *upgradeOptions) declined(route []string, n int) string {
+	if n == 0 {
+		return nothingChanged
+	}
+	now, last := route[n-1], route[len(route)-1]
+	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s%s\n", now, o.behind(now),
+		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+last+"; to go back: slipway rollback"))
 }
 
 // behind is a line that says that the configuration names an older release than the one that

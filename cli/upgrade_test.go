@@ -132,6 +132,15 @@ func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
 	require.Empty(t, o.behind("1.1.0"))
 }
 
+// TestAnUpgradeThatIsDeclinedOnTheWay says where the platform is then.
+func TestAnUpgradeThatIsDeclinedOnTheWay(t *testing.T) {
+	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
+	o.written, o.named = "1.0.0", true
+	route := []string{"1.1.0", "2.0.0"}
+	require.Equal(t, "Nothing was changed.\n", o.declined(route, 0))
+	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\n.* still names release 1\.0\.0, .*\nto go on to 2\.0\.0: slipway upgrade .*--name blue.* --to 2\.0\.0; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
+}
+
 // TestAPlanOfTheSameUpgrade is made with its flags.
 func TestAPlanOfTheSameUpgrade(t *testing.T) {
 	require.Empty(t, (&upgradeOptions{}).planFlags())
