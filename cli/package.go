@@ -169,6 +169,12 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 		return
 	}
 	io.Err.End()
+	if module.Active() { // whose files are gone with its container
+		if !tellReproduce(io, d, record, "") {
+			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Hint))
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), saveLimit, errSaveTime)
 	defer cancel()
 	what := packing.Options{Run: record.ID, Dir: to}
@@ -185,10 +191,11 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 }
 
 // tellReproduce says how a run that failed is reproduced elsewhere, from its package if there
-// is one. What was refused is not: its reason is in what the deployment had before.
-func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, file string) {
+// is one, and reports whether it has. What was refused is not: its reason is in what the
+// deployment had before.
+func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, file string) (told bool) {
 	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
-		return
+		return false
 	}
 	io.Err.End()
 	again := stages.Install()
@@ -198,9 +205,15 @@ func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.
 	steps, err := d.Steps(again)
 	if err != nil {
 		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
-		return
+		return false
 	}
 	fmt.Fprint(io.Err, toReproduce(record, steps, file, d.Hint))
+	return true
+}
+
+// packByModule is the command that packs a run of the module, which hands out no file itself.
+func packByModule(record *report.Run, hint func(string) string) string {
+	return hint("dagger call save --run "+record.ID) + " export --path run.tar.zst"
 }
 
 // toReproduce are the lines by which a run that failed is reproduced: it is installed, or
@@ -212,7 +225,7 @@ func toReproduce(record *report.Run, steps []string, file string, hint func(stri
 	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce --package "
 	switch {
 	case module.Active(): // whose files nobody else has
-		file, pack, run = "", hint("dagger call save --run "+record.ID)+" export --path run.tar.zst", "dagger call reproduce --package-file "
+		file, pack, run = "", packByModule(record, hint), "dagger call reproduce --package-file "
 	case file != "":
 		pack = ""
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
@@ -200,4 +202,16 @@ func TestWhatWasRefusedIsNotReproduced(t *testing.T) {
 	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
 	tellReproduce(io, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, "x.tar.zst")
 	require.Empty(t, screen.String())
+}
+
+// TestTheModulePacksNothingByItself: its files are gone with its container.
+func TestTheModulePacksNothingByItself(t *testing.T) {
+	t.Setenv(module.Env, "1")
+	var screen bytes.Buffer
+	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
+	cfg := config.Default()
+	cfg.Advanced.Save.When = config.SaveAlways
+	d := &deployment.Deployment{Config: cfg, Hint: func(text string) string { return text }}
+	new(saveFlags).save(t.Context(), io, &deployment.Flags{}, d, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Succeeded})
+	require.Equal(t, "\nTo pack the run:\n  dagger call save --run r1 export --path run.tar.zst\n", screen.String())
 }
