@@ -30,7 +30,7 @@ func (c *cell) all(ctx context.Context) {
 		c.leave(ctx)
 		return
 	}
-	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, "report")) || !c.judge(ctx) || !c.command(ctx, "destroy", "destroy") {
+	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, reportDir)) || !c.judge(ctx) || !c.command(ctx, "destroy", "destroy") {
 		c.leave(ctx)
 	}
 }
@@ -102,9 +102,9 @@ func (c *cell) judge(ctx context.Context) bool {
 func (c *cell) leave(ctx context.Context) {
 	if ctx.Err() == nil {
 		c.pack(ctx)
-		dir := "report"
+		dir := reportDir
 		if c.phase() != phaseInstall && c.phase() != phaseUpgrade { // it is not that of the upgrade
-			dir = "tests"
+			dir = testsDir
 		}
 		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--output", filepath.Join(c.dir, dir)})
 	}

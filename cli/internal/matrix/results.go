@@ -25,6 +25,9 @@ const (
 	headFile   = "matrix.lock.json"
 	resultFile = "result.json"
 	begunFile  = "begun.json"
+
+	reportDir = "report" // of a cell: the report of its install or upgrade
+	testsDir  = "tests"  // that of another run which failed
 )
 
 // Head says what a matrix runs with. Results of another program, other images, another
@@ -196,7 +199,7 @@ func (r *Results) forget(deployment string) error {
 
 // Summarise writes the table of all results as matrix.json, junit.xml and matrix.html.
 func (r *Results) Summarise(all []Result) error {
-	for name, write := range map[string]func([]Result) ([]byte, error){"matrix.json": JSON, "junit.xml": JUnit, "matrix.html": Page} {
+	for name, write := range map[string]func([]Result) ([]byte, error){"matrix.json": JSON, "junit.xml": JUnit, "matrix.html": r.Page} {
 		text, err := write(all)
 		if err == nil {
 			err = atomicfile.Write(filepath.Join(r.dir, name), text, 0o644)

@@ -93,16 +93,26 @@ func TestAPartWithoutCells(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	text, err := Page(three())
+	r := &Results{t.TempDir()}
+	all := append(three(),
+		Result{Cell: Cell{From: "1.1.0", To: "2.0.0", Style: "graceful", Faults: NoFault}, Deployment: "m-4", Outcome: Failed},
+		Result{Cell: Cell{From: "1.1.0", To: "2.0.0", Style: "in-place", Faults: NoFault}, Outcome: Cancelled})
+	for _, name := range []string{"report", "m-2/report", "m-4/report", "m-4/tests"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(r.dir, name), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name, "report.html"), nil, 0o600))
+	}
+	text, err := r.Page(all)
 	require.NoError(t, err)
 	page := string(text)
-	require.Contains(t, page, "3 cells: 1 upgraded, 1 failed, 1 not run")
+	require.Contains(t, page, `<a href="m-4/tests/report.html">failed</a>`, "of its last run")
+	require.Equal(t, 2, strings.Count(page, "report.html"), "the others have left none")
+	require.Contains(t, page, "5 cells: 1 upgraded, 2 failed, 2 not run")
 	require.Contains(t, page, `<td class="failed"><a href="m-2/report/report.html">failed</a> 2.0s</td>`)
-	require.Contains(t, page, `upgraded</a> 1m10s<br><small>812 of 812 rows kept, 0 of 1204 requests failed</small></td>`)
+	require.Contains(t, page, `>upgraded 1m10s<br><small>812 of 812 rows kept, 0 of 1204 requests failed</small></td>`)
 	require.Contains(t, page, "carry out job &lt;x&gt;")
 	require.Contains(t, page, `<a href="m-2/run.tar.zst">package</a>`)
 	require.Contains(t, page, "<code>slipway reproduce --package out/m-2/run.tar.zst</code>")
-	require.Equal(t, 1, strings.Count(page, `<th scope="row">`), "one release is upgraded")
+	require.Equal(t, 2, strings.Count(page, `<th scope="row">`), "two releases are upgraded")
 }
 
 func TestAnInterruptedMatrixGoesOn(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -100,8 +103,9 @@ func JUnit(all []Result) ([]byte, error) {
 var pageText string
 
 // Page is a heat map of the results: a row for each release that is upgraded, a column for
-// each that it is upgraded to, and a link from each cell to the report of its last run.
-func Page(all []Result) ([]byte, error) {
+// each that it is upgraded to, and a link from each cell to the report of its last run, if that
+// has left one.
+func (r *Results) Page(all []Result) ([]byte, error) {
 	type row struct {
 		Name  string
 		Cells []*Result // as the columns; nil: there is no such cell
@@ -114,32 +118,46 @@ func Page(all []Result) ([]byte, error) {
 	}
 	counts := map[Outcome]int{}
 	for i := range all {
-		r := &all[i]
-		counts[r.Outcome]++
-		if r.Outcome == Failed {
-			view.Failed = append(view.Failed, *r)
+		c := &all[i]
+		counts[c.Outcome]++
+		if c.Outcome == Failed {
+			view.Failed = append(view.Failed, *c)
 		}
-		column := r.Cell.To + " " + r.Cell.Style
+		column := c.Cell.To + " " + c.Cell.Style
 		if !slices.Contains(view.Columns, column) {
 			view.Columns = append(view.Columns, column)
 		}
 	}
 	for i := range all {
-		r := &all[i]
-		name := fmt.Sprintf("%s, scale %d, %s", r.Cell.From, r.Cell.Scale, r.Cell.Faults)
+		c := &all[i]
+		name := fmt.Sprintf("%s, scale %d, %s", c.Cell.From, c.Cell.Scale, c.Cell.Faults)
 		at := slices.IndexFunc(view.Rows, func(x row) bool { return x.Name == name })
 		if at < 0 {
 			at = len(view.Rows)
 			view.Rows = append(view.Rows, row{Name: name, Cells: make([]*Result, len(view.Columns))})
 		}
-		view.Rows[at].Cells[slices.Index(view.Columns, r.Cell.To+" "+r.Cell.Style)] = r
+		view.Rows[at].Cells[slices.Index(view.Columns, c.Cell.To+" "+c.Cell.Style)] = c
 	}
 	view.Counts = fmt.Sprintf("%d cells: %d upgraded, %d failed, %d not run", len(all), counts[Upgraded], counts[Failed], counts[Cancelled])
-	page, err := template.New("page").Funcs(template.FuncMap{"took": report.Took}).Parse(pageText)
+	page, err := template.New("page").Funcs(template.FuncMap{"took": report.Took, "report": r.report}).Parse(pageText)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = page.Execute(&b, view)
 	return b.Bytes(), err
+}
+
+// report is the page of a cell's last report, below the results; empty if it has left none.
+func (r *Results) report(c Result) string {
+	if c.Deployment == "" { // it was not begun
+		return ""
+	}
+	for _, dir := range []string{testsDir, reportDir} {
+		page := path.Join(c.Deployment, dir, report.PageFile)
+		if _, err := os.Stat(filepath.Join(r.dir, filepath.FromSlash(page))); err == nil {
+			return page
+		}
+	}
+	return ""
 }
