@@ -24,15 +24,18 @@ func TestThisMachine(t *testing.T) {
 
 	t.Run("lock verify", func(t *testing.T) {
 		r := run(own, "lock", "verify", "--bundle", d.Bundle)
-		if strings.Contains(r.err, "LCK-004") { // Debian's mirror has gone on since the packages were pinned
+		newer := strings.Contains(r.err, "LCK-004") // Debian's mirror has gone on since the packages were pinned
+		if newer {
 			require.Equal(t, 3, r.code)
 			require.Regexp(t, `image \S+: it has the package \S+ \S+, the lock`, r.err)
-			t.Skip("make pins")
+			require.NotRegexp(t, `BUN-\d|LCK-00[^4]`, r.err, "all else is that of the lock")
+			require.NotContains(t, r.out, "lock sha256:")
+		} else {
+			require.Zero(t, r.code, r.err)
+			line := regexp.MustCompile(`(?m)^lock sha256:[0-9a-f]{64}$`).FindString(r.out)
+			require.NotEmpty(t, line, r.out)
+			require.Contains(t, d.ok(t, "lock-verify").out, line, "the same by dagger call")
 		}
-		require.Zero(t, r.code, r.err)
-		line := regexp.MustCompile(`(?m)^lock sha256:[0-9a-f]{64}$`).FindString(r.out)
-		require.NotEmpty(t, line, r.out)
-		require.Contains(t, d.ok(t, "lock-verify").out, line, "the same by dagger call")
 
 		bad := linked(t, d.Bundle)
 		index, err := os.ReadFile(filepath.Join(bad, "bundle.json"))
@@ -50,6 +53,9 @@ func TestThisMachine(t *testing.T) {
 			require.Contains(t, r.err, says)
 		}
 		require.NotContains(t, r.out, "lock sha256:")
+		if newer {
+			t.Skip("that both machines end with the same line was not tried: make pins")
+		}
 	})
 
 	t.Run("clients", func(t *testing.T) {
