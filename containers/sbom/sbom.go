@@ -27,6 +27,9 @@ type Of struct {
 	Version string    // of Slipway
 	Pins    *lock.Lock
 	Images  *containers.Images
+	// Packages are the Debian packages of images, versions by image and name. Of an image that
+	// is not in it, those are listed that the lock has it built from.
+	Packages map[string]map[string]string
 	// Platform is that of the images, "linux/amd64".
 	Platform string
 	Build    *debug.BuildInfo // of the program; nil: not known
@@ -129,20 +132,27 @@ func images(of Of) []cyclonedx.Component {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		seen[refs[name]] = true
-		out = append(out, image(name, refs[name], known[name], of.Pins.Suite, pinned))
+		have, ok := of.Packages[name]
+		if !ok {
+			have = map[string]string{}
+			for _, p := range known[name].Debian {
+				have[p] = pinned[p].Version
+			}
+		}
+		out = append(out, image(name, refs[name], known[name], of.Pins.Suite, pinned, have))
 	}
 	for _, upstream := range slices.Sorted(maps.Keys(of.Images.StandsFor)) {
 		if ref := of.Images.StandsFor[upstream]; !seen[ref] {
 			seen[ref] = true
-			out = append(out, image(upstream, ref, lock.Image{}, "", nil))
+			out = append(out, image(upstream, ref, lock.Image{}, "", nil, nil))
 		}
 	}
 	return out
 }
 
-// image is an image by digest, with the modules and the Debian packages that it is built from,
-// in the versions that the lock pins for this platform.
-func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package) cyclonedx.Component {
+// image is an image by digest, with the modules that it is built from and the Debian packages
+// that it has, versions by name; those that the lock pins so for this platform by digest.
+func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package, have map[string]string) cyclonedx.Component {
 	repository, digest, _ := strings.Cut(ref, "@")
 	c := cyclonedx.Component{
 		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: cmp.Or(i.Version, digest), Hashes: hashes(digest),
@@ -152,11 +162,13 @@ func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.
 	for _, m := range i.Modules {
 		parts = append(parts, module(c.BOMRef, m.Path, m.Version, m.Sum))
 	}
-	for _, p := range i.Debian {
+	for _, p := range slices.Sorted(maps.Keys(have)) {
 		part := cyclonedx.Component{BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p}
-		if pin, ok := pinned[p]; ok {
-			part.Version, part.Hashes = pin.Version, hashes("sha256:"+pin.SHA256)
-			part.PackageURL += "@" + url.QueryEscape(pin.Version)
+		if part.Version = have[p]; part.Version != "" {
+			part.PackageURL += "@" + url.QueryEscape(part.Version)
+		}
+		if pin := pinned[p]; pin.SHA256 != "" && pin.Version == part.Version {
+			part.Hashes = hashes("sha256:" + pin.SHA256)
 		}
 		part.PackageURL += "?distro=" + suite
 		parts = append(parts, part)

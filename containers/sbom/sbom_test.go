@@ -51,6 +51,17 @@ func TestDocument(t *testing.T) {
 			require.Len(t, (*c.Hashes)[0].Value, 64)
 		}
 	}
+	of.Packages = map[string]map[string]string{"gitea": {"libc6": "2.0", "git": ""}}
+	for _, p := range pins.Packages["linux/amd64"] {
+		if p.Name == "git" {
+			of.Packages["gitea"]["git"] = p.Version
+		}
+	}
+	text, err = Document(of)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"pkg:deb/debian/libc6@2.0?distro=bookworm"`, "what the image has, also if nothing but another package needs it")
+	require.Equal(t, 2, strings.Count(string(text), `"purl": "pkg:deb/`), "and nothing else")
+	require.Equal(t, 1, strings.Count(string(text), "|deb/git"))
 	require.Contains(t, all, "image/docker.io/library/redis:8", "one that was added")
 	require.Equal(t, "pkg:golang/example.com/m@v1.0.0+incompatible", (*all["slipway"].Components)[0].PackageURL)
 	require.Equal(t, "pkg:golang/std@1.26.0", (*all["slipway"].Components)[1].PackageURL)

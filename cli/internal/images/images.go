@@ -124,6 +124,14 @@ func (f *Flags) Digest() (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
+// Here is the bundle, where that is on this machine and images come from it; else nil.
+func (f *Flags) Here() (*bundle.Bundle, error) {
+	if f.fromRegistry() || f.BundleID != "" {
+		return nil, nil
+	}
+	return bundle.Read(f.Bundle)
+}
+
 // Given reports whether a bundle on this machine, or a lock, was given.
 func (f *Flags) Given() bool { return f.Bundle != "" || f.Lock != "" || f.Registry != "" }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
@@ -310,6 +311,15 @@ func (p *packer) images(ctx context.Context) error {
 	}
 	of := p.ranWith()
 	of.Platform = string(platform)
+	if !of.Incomplete {
+		b, err := p.flags.Images.Here()
+		if err == nil && b != nil {
+			of.Packages, err = inventory.Read(ctx, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := p.add(runpackage.ImagesFile, DigestsOf(of.Images)); err != nil {
 		return err
 	}
