@@ -146,6 +146,19 @@ func TestImagesThatAreNotKnownBefore(t *testing.T) {
 	require.Contains(t, errs, "what web brings is not known before it is installed: ")
 }
 
+// TestAnImageWithTheLastNameOfAShortOne is another one.
+func TestAnImageWithTheLastNameOfAShortOne(t *testing.T) {
+	release := shop(t, "redis", "docker.io/bitnami/redis:8.2", "public.ecr.aws/docker/library/redis:8.2.3-alpine")
+	file := filepath.Join(release, "platform.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "namespace: shop}", "namespace: shop, images: [redis]}", 1)), 0o644))
+	code, _, errs := slipway("validate", "--bundle", wholeBundle(t), "--platform", release)
+	require.Equal(t, 3, code, errs)
+	require.Contains(t, errs, "component web (charts/web/templates/a.yaml): docker.io/bitnami/redis:8.2\n")
+	require.NotContains(t, errs, "public.ecr.aws", "which the bundle's redis stands for")
+}
+
 // TestImagesThatOnlyAnotherBundleHas are named all at once.
 func TestImagesThatOnlyAnotherBundleHas(t *testing.T) {
 	dir := wholeBundle(t)

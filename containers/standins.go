@@ -2,6 +2,7 @@ package containers
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -104,14 +105,32 @@ func (i *Images) Has(image string) bool {
 	return err == nil && i.StandsFor[normal] != ""
 }
 
-// In returns the images by short name, and what is in the place of upstream references,
-// for a cluster. The nodes of one of Slipway's own know short names and map references
-// by themselves; another cluster gets references to the registry.
+// In returns the images by short name and by what the image of a short name stands for,
+// and what is in the place of upstream references, for a cluster. The nodes of one of
+// Slipway's own know short names and map references by themselves; another cluster gets
+// references to the registry.
 func (i *Images) In(own bool) (refs, rewrite map[string]string) {
 	if own || i.Registry == nil {
-		return i.Refs, nil
+		return i.named(i.Refs), nil
 	}
-	return i.Registry, i.StandsFor
+	return i.named(i.Registry), i.StandsFor
+}
+
+// named are refs, which are by short name, and under its upstream references each that
+// stands for some.
+func (i *Images) named(refs map[string]string) map[string]string {
+	known, out := i.Refs, maps.Clone(refs)
+	if i.Registry != nil {
+		known = i.Registry
+	}
+	for name, ref := range known {
+		for upstream, own := range i.StandsFor {
+			if own == ref {
+				out[upstream] = refs[name]
+			}
+		}
+	}
+	return out
 }
 
 // fromBundle: what the images of a bundle stand for.

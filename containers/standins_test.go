@@ -51,10 +51,12 @@ func TestStandIns(t *testing.T) {
 	}, pulled.StandIns)
 	pulled.Refs, pulled.Registry = map[string]string{"redis": "slipway.local/redis@" + sha("2")}, map[string]string{"redis": "registry.example.com/team/redis@" + sha("2")}
 	refs, rewrite := pulled.In(true)
-	require.Equal(t, pulled.Refs, refs)
+	require.Equal(t, map[string]string{"redis": "slipway.local/redis@" + sha("2"), "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@" + sha("2"), "public.ecr.aws/docker/library/redis@" + sha("2"): "slipway.local/redis@" + sha("2")}, refs)
 	require.Empty(t, rewrite, "a node of Slipway's own maps them")
 	refs, rewrite = pulled.In(false)
-	require.Equal(t, pulled.Registry, refs)
+	require.Equal(t, "registry.example.com/team/redis@"+sha("2"), refs["redis"])
+	require.Equal(t, refs["redis"], refs["public.ecr.aws/docker/library/redis:8"])
+	require.Len(t, refs, 3, "and nothing that is by no short name")
 	require.Equal(t, pulled.StandsFor, rewrite)
 	require.Len(t, pulled.StandsFor, len(ours.StandsFor), "a platform may move from one to the other")
 	other := &Images{}

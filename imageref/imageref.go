@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// Own is the host of the images of a bundle. Nothing answers there.
+const Own = "slipway.local"
+
 const (
 	hub        = "docker.io" // the registry of a reference without a host
 	hubIndex   = "index.docker.io"

@@ -56,7 +56,7 @@ components:
 `)
 	cfg := config.Default()
 	cfg.Global.Name, cfg.Global.Domain, cfg.Global.Admin.Email, cfg.Global.Scale = "blue", "example.org", "ada@example.org", 500
-	refs := map[string]string{"nginx": "slipway.local/nginx@sha256:00", "redis": "slipway.local/redis@sha256:00"}
+	refs := map[string]string{"nginx": "slipway.local/nginx@sha256:00", "redis": "slipway.local/redis@sha256:00", "docker.io/library/nginx:1": "slipway.local/nginx@sha256:00", "docker.io/library/redis:8": "slipway.local/redis@sha256:00"}
 	cfg.Platform.Components = map[string]config.Component{"web": {Values: []byte(`{"more":1}`)}}
 	inputs := asked(t, r, cfg, refs)
 	require.Equal(t, contract.ComponentInput{
@@ -65,7 +65,7 @@ components:
 			"images.nginx": "slipway.local/nginx@sha256:00", "domain": "example.org", "adminEmail": "ada@example.org", "deployment": "blue",
 			"scale": "500", "storageClass": "fast",
 		},
-		Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00"}, Hosts: map[string]string{"db.example.org": "shop/db"},
+		Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00", "docker.io/library/nginx:1": "slipway.local/nginx@sha256:00"}, Hosts: map[string]string{"db.example.org": "shop/db"},
 		Values: json.RawMessage(`{"more":1}`),
 	}, input[contract.ComponentInput](t, inputs["orchestrator/web"]), "what nothing is known for is left out, and told by the step")
 	require.Equal(t, contract.ComponentInput{Component: "plain"}, input[contract.ComponentInput](t, inputs["orchestrator/plain"]))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -227,6 +228,11 @@ func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
 			in.Images = map[string]string{}
 		}
 		in.Images[name] = w.Images[name]
+		for upstream, ref := range w.Images {
+			if ref == w.Images[name] && !imageref.IsShort(upstream) {
+				in.Images[upstream] = ref
+			}
+		}
 	}
 	return in
 }

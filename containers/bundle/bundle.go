@@ -29,7 +29,7 @@ const Format = 1
 
 // Host is the registry host of every image of a bundle. Nothing answers there:
 // the images are loaded from the bundle's archives.
-const Host = "slipway.local"
+const Host = imageref.Own
 
 // The archives of a bundle.
 const (

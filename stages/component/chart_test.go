@@ -54,7 +54,7 @@ func valuesFiles() map[string]string {
 
 func valuesInput() contract.ComponentInput {
 	return contract.ComponentInput{
-		Component: "web", Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00"}, Hosts: map[string]string{"git.example.org": "shop/git"},
+		Component: "web", Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00", "docker.io/library/nginx:1": "slipway.local/nginx@sha256:00"}, Hosts: map[string]string{"git.example.org": "shop/git"},
 		Fill: map[string]any{"images.nginx": "slipway.local/nginx@sha256:00", "domain": "example.org", "scale": "100", "settings.size": 7},
 	}
 }

@@ -138,7 +138,7 @@ const (
 )
 
 func webInput() contract.ComponentInput {
-	return contract.ComponentInput{Component: "web", Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00"}}
+	return contract.ComponentInput{Component: "web", Images: map[string]string{"nginx": "slipway.local/nginx@sha256:00", "docker.io/library/nginx:1": "slipway.local/nginx@sha256:00"}}
 }
 
 // On a cluster of others an image is named where that cluster finds it; on Slipway's own,

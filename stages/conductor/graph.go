@@ -35,7 +35,7 @@ type Inputs struct {
 	Config      *config.Config
 	Release     *platform.Release
 	Site        contract.Site
-	Images      map[string]string // reference by digest, by name
+	Images      map[string]string // see containers.Images.In
 	Rewrite     map[string]string // see contract.ComponentInput
 	Tools       map[string]string // version, by name, without a leading v
 	UserSecrets []string          // names of the secrets that the configuration gives

@@ -69,7 +69,7 @@ type Requirements struct {
 type ComponentInput struct {
 	Component string            `json:"component"`        // its name
 	Fill      map[string]any    `json:"fill,omitempty"`   // what the component's texts name: see platform.Fill
-	Images    map[string]string `json:"images,omitempty"` // reference by digest, by name: those that the component names
+	Images    map[string]string `json:"images,omitempty"` // reference by digest, by name: those that the component names; and by what these stand for
 	// Rewrite maps upstream references to the references by digest that objects get in
 	// their place, where the cluster's nodes do not map them.
 	Rewrite map[string]string `json:"rewrite,omitempty"`

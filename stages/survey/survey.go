@@ -210,13 +210,13 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 func (v *surveyor) complete(c platform.Component, in contract.ComponentInput) contract.ComponentInput {
 	fill, images := map[string]any{}, map[string]string{}
 	maps.Copy(fill, in.Fill)
+	maps.Copy(images, in.Images)
 	for _, hole := range c.Holes() {
 		if name, ok := platform.ImageHole(hole); ok && fill[hole] == nil {
 			fill[hole] = v.standIn(name)
 		}
 	}
 	for _, name := range c.ImageNames() {
-		images[name] = in.Images[name]
 		if images[name] == "" {
 			images[name] = v.standIn(name)
 		}

@@ -147,7 +147,7 @@ func TestManifestsImages(t *testing.T) {
 	})
 	s := contract.Survey{}
 	for _, c := range r.Components {
-		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name, Images: map[string]string{"redis": "slipway.local/redis@sha256:00"}})
+		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name, Images: map[string]string{"redis": "slipway.local/redis@sha256:00", "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@sha256:00"}})
 	}
 	want := []string{
 		"argocd argo/patch.yaml: quay.io/team/plugin:1",

@@ -2,7 +2,6 @@ package render
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -75,9 +74,10 @@ func Images(objs []*unstructured.Unstructured) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// SetImages replaces references of images by those in refs: of the image that a short
-// name stands for, which is the last part of its name, and of what refs has under its
-// whole reference, as imageref.Normal writes it. What is not in refs stays as it is.
+// SetImages replaces references of images by those in refs: of an image that is named as
+// the bundle names it, by the short name or slipway.local/NAME, and of what refs has under
+// its whole reference, as imageref.Normal writes it. What is not in refs stays as it is:
+// redis:8 is the one of docker.io, whatever the bundle's redis is.
 func SetImages(objs []*unstructured.Unstructured, refs map[string]string) {
 	for _, o := range objs {
 		eachImage(o, func(ref string) string {
@@ -92,10 +92,16 @@ func SetImages(objs []*unstructured.Unstructured, refs map[string]string) {
 	}
 }
 
-// shortName is the last part of an image's name, without tag and digest.
+// shortName is the short name that a reference is, or has in the bundle; empty if it is
+// any other reference.
 func shortName(ref string) string {
-	name, _, _ := strings.Cut(ref, "@")
-	name = path.Base(name)
-	name, _, _ = strings.Cut(name, ":")
+	name := ref
+	if in, ok := strings.CutPrefix(ref, imageref.Own+"/"); ok {
+		name, _, _ = strings.Cut(in, "@")
+		name, _, _ = strings.Cut(name, ":")
+	}
+	if !imageref.IsShort(name) {
+		return ""
+	}
 	return name
 }

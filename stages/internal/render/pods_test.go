@@ -73,12 +73,12 @@ volumes:
 
 func TestAShortNameStandsForAnImage(t *testing.T) {
 	all := workloads(t, `
-initContainers: [{name: a, image: "quay.io/argoproj/argocd:v3"}]
+initContainers: [{name: a, image: "slipway.local/argocd:3"}]
 containers:
-  - {name: b, image: "registry:5000/library/redis@sha256:00"}
+  - {name: b, image: "slipway.local/redis@sha256:00"}
   - {name: c, image: redis}
-  - {name: d, image: "public.ecr.aws/docker/library/redis:8-alpine@sha256:11"}
-  - {name: e, image: "ghcr.io/dexidp/dex:v2"}
+  - {name: d, image: "ghcr.io/dexidp/dex:v2"}
+  - {name: e, image: "slipway.local/team/redis"}
   - {name: f}
 `)
 	render.SetImages(all, map[string]string{"argocd": "slipway.local/argocd@sha256:aa", "redis": "slipway.local/redis@sha256:bb", "argo": "no"})
@@ -88,7 +88,30 @@ containers:
 			require.Empty(t, got)
 			continue
 		}
-		require.Equal(t, []string{"ghcr.io/dexidp/dex:v2", "slipway.local/argocd@sha256:aa", "slipway.local/redis@sha256:bb"}, got, "%s: what no name stands for stays", o.GetKind())
+		require.Equal(t, []string{"ghcr.io/dexidp/dex:v2", "slipway.local/argocd@sha256:aa", "slipway.local/redis@sha256:bb", "slipway.local/team/redis"}, got, "%s: what no name stands for stays", o.GetKind())
+	}
+}
+
+// TestAnotherImageWithTheSameLastName is not the one that the short name is of.
+func TestAnotherImageWithTheSameLastName(t *testing.T) {
+	refs := map[string]string{"redis": "own", "public.ecr.aws/docker/library/redis:8-alpine": "own", "quay.io/team/redis:2": "added"}
+	for ref, want := range map[string]string{
+		"redis":                       "own",
+		"redis:8.2":                   "",
+		"redis:latest":                "",
+		"docker.io/redis":             "",
+		"docker.io/bitnami/redis:8.2": "",
+		"registry:5000/redis":         "",
+		"quay.io/team/redis:2":        "added",
+		"public.ecr.aws/docker/library/redis:8-alpine": "own",
+		"public.ecr.aws/docker/library/redis:7":        "",
+	} {
+		all := workloads(t, "containers: [{name: a, image: '"+ref+"'}]")[:1]
+		render.SetImages(all, refs)
+		if want == "" {
+			want = ref
+		}
+		require.Equal(t, []string{want}, render.Images(all), ref)
 	}
 }
 
@@ -135,6 +158,7 @@ containers:
   - {name: d, image: "registry.k8s.io/web:v2"}
   - {name: e, image: "{{ not a reference }}"}
   - {name: f, image: "quay.io/team/short:1"}
+  - {name: g, image: short}
 volumes: [{name: v, image: {reference: "redis:8", pullPolicy: Always}}, {name: w, emptyDir: {}}]
 `)
 	custom := decode(t, `
@@ -165,7 +189,7 @@ spec: {source: {helm: {valuesObject: {containers: [{image: "redis:8"}]}}}}
 	for i, o := range all {
 		if i < withPods {
 			require.Equal(t, []string{
-				"registry.example.com/redis@sha256:aa", "registry.example.com/web@sha256:bb", "registry.k8s.io/web:v2",
+				"registry.example.com/redis@sha256:aa", "registry.example.com/short@sha256:dd", "registry.example.com/web@sha256:bb", "registry.k8s.io/web:v2",
 				"slipway.local/short@sha256:cc", "{{ not a reference }}",
 			}, render.Images([]*unstructured.Unstructured{o}), o.GetKind())
 			require.NotContains(t, text(t, o.Object), "redis:8", "nor in a volume")

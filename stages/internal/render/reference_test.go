@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers/lock"
 	releases "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -29,8 +30,13 @@ func argoCD(t *testing.T) (*platform.Release, map[string]*unstructured.Unstructu
 	objs, err := render.Manifests(dir, os.DirFS("testdata/bundle"), c)
 	require.NoError(t, err)
 	refs := map[string]string{}
+	pins, err := lock.Load()
+	require.NoError(t, err)
 	for _, name := range c.Images {
-		refs[name] = "slipway.local/" + name + "@sha256:00"
+		image, _ := pins.Image(name)
+		for _, known := range append(image.StandsFor, name) {
+			refs[known] = "slipway.local/" + name + "@sha256:00"
+		}
 	}
 	render.SetImages(objs, refs)
 	render.AddHosts(objs, map[string]string{"gitea.example.org": "10.96.0.7"})
