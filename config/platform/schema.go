@@ -267,7 +267,7 @@ func shapes() map[string]rule.Rule {
 			rule.When("kind", isNot(Gate, Manifests), rule.With("path")),
 			rule.When("kind", is(Manifests), rule.AnyOf(rule.With("path"), rule.With("bundle"))),
 			rule.When("kind", is(Gate), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)), no("path"))),
-			rule.When("kind", is(App), rule.All(rule.Field("ready", rule.Empty), rule.Field("hosts", rule.Empty))),
+			rule.When("kind", is(App), rule.All(rule.Field("optional", rule.OneOf(false)), rule.Field("ready", rule.Empty), rule.Field("hosts", rule.Empty))),
 			rule.When("kind", is(Adopted), rule.Field("hosts", rule.Empty)),
 			rule.When("kind", isNot(App), rule.All(rule.Field("wave", rule.OneOf(0)), rule.Field("name", rule.Not(rule.OneOf(ReservedNames()...))))),
 			rule.When("kind", isNot(AppSet), rule.Field("empty", rule.OneOf(false))),

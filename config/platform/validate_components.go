@@ -102,6 +102,7 @@ func (v *validator) kind(field string, c Component) {
 		}
 		return
 	case App:
+		unwanted("optional", c.Optional, "Argo CD brings no later wave before it is Healthy")
 		unwanted("ready", len(c.Ready) > 0, "Argo CD says when it is Healthy; a component of kind gate waits for more")
 		unwanted("hosts", len(c.Hosts) > 0, "its chart has the pods")
 		v.inTree(field+".path", c)
