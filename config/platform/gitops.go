@@ -62,11 +62,32 @@ type Accounts struct {
 }
 
 // Project says what the platform's apps may bring about: the objects of an AppProject
-// that Slipway makes. Their namespaces are those of the apps.
+// that Slipway makes. Their namespaces are those of the apps, and Namespaces.
 type Project struct {
 	Name         string   `json:"name,omitempty"`         // name of the AppProject; default "platform"
+	Namespaces   []string `json:"namespaces,omitempty"`   // namespaces besides those of the apps, for the Applications that ApplicationSets make
 	ClusterKinds []string `json:"clusterKinds,omitempty"` // kinds outside of namespaces: "scheduling.k8s.io/PriorityClass"
 	Kinds        []string `json:"kinds,omitempty"`        // kinds in namespaces: "apps/Deployment", "ConfigMap"; all when left out
+}
+
+// Destinations are the namespaces in which the project lets its Applications bring objects
+// about: never Argo CD's own, where whoever may write may do anything.
+func (r *Release) Destinations() []string {
+	var out []string
+	add := func(namespace string) {
+		if namespace != r.Engine().Namespace && !slices.Contains(out, namespace) {
+			out = append(out, namespace)
+		}
+	}
+	for _, c := range r.Components {
+		if c.Kind == App {
+			add(c.Namespace)
+		}
+	}
+	for _, namespace := range r.GitOps.Project.Namespaces {
+		add(namespace)
+	}
+	return out
 }
 
 // GitServer returns the git server of the platform's own; nil if it has none.

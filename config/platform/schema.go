@@ -153,6 +153,7 @@ func rules() map[string]rule.Rule {
 		"GitOps.engine":          name,
 		"GitOps.tree":            rule.Path,
 		"Project.name":           name,
+		"Project.namespaces":     rule.Each(rule.All(name, rule.Not(matches(reservedRE)))),
 		"Project.clusterKinds":   rule.Each(groupKind),
 		"Project.kinds":          rule.Each(groupKind),
 		"Cluster.name":           name,

@@ -85,7 +85,7 @@ func beyond() map[string][]string {
 		"other parts of the file": {
 			"adopted-outside-the-tree", "after-cycle", "after-cycle-of-three", "after-cycle-through-apps", "after-cycle-through-the-engine",
 			"after-cycle-of-an-appset-and-the-engine", "after-cycle-of-an-appset-and-the-git-server", "gitops-engine-is-a-job", "gitops-engine-is-an-appset", "after-itself", "after-unknown",
-			"app-after-an-app", "app-in-the-engines-namespace", "app-outside-the-tree", "certificate-namespace-unknown", "certificate-twice", "check-component-unknown", "check-twice",
+			"app-after-an-app", "app-in-the-engines-namespace", "gitops-project-namespace-of-the-engine", "app-outside-the-tree", "certificate-namespace-unknown", "certificate-twice", "check-component-unknown", "check-twice",
 			"component-host-namespace-unknown", "component-namespace-unknown", "component-needs-itself", "component-needs-unknown", "component-twice", "configuration-not-in-order", "configuration-of-a-newer-release",
 			"configuration-onto-what-moves", "configuration-twice", "configuration-two-onto-one", "renamed-from-another", "renamed-from-itself", "renamed-from-twice",
 			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",

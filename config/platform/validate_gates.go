@@ -102,6 +102,14 @@ func (v *validator) gitops() {
 	}
 	v.role("gitops.engine", g.Engine)
 	v.Match("gitops.project.name", g.Project.Name, nameRE, nameWant)
+	for i, name := range g.Project.Namespaces {
+		at := fmt.Sprintf("gitops.project.namespaces[%d]", i)
+		if want := NamespaceWant(name); want != "" {
+			v.Add(at, document.Shown(name), want)
+		} else if engine := v.r.Engine(); engine != nil && engine.Installed() && name == engine.Namespace {
+			v.Add(at, document.Quote(name)+", which is Argo CD's", "another one: whoever may write there may do anything")
+		}
+	}
 	for i, kind := range g.Project.ClusterKinds {
 		v.groupKind(fmt.Sprintf("gitops.project.clusterKinds[%d]", i), kind)
 	}

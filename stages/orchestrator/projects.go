@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,19 +73,13 @@ func clusterSecret(deployment string, c *platform.Cluster, in contract.ProjectsI
 }
 
 // projects bound what a push to the tree can bring about. The root brings Applications in
-// Argo CD's namespace and nothing else; they bring what the release allows, in the
-// namespaces of the apps and not in Argo CD's, from the tree only.
+// Argo CD's namespace and nothing else; they bring what the release allows, where the
+// release lets them, from the tree only.
 func projects(deployment string, r *platform.Release, in contract.Tree) []*unstructured.Unstructured {
-	var namespaces []string
-	for _, c := range r.Components {
-		if c.Kind == platform.App && c.Namespace != in.Namespace && !slices.Contains(namespaces, c.Namespace) {
-			namespaces = append(namespaces, c.Namespace)
-		}
-	}
 	apps := map[string]any{
 		"description":              "The apps of " + r.Name + ".",
 		"sourceRepos":              []any{in.Repository},
-		"destinations":             argo.Destinations(namespaces),
+		"destinations":             argo.Destinations(r.Destinations()),
 		"clusterResourceWhitelist": groupKinds(r.GitOps.Project.ClusterKinds),
 	}
 	if kinds := r.GitOps.Project.Kinds; len(kinds) > 0 {

@@ -67,6 +67,16 @@ destinations:
 clusterResourceWhitelist: [{group: scheduling.k8s.io, kind: PriorityClass}, {group: "", kind: Namespace}]
 `, spec(t, apps), "each namespace once, and none of the others")
 
+	r.GitOps.Project.Namespaces = []string{"platform", "addons", r.Engine().Namespace}
+	_, apps = projectsOf(t, r)
+	var namespaces []string
+	destinations, _, err := unstructured.NestedSlice(apps.Object, "spec", "destinations")
+	require.NoError(t, err)
+	for _, d := range destinations {
+		namespaces = append(namespaces, d.(map[string]any)["namespace"].(string))
+	}
+	require.Equal(t, []string{"database", "platform", "addons"}, namespaces, "what ApplicationSets make has some more")
+
 	r.GitOps.Project.Kinds = []string{"apps/Deployment", "ConfigMap"}
 	_, apps = projectsOf(t, r)
 	kinds, _, err := unstructured.NestedSlice(apps.Object, "spec", "namespaceResourceWhitelist")

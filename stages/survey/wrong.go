@@ -75,6 +75,13 @@ func (v *surveyor) lacking(c platform.Component, objs []*unstructured.Unstructur
 			err = fmt.Errorf("no %s is in it, and nothing is tried", kind)
 		}
 		v.wrong(c.Name, c.Path, 0, err)
+	case c.Kind == platform.AppSet && len(v.release.Destinations()) == 0:
+		for _, o := range objs {
+			project, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "project")
+			if o.GetKind() == "ApplicationSet" && project == v.release.GitOps.Project.Name {
+				v.wrong(c.Name, c.Path, 0, fmt.Errorf("the Applications of ApplicationSet %s may be in no namespace: the project %s has those of apps, of which there are none, and those of gitops.project.namespaces", o.GetName(), project))
+			}
+		}
 	}
 }
 
