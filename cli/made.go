@@ -45,7 +45,7 @@ func madeOf(r *platform.Release, parts []contract.Rendered) *made {
 			version, _ := o["apiVersion"].(string)
 			kind, _ := o["kind"].(string)
 			meta, _ := o["metadata"].(map[string]any)
-			if !kubernetesOwn(version) {
+			if !kubernetesOwn(version) && !followed(p, version, kind) {
 				out.open = cmp.Or(out.open, fmt.Sprintf("%s (%s) has a %s of %s, whose controller may make more", from, p.File, kind, version))
 			}
 			namespace, _ := meta["namespace"].(string)
@@ -105,6 +105,14 @@ func kindOf(o platform.Object) string {
 
 // idOf names an object.
 func idOf(o platform.Object) string { return kindOf(o) + " " + o.Namespace + "/" + o.Name }
+
+// followed reports whether an object is one of Argo CD's of which nothing comes but what is
+// among the parts, too: a project, and an Application of the tree. One that is not of the tree
+// brings what nobody has rendered, as an ApplicationSet does.
+func followed(p contract.Rendered, version, kind string) bool {
+	group, _, _ := strings.Cut(version, "/")
+	return group == "argoproj.io" && (kind == "AppProject" || kind == "Application" && (p.Kind == string(platform.App) || p.Kind == "gitops"))
+}
 
 // kubernetesOwn reports whether objects of that version are for controllers of Kubernetes'
 // own. The definition of a kind is: nothing is made of it before there is an object of that.

@@ -45,7 +45,11 @@ func unmade(r *platform.Release, off []string, have *made) error {
 			return
 		}
 		at := contract.Place(platform.File, r.Line(in+"."+field))
-		list = append(list, fmt.Errorf("%s (%s): no component has a %s %s/%s", whose, at, o.Kind, o.Namespace, o.Name))
+		article := "a"
+		if o.Kind == "Ingress" {
+			article = "an"
+		}
+		list = append(list, fmt.Errorf("%s (%s): no component has %s %s %s/%s", whose, at, article, o.Kind, o.Namespace, o.Name))
 	})
 	if len(list) == 0 {
 		return nil
@@ -75,7 +79,10 @@ func awaited(g platform.Await) (field string, o platform.Object, ok bool) {
 
 // byHand reports whether an object is of a kind of Kubernetes' own of which there is
 // nothing but what somebody writes down. Pods, claims and whatever else Kubernetes makes of
-// those are not.
+// those are not, nor Secrets and ConfigMaps: Jobs make these, and so do others in the cluster.
 func byHand(o platform.Object) bool {
-	return slices.Contains([]string{"apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "batch/Job", "batch/CronJob", "/Service"}, kindOf(o))
+	return slices.Contains([]string{
+		"apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "batch/Job", "batch/CronJob", "/Service",
+		"networking.k8s.io/Ingress", "autoscaling/HorizontalPodAutoscaler", "policy/PodDisruptionBudget",
+	}, kindOf(o))
 }

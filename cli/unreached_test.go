@@ -47,6 +47,10 @@ func TestUnmade(t *testing.T) {
 	object := func(version, kind, namespace, name string) contract.Rendered {
 		return contract.Rendered{Component: name, Objects: []map[string]any{{"apiVersion": version, "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}}}
 	}
+	of := func(kind string, r contract.Rendered) contract.Rendered {
+		r.Kind = kind
+		return r
+	}
 	there := []contract.Rendered{object("apps/v1", "Deployment", "shop", "web"), object("batch/v1", "Job", "shop", "seed")}
 	const missing = "no component has a "
 	for what, c := range map[string]struct {
@@ -72,6 +76,12 @@ func TestUnmade(t *testing.T) {
 		"an app":                  {gate: platform.Await{Synced: "web"}},
 		"what cannot be rendered": {gate: platform.Await{Job: "shop/sed"}, more: contract.Rendered{Err: errors.New("not known")}},
 		"what an operator makes":  {gate: platform.Await{Job: "shop/sed"}, more: object("example.com/v1", "Task", "shop", "sed")},
+		"an Ingress":              {gate: platform.Await{CEL: &platform.CELGate{Object: "networking.k8s.io/v1/Ingress shop/weg"}}, says: "no component has an Ingress shop/weg"},
+		"what a Job may make":     {gate: platform.Await{CEL: &platform.CELGate{Object: "v1/Secret shop/webhook"}}},
+		"beside a project":        {gate: platform.Await{Job: "shop/sed"}, more: of("manifests", object("argoproj.io/v1alpha1", "AppProject", "argocd", "web")), says: missing + "Job shop/sed"},
+		"beside an app":           {gate: platform.Await{Job: "shop/sed"}, more: of("gitops", object("argoproj.io/v1alpha1", "Application", "argocd", "web")), says: missing + "Job shop/sed"},
+		"what an app brings":      {gate: platform.Await{Job: "shop/sed"}, more: of("manifests", object("argoproj.io/v1alpha1", "Application", "argocd", "web"))},
+		"what apps may bring":     {gate: platform.Await{Job: "shop/sed"}, more: of("appset", object("argoproj.io/v1alpha1", "ApplicationSet", "argocd", "web"))},
 		"what a definition is of": {gate: platform.Await{Job: "shop/sed"}, more: object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "tasks.example.com"), says: missing + "Job shop/sed"},
 	} {
 		t.Run(what, func(t *testing.T) {
