@@ -87,6 +87,7 @@ type Platform struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Digest  string `json:"digest,omitempty"` // of the release's files
+	Commit  string `json:"commit,omitempty"` // of the Git repository that it was fetched from
 }
 
 // Diagnosis is why a run failed.

@@ -52,6 +52,7 @@ type Options struct {
 	Release       *platform.Release
 	ReleaseDir    *dagger.Directory
 	ReleaseDigest string // identifies the release's content
+	ReleaseCommit string // of the Git repository that has the release; empty where none has
 	// Tools maps each tool of the toolchain to the version that it must have,
 	// without a leading v.
 	Tools map[string]string

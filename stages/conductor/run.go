@@ -176,7 +176,7 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line, Images: c.opts.Images.Digest, Engine: c.opts.Engine,
 	}
 	if p := c.opts.Release; p != nil {
-		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest}
+		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest, Commit: c.opts.ReleaseCommit}
 	}
 	return record
 }

@@ -159,7 +159,7 @@ func (k *kept) secret(t *testing.T, name, key string) string {
 
 // ran is what of the record of a run the tests look at.
 type ran struct {
-	Platform struct{ Digest string }
+	Platform struct{ Digest, Commit string }
 	Steps    []ranStep
 }
 

@@ -94,6 +94,7 @@ func TestReleaseFromGit(t *testing.T) {
 	r := k.must(t, "install", "--keep-cluster")
 	t.Run("what was installed can be found again", func(t *testing.T) {
 		require.Equal(t, was, k.record(t).Platform.Digest)
+		require.Equal(t, first, k.record(t).Platform.Commit)
 	})
 
 	t.Run("what may fail is a warning, and the rest is installed", func(t *testing.T) {

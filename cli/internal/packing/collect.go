@@ -202,7 +202,7 @@ func (p *packer) describe() {
 	info := &p.info
 	info.Run, info.Workflow, info.Deployment, info.Provider = r.ID, r.Workflow, r.Deployment, r.Provider
 	info.Outcome, info.Started, info.Slipway, info.Engine = string(r.Outcome), r.Started, r.Slipway, r.Engine
-	info.Platform = runpackage.Platform(r.Platform)
+	info.Platform = runpackage.Platform{Name: r.Platform.Name, Version: r.Platform.Version, Digest: r.Platform.Digest}
 	info.Code, info.Step = Failure(r)
 	var seen contract.Result
 	var machine contract.Preflight

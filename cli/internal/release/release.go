@@ -136,13 +136,17 @@ const (
 // fetch has the engine fetch a release from a Git repository.
 func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conductor.Options) error {
 	what := "fetch the platform release " + git.Version + " of " + git.URL
-	version, err := git.Version, error(nil)
-	if anew != nil {
-		if err := anew(ctx, func(client *dagger.Client) { version, err = client.Git(git.URL).Ref(version).Commit(ctx) }); err != nil {
+	ref, err := git.Version, error(nil)
+	find := func(client *dagger.Client) { opts.ReleaseCommit, err = client.Git(git.URL).Ref(git.Version).Commit(ctx) }
+	if anew == nil {
+		find(opts.Client)
+	} else {
+		if err := anew(ctx, find); err != nil {
 			return err
 		}
+		ref = opts.ReleaseCommit
 	}
-	dir := opts.Client.Git(git.URL).Ref(version).Tree(dagger.GitRefTreeOpts{DiscardGitDir: true, Depth: 1})
+	dir := opts.Client.Git(git.URL).Ref(ref).Tree(dagger.GitRefTreeOpts{DiscardGitDir: true, Depth: 1})
 	if git.Folder != "" {
 		dir = dir.Directory(git.Folder)
 	}
