@@ -37,16 +37,16 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"proxy":      {func(c *config.Config, _ *contract.Plan) { c.Proxy.HTTP = "http://proxy:3128" }, []string{configs}},
 		"a component that is off": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"guestbook": {Enabled: &off}}
-		}, []string{publish, sync, access, tls}},
+		}, []string{ownership, publish, sync, access, tls}},
 		"values of the git server": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"gitea": {Values: []byte(`{"a":1}`)}}
 		}, []string{ownership, gitea}},
 		"values of an app": {func(c *config.Config, _ *contract.Plan) {
 			c.Platform.Components = map[string]config.Component{"guestbook": {Values: []byte(`{"a":1}`)}}
-		}, []string{publish}},
+		}, []string{ownership, publish}},
 		"certificate":             {func(c *config.Config, _ *contract.Plan) { c.TLS.Mode, c.TLS.Certificate = config.UserCertificate, "x" }, []string{preflight, tls}},
-		"mail server":             {func(c *config.Config, _ *contract.Plan) { c.SMTP.Host = "mail" }, []string{publish}},
-		"metrics":                 {func(c *config.Config, _ *contract.Plan) { c.Observability.Endpoint = "https://metrics" }, []string{publish}},
+		"mail server":             {func(c *config.Config, _ *contract.Plan) { c.SMTP.Host = "mail" }, []string{ownership, publish}},
+		"metrics":                 {func(c *config.Config, _ *contract.Plan) { c.Observability.Endpoint = "https://metrics" }, []string{ownership, publish}},
 		"app's time":              {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.App *= 2 }, []string{sync}},
 		"step's time":             {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.Step *= 2 }, nil},
 		"hooks":                   {func(c *config.Config, _ *contract.Plan) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},

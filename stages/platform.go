@@ -182,13 +182,18 @@ func (w *platformWiring) installed() []string {
 	return out
 }
 
-// objects are what the platform is made of, without what changes no object's name.
+// objects are what the platform is made of, without what changes no object's name. What is in
+// a repository of the user's is not known.
 func (w *platformWiring) objects() contract.OwnershipInput {
 	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.workflow == config.Upgrade, Change: w.Change}
 	for _, name := range w.installed() {
 		c, _ := w.Release.Component(name)
 		all := w.input(c)
 		in.Components = append(in.Components, contract.ComponentInput{Component: name, Fill: all.Fill, Values: all.Values})
+	}
+	if w.sync != nil && w.Config.Git.URL == "" {
+		apps := w.treeValues()
+		apps.Images, in.Apps = nil, &apps
 	}
 	return in
 }

@@ -21,7 +21,7 @@ import (
 // All are the steps, whose state is in a volume or in one of these stores.
 func All(stores map[string]store.Opener) *step.Registry {
 	reg := step.Registry{Stores: stores}
-	infrastructure.Register(&reg)
+	infrastructure.Register(&reg, tree)
 	preorchestrator.Register(&reg)
 	component.Register(&reg)
 	data.Register(&reg)

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // TestTheExamplesImages are those of the lock, all of them found.
@@ -80,4 +81,20 @@ func TestTheExamplesImages(t *testing.T) {
 		Component: "guestbook", File: "gitops/apps/guestbook/templates/guestbook.yaml",
 		Image: "slipway.local/no-such-image@sha256:" + strings.Repeat("0", 64), Kept: true, // Argo CD applies it
 	})
+}
+
+// TestTheExamplesAppsAreRenderedWithoutImages: what is looked for in a cluster has names.
+func TestTheExamplesAppsAreRenderedWithoutImages(t *testing.T) {
+	files, err := releases.Release("1.0.0")
+	require.NoError(t, err)
+	r, err := platform.Load(files)
+	require.NoError(t, err)
+	parts, err := survey.Apps(r, contract.Survey{Deployment: "demo", Kubernetes: "v1.35.4+k3s1", Apps: &contract.TreeValues{Domain: "example.org", Scale: "50"}}, tree)
+	require.NoError(t, err)
+	found := map[string]bool{}
+	for _, p := range parts {
+		require.NoError(t, p.Err, p.Component)
+		found[p.Component+" in "+p.Namespace] = true
+	}
+	require.True(t, found["guestbook in guestbook"], found)
 }

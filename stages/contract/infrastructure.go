@@ -79,6 +79,7 @@ type ClusterInput struct {
 // PlatformDir.
 type OwnershipInput struct {
 	Components []ComponentInput `json:"components"`      // those that are installed, but for apps
+	Apps       *TreeValues      `json:"apps,omitempty"`  // of the tree that is pushed; without images
 	Adopt      bool             `json:"adopt,omitempty"` // take over what is somebody else's
 	// Upgrade says that the run brings the platform to another release than it has.
 	Upgrade bool `json:"upgrade,omitempty"`

@@ -14,6 +14,7 @@ const NotKnown = "known-when-installed"
 type Survey struct {
 	Deployment string
 	Kubernetes string           // version of the cluster: "1.35.4"
+	APIs       []string         // that it has; nil: Helm's idea of one
 	Guessed    bool             // that version is a guess: the cluster is not Slipway's own
 	Manifests  fs.FS            // the bundle's, by project; nil where they are not at hand
 	Components []ComponentInput // of those that are installed, but for apps
@@ -70,6 +71,7 @@ type Rendered struct {
 	Component string           // empty: what Slipway makes before, or for, the components
 	Kind      string           // of the component; else what it is: "namespaces"
 	File      string           // of the release
+	Namespace string           // of objects that name none, where their kind has namespaces
 	Objects   []map[string]any // in the order in which they are applied; Secrets without values
 	Err       error            // why there are no objects
 	Wrong     bool             // Err is about the release; else only a cluster knows the objects

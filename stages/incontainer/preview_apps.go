@@ -21,9 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// argoManager is the name under which Argo CD owns fields.
-const argoManager = "argocd-controller"
-
 // atOnce is how many objects of apps are compared at a time.
 const atOnce = 8
 
@@ -171,7 +168,7 @@ func (a *appsPreview) apply(ctx context.Context, o *unstructured.Unstructured) e
 			o.SetAnnotations(annotations)
 		}
 	}
-	_, err = api.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: argoManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+	_, err = api.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: kube.ArgoManager, Force: true, DryRun: []string{metav1.DryRunAll}})
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) {
 		a.unknown(kube.MemberOf(o).String(), err.Error())
 		return nil

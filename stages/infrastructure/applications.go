@@ -66,7 +66,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
 		deadline = 0
 	}
-	platforms := r.platforms(apps, sets)
+	platforms := platforms(r.Deployment, slices.Concat(apps, sets))
 	for _, a := range apps {
 		if isEngine(a) {
 			if err := r.markOwned(ctx, a); err != nil {
@@ -147,12 +147,11 @@ func (r *remover) applicationSets(ctx context.Context) ([]unstructured.Unstructu
 	return sets, r.Gone(ctx, "the ApplicationSets", list)
 }
 
-// platforms are those of apps, by UID, that are the platform's and not a user's: with the
-// deployment's label, or made by an Application or ApplicationSet that is the platform's.
-func (r *remover) platforms(apps, sets []unstructured.Unstructured) map[types.UID]bool {
+// platforms are those Applications and ApplicationSets of all, by UID, that are the platform's
+// and not a user's: with the deployment's label, or made by one that is the platform's.
+func platforms(deployment string, all []unstructured.Unstructured) map[types.UID]bool {
 	out := map[types.UID]bool{}
-	all := slices.Concat(apps, sets)
-	next := slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return kube.DeploymentOf(o.GetLabels()) != r.Deployment })
+	next := slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return kube.DeploymentOf(o.GetLabels()) != deployment })
 	for len(next) > 0 {
 		by := next[0]
 		next = next[1:]

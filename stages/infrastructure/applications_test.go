@@ -62,9 +62,8 @@ func TestOnlyThePlatformsApplicationsTakeTheirObjectsAlong(t *testing.T) {
 	set.SetKind("ApplicationSet")
 	set.SetNamespace("argocd")
 	set.SetUID("set")
-	r := &remover{Remover: &removal.Remover{Deployment: "demo"}}
 	require.Equal(t, map[types.UID]bool{"root": true, "child": true, "grandchild": true, "set": true, "of-set": true},
-		r.platforms(apps, []unstructured.Unstructured{set}))
+		platforms("demo", append(apps, set)))
 }
 
 // TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked: it is removed without a cascade.

@@ -18,11 +18,11 @@ func TestTheBrokenReleaseWhoseObjectIsSomebodyElses(t *testing.T) {
 	env.PlatformDir = "../../cli/testdata/broken/somebody-elses"
 	require.FileExists(t, env.PlatformDir+"/platform.yaml")
 	in := contract.OwnershipInput{Components: []contract.ComponentInput{{Component: "web"}}}
-	_, err := ownership(t.Context(), env, in)
+	_, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
 
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/pages", "metadata: {name: pages, namespace: shop}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap shop/pages (without an owner)")
 	require.Empty(t, api.Writes())

@@ -31,7 +31,12 @@ type expected struct {
 	// releases are the records of Helm releases that have a component's name and are
 	// somebody else's.
 	releases []unstructured.Unstructured
+	// applications are those of the deployment, by name; what they brought is its own.
+	applications map[string]bool
 }
+
+// owns reports whether an object is the deployment's.
+func (e *expected) owns(o *unstructured.Unstructured) bool { return kube.Ours(o, e.env.Deployment) }
 
 // objects are all objects of the platform, by kind and name at least.
 func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
@@ -103,6 +108,11 @@ func (e *expected) adopted(ctx context.Context, c platform.Component, in contrac
 	if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
 		return nil, err
 	}
+	return e.elsewhere(ctx, objs)
+}
+
+// elsewhere are those of objs that are in no namespace that Slipway made.
+func (e *expected) elsewhere(ctx context.Context, objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	namespaces, err := e.client.List(ctx, core("namespaces"), "", "")
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
+	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // The codes of this package's faults.
@@ -58,15 +59,15 @@ const (
 	CodeNotEmpty fault.Code = "INF-031"
 )
 
-// Register adds the code of the stage's steps to r.
-func Register(r *step.Registry) {
+// Register adds the code of the stage's steps to r; build makes the tree of the apps.
+func Register(r *step.Registry, build survey.BuildTree) {
 	tools := toolchain{lockTimeout: lockTimeout}
 	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
 	step.RegisterRepeatable(r, contract.ClusterPreflightStep(), clusterPreflight)
 	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
 	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)
 	step.RegisterRepeatable(r, contract.ClusterStep(), cluster)
-	step.RegisterRepeatable(r, contract.OwnershipStep(), ownership)
+	step.RegisterRepeatable(r, contract.OwnershipStep(), finder{build: build}.ownership)
 	step.RegisterRepeatable(r, contract.AddonsStep(), addons)
 	step.RegisterVerified(r, contract.StorageStep(), storage, verifyStorage)
 	step.RegisterVerified(r, contract.LoadBalancerStep(), loadBalancer, verifyLoadBalancer)

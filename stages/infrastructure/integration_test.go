@@ -33,7 +33,7 @@ func real(t *testing.T) *deployment {
 		t.Skip("set SLIPWAY_TEST_KUBECONFIG to the access file of an empty local node, and SLIPWAY_TEST_BUNDLE to the bundle it was started with")
 	}
 	d := &deployment{t: t, state: t.TempDir()}
-	infrastructure.Register(&d.reg)
+	infrastructure.Register(&d.reg, nil)
 	raw, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))
@@ -133,7 +133,7 @@ func TestRealNode(t *testing.T) {
 
 func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
 	d := &deployment{t: t, state: t.TempDir()}
-	infrastructure.Register(&d.reg)
+	infrastructure.Register(&d.reg, nil)
 	var left contract.Inventory
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 	require.Contains(t, left.Unreachable, "no access file")

@@ -22,17 +22,23 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
+	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // looks is how many objects are looked for at a time.
 const looks = 8
 
+// finder finds what is somebody else's.
+type finder struct {
+	build survey.BuildTree // of the apps
+}
+
 // ownership looks whether the release may be installed over the one that the cluster has,
-// and for every object that the platform is made of, before any is made. Those that are there and somebody else's are taken over, if that is wanted, or named in a
-// fault. What apps are made of is Argo CD's to look for.
+// and for every object that the platform is made of, before any is made. Those that are there
+// and somebody else's are taken over, if that is wanted, or named in a fault.
 //
 // It has no look at objects that Kubernetes makes in every namespace.
-func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
+func (f finder) ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
 		return contract.Ownership{}, err
@@ -53,12 +59,20 @@ func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (
 	if err != nil {
 		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
 	}
-	foreign, err := foreignAmong(ctx, c, env.Deployment, objs)
+	ofApps, err := e.apps(ctx, in.Apps, f.build)
+	if err != nil {
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "correct the platform release, then run again: slipway install", err)
+	}
+	foreign, err := foreignAmong(ctx, c, objs, e.owns)
 	if err != nil {
 		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "run again: slipway install", err)
 	}
-	foreign = append(foreign, e.releases...)
-	out := contract.Ownership{Objects: len(objs)}
+	inWay, err := foreignAmong(ctx, c, ofApps, e.brought)
+	if err != nil {
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "run again: slipway install", err)
+	}
+	foreign = slices.Concat(foreign, inWay, e.releases)
+	out := contract.Ownership{Objects: len(objs) + len(ofApps)}
 	if err := othersSystem(foreign); err != nil {
 		return out, err
 	}
@@ -74,12 +88,12 @@ func ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (
 	if len(out.Adopted) > 0 {
 		env.Progress("took over %s", strings.Join(out.Adopted, ", "))
 	}
-	env.Progress("%d objects, none of them somebody else's", len(objs))
+	env.Progress("%d objects, none of them somebody else's", out.Objects)
 	return out, nil
 }
 
-// foreignAmong are those of objs that are there and not the deployment's.
-func foreignAmong(ctx context.Context, c *kube.Client, deployment string, objs []*unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+// foreignAmong are those of objs that are there and not the deployment's own.
+func foreignAmong(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, own func(*unstructured.Unstructured) bool) ([]unstructured.Unstructured, error) {
 	served := map[schema.GroupVersionKind]bool{} // a kind that is not, the platform defines itself
 	for _, o := range objs {
 		gvk := o.GroupVersionKind()
@@ -109,7 +123,7 @@ func foreignAmong(ctx context.Context, c *kube.Client, deployment string, objs [
 	wg.Wait()
 	var out []unstructured.Unstructured
 	for _, live := range found {
-		if live != nil && !kube.Ours(live, deployment) {
+		if live != nil && !own(live) {
 			out = append(out, *live)
 		}
 	}

@@ -84,7 +84,7 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	api, env, in := wanting(t)
 	api.Set(t, "/api/v1/namespaces/shop/serviceaccounts/default", "metadata: {name: default}") // Kubernetes' own
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/another", "metadata: {name: another}")
-	_, err := ownership(t.Context(), env, in)
+	_, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
 
 	for path := range foreign {
@@ -96,7 +96,7 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	}
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/settings", "metadata: {"+elsewhere+"}")
 	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	for _, name := range foreign {
@@ -107,7 +107,7 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	require.Empty(t, api.Writes())
 
 	in.Adopt = true
-	out, err := ownership(t.Context(), env, in)
+	out, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Len(t, out.Adopted, len(foreign))
 	for path := range foreign {
@@ -116,7 +116,7 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 		require.NotContains(t, labels, kube.ManagedBy)
 	}
 	in.Adopt = false
-	out, err = ownership(t.Context(), env, in)
+	out, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "it is the deployment's now")
 	require.Empty(t, out.Adopted)
 }
@@ -125,10 +125,10 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 func TestAnObjectThatLostItsLabelIsOurs(t *testing.T) {
 	api, env, in := wanting(t)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/web", "metadata: {name: web, managedFields: [{manager: slipway, operation: Apply}]}")
-	_, err := ownership(t.Context(), env, in)
+	_, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/web", "metadata: {labels: {"+kube.DeploymentLabel+": elsewhere}}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 }
 
@@ -139,7 +139,7 @@ func TestANamespaceOfAnotherDeploymentIsOnlyUsed(t *testing.T) {
 	const elsewhere = "labels: {" + kube.ManagedBy + ": slipway, " + kube.DeploymentLabel + ": elsewhere}"
 	in.Adopt = true
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, "+elsewhere+"}")
-	out, err := ownership(t.Context(), env, in)
+	out, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Namespace shop (of the deployment elsewhere)"}, out.Adopted)
 	labels := api.Get("/api/v1/namespaces/shop")["metadata"].(map[string]any)["labels"]
@@ -147,7 +147,7 @@ func TestANamespaceOfAnotherDeploymentIsOnlyUsed(t *testing.T) {
 
 	before := api.Writes()
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {name: slipway-system, "+elsewhere+"}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.ErrorContains(t, err, "the deployment elsewhere, whose namespace slipway-system cannot be taken over")
 	require.Equal(t, before, api.Writes())
@@ -174,23 +174,23 @@ gitops: {engine: argocd}
 	in.Components = []contract.ComponentInput{{Component: "argocd"}, {Component: "cache"}}
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/cache-config", "metadata: {name: cache-config, namespace: kube-system}")
 	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {namespace: kube-system, labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
-	_, err := ownership(t.Context(), env, in)
+	_, err := finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap kube-system/cache-config (without an owner)")
 	require.ErrorContains(t, err, "Helm release kube-system/cache (without an owner)")
 
 	app := "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/cache"
 	api.Set(t, app, "metadata: {name: cache, namespace: shop}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign}, "the Application is somebody's")
 	api.Set(t, app, "metadata: {labels: {"+kube.DeploymentLabel+": demo, "+kube.AdoptedLabel+": component}}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "Argo CD owns it")
 
 	api.Delete(app)
 	api.Delete("/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1")
 	api.Set(t, "/api/v1/namespaces/kube-system", "metadata: {labels: {"+kube.ManagedBy+": slipway, "+kube.DeploymentLabel+": demo}}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "a destroy that was interrupted left it in a namespace that Slipway made")
 }
 
@@ -200,10 +200,10 @@ func TestAHookThatANewerChartAddsIsLookedForToo(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache, "+kube.DeploymentLabel+": demo}}, type: helm.sh/release.v1}")
 	hook := "/api/v1/namespaces/kube-system/configmaps/hook"
 	api.Set(t, hook, "metadata: {name: hook, namespace: kube-system, managedFields: [{manager: slipway, operation: Update}]}")
-	_, err := ownership(t.Context(), env, in)
+	_, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "Helm made it for the deployment")
 	api.Set(t, hook, "metadata: {managedFields: null}")
-	_, err = ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap kube-system/hook (without an owner)")
 }
@@ -223,11 +223,11 @@ func TestAReleaseThatMayNotFollowEndsTheRun(t *testing.T) {
 	} {
 		api.Set(t, path, "{metadata: {labels: {"+kube.DeploymentLabel+": demo}}, data: "+c.record+"}")
 		in.Upgrade = c.upgrade
-		_, err := ownership(t.Context(), env, in)
+		_, err := finder{}.ownership(t.Context(), env, in)
 		require.ErrorIs(t, err, &fault.Fault{Code: c.code}, c.record)
 	}
 	in.Upgrade = false
-	_, err := ownership(t.Context(), env, in)
+	_, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "an install of the same")
 	require.Empty(t, api.Writes())
 }

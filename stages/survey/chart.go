@@ -70,7 +70,7 @@ func (v *surveyor) chart(c chart) []rendered {
 		v.skip(c.component, fmt.Errorf("the version %q of Kubernetes: %w", v.Kubernetes, err))
 		return nil
 	}
-	opts := render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version}
+	opts := render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version, APIs: v.APIs}
 	parts, err := c.render(ch, opts)
 	if err != nil {
 		v.unrendered(c, opts, err)

@@ -37,6 +37,15 @@ func Render(r *platform.Release, s contract.Survey, build BuildTree, objects Mak
 	return out, nil
 }
 
+// Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
+// bring.
+func Apps(r *platform.Release, s contract.Survey, build BuildTree) ([]contract.Rendered, error) {
+	var out []contract.Rendered
+	v := &surveyor{Survey: s, release: r, shown: &out}
+	v.completeApps()
+	return out, v.apps(build)
+}
+
 // forApps finds what Slipway itself applies for the apps.
 func (v *surveyor) forApps(objects MakeObjects) {
 	if v.Projects == nil {
@@ -108,7 +117,7 @@ func (v *surveyor) file(component, name, namespace string, hosts map[string]stri
 	for host := range hosts {
 		unknown[host] = contract.NotKnown
 	}
-	out := contract.Rendered{Component: component, Kind: kind, File: name}
+	out := contract.Rendered{Component: component, Kind: kind, File: name, Namespace: namespace}
 	for _, o := range objs {
 		o = o.DeepCopy()
 		if all := o.GetLabels(); len(labels) > 0 {

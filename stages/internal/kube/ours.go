@@ -62,18 +62,25 @@ const TrackingID = "argocd.argoproj.io/tracking-id"
 // has the deployment's label and neither is a copy: of a manifest that somebody has read
 // from the cluster, or out of a backup.
 func WroteTo(o metav1.Object) bool {
+	return marked(o) || written(o)
+}
+
+// marked reports whether Argo CD has marked an object as its own.
+func marked(o metav1.Object) bool {
 	id := o.GetAnnotations()[TrackingID]
 	where := "/" + o.GetName()
 	if ns := o.GetNamespace(); ns != "" {
 		where = ":" + ns + where
 	}
-	return id != "" && strings.HasSuffix(id, where) || written(o)
+	return id != "" && strings.HasSuffix(id, where)
 }
 
 // written reports whether Slipway has written to an object.
-func written(o metav1.Object) bool {
+func written(o metav1.Object) bool { return writtenBy(o, FieldManager) }
+
+func writtenBy(o metav1.Object, manager string) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == FieldManager && f.Subresource == ""
+		return f.Manager == manager && f.Subresource == ""
 	})
 }
 
