@@ -1,13 +1,18 @@
 package component
 
 import (
+	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -60,4 +65,43 @@ func TestTheNodeOfAComponent(t *testing.T) {
 		require.NoError(t, c.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	require.ErrorContains(t, i.node(t.Context()), "no node is ready that could get the label zone=x")
+}
+
+// TestComponentsThatLabelANodeAtTheSameTime: both keys are noted, or the destroy would leave a
+// label; and where both are of the same key, the later takes another node.
+func TestComponentsThatLabelANodeAtTheSameTime(t *testing.T) {
+	for other, want := range map[string]struct{ node, note string }{
+		"cache=here":   {"a", "cache storage"},
+		"storage=slow": {"b", "storage"},
+	} {
+		node := func(name string) *corev1.Node {
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			return n
+		}
+		c := fake.NewClientset(node("a"), node("b"))
+		raced := false
+		c.PrependReactor("patch", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			if raced {
+				return false, nil, nil
+			}
+			raced = true
+			n := node("a")
+			key, value, _ := strings.Cut(other, "=")
+			n.ResourceVersion, n.Labels, n.Annotations = "2", map[string]string{key: value}, map[string]string{kube.NodeLabels("demo"): key}
+			require.NoError(t, c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), n, ""))
+			if strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), `"resourceVersion":"1"`) {
+				return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), "a", errors.New("it was written to"))
+			}
+			return false, nil, nil
+		})
+		env := step.NewEnv("r", "orchestrator/db", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
+		env.Deployment = "demo"
+		i := &installer{env: env, client: &kube.Client{Kubernetes: c}, component: platform.Component{Name: "db", Node: &platform.Node{Label: "storage=fast"}}}
+		require.NoError(t, i.node(t.Context()), other)
+		got, err := c.CoreV1().Nodes().Get(t.Context(), want.node, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "fast", got.Labels["storage"], other)
+		require.Equal(t, want.note, got.Annotations[kube.NodeLabels("demo")], other)
+	}
 }
