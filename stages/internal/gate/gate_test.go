@@ -2,6 +2,8 @@ package gate_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/config"
@@ -216,6 +221,34 @@ func TestAServiceIsAskedThroughTheAPIServer(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, open)
 	require.Contains(t, seen, "connection refused")
+}
+
+// TestWhatTheAPIServerItselfAnswersOpensNoGate, whatever status the gate waits for.
+func TestWhatTheAPIServerItselfAnswersOpensNoGate(t *testing.T) {
+	api, _ := cluster(t)
+	services := corev1.Resource("services")
+	for what, c := range map[string]struct {
+		answer error
+		status int
+		seen   string
+		open   bool
+	}{
+		"no Service":         {apierrors.NewNotFound(services, "web"), 404, `the API server does not reach it: services "web" not found`, false},
+		"no endpoint":        {apierrors.NewServiceUnavailable(`no endpoints available for service "web"`), 503, `does not reach it: no endpoints available for service "web"`, false},
+		"not allowed":        {apierrors.NewForbidden(services, "http:web:80", errors.New("no rights")), 403, "does not reach it: services", false},
+		"another API server": {apierrors.NewUnauthorized("who are you"), 401, "answered 401", true},
+	} {
+		client := proxied(t, api, func(w http.ResponseWriter, _ *http.Request) {
+			status := c.answer.(apierrors.APIStatus).Status()
+			status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+			w.WriteHeader(int(status.Code))
+			require.NoError(t, json.NewEncoder(w).Encode(status))
+		})
+		open, seen, err := gate.Look(t.Context(), client, "cd", platform.Await{HTTP: &platform.HTTPGate{Service: "shop/web:80", Path: "/", Status: c.status}})
+		require.NoError(t, err, what)
+		require.Equal(t, c.open, open, what)
+		require.Contains(t, seen, c.seen, what)
+	}
 }
 
 // TestAGateThatOpensMeanwhile is waited for.

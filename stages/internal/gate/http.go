@@ -1,13 +1,16 @@
 package gate
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	nethttp "net/http"
 	"net/url"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -58,12 +61,28 @@ func http(ctx context.Context, c *kube.Client, g platform.HTTPGate) (bool, strin
 	switch {
 	case err != nil:
 		return false, "read the response: " + err.Error(), nil
+	case unreached(body) != "":
+		return false, "the API server does not reach it: " + kube.OneLine(unreached(body)), nil
 	case resp.StatusCode != g.Status:
 		return false, fmt.Sprintf("answered %d, not %d%s", resp.StatusCode, g.Status, excerpt(body)), nil
 	case !strings.Contains(string(body), g.Contains):
 		return false, fmt.Sprintf("the response does not contain %q%s", g.Contains, excerpt(body)), nil
 	}
 	return true, fmt.Sprintf("answered %d", resp.StatusCode), nil
+}
+
+// unreached is what the API server itself answers where it cannot ask a Service: there is none,
+// nothing is ready behind it, or it may not be asked. It is empty for what a Service answers,
+// which may be an API server, too.
+func unreached(body []byte) string {
+	var s metav1.Status
+	if json.Unmarshal(body, &s) != nil || s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure {
+		return ""
+	}
+	if s.Reason == metav1.StatusReasonServiceUnavailable || s.Details != nil && s.Details.Group == "" && s.Details.Kind == "services" {
+		return cmp.Or(s.Message, string(s.Reason))
+	}
+	return ""
 }
 
 // excerpt is the beginning of a response, on one line.
