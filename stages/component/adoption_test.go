@@ -99,7 +99,7 @@ func TestArgoCDTakesAComponentOver(t *testing.T) {
 	require.JSONEq(t, `[{"rollout":"apps/v1/Deployment shop/eso","deadline":"5m"}]`, string(out.Ready))
 
 	require.Equal(t, map[string]any{"repoURL": "https://git/slipway/platform.git", "targetRevision": "main", "path": "tree/eso", "helm": map[string]any{
-		"releaseName": "eso", "valuesObject": map[string]any{"replicas": 2.0, "host": "own"},
+		"releaseName": "eso", "valuesObject": map[string]any{"replicas": int64(2), "host": "own"},
 	}}, s.at(atESO, "spec", "source"), "the same chart, name and values as Helm had")
 	require.Equal(t, []any{"ServerSideApply=true"}, s.at(atESO, "spec", "syncPolicy", "syncOptions"))
 	require.Equal(t, "slipway-adopted-eso", s.at(atESO, "spec", "project"))
