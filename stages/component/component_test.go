@@ -324,6 +324,25 @@ func TestWhoLooksAtTheClusterSeesWhatIsWaitedFor(t *testing.T) {
 	require.Equal(t, "InProgress: component ready is ready", seen[len(seen)-1])
 }
 
+// TestTheGatesOfAStepThatFailsAreNoted for who looks at them later: it has no output.
+func TestTheGatesOfAStepThatFailsAreNoted(t *testing.T) {
+	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 1s}]}\n", nil)
+	file := filepath.Join(s.env.StateDir, "runs", "r1", "steps", "orchestrator.test", contract.GatesFile)
+	_, err := s.install(dryrun.Context(t.Context()), contract.ComponentInput{Component: "ready"})
+	require.Error(t, err)
+	require.NoFileExists(t, file)
+	_, err = s.install(t.Context(), contract.ComponentInput{Component: "ready"})
+	require.Error(t, err)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var noted contract.Component
+	require.NoError(t, json.Unmarshal(text, &noted))
+	c, _ := s.installer(t, contract.ComponentInput{Component: "ready"}).release.Component("ready")
+	ready, err := json.Marshal(c.Ready)
+	require.NoError(t, err)
+	require.JSONEq(t, string(ready), string(noted.Ready))
+}
+
 // TestWhatIsWaitedForIsNoted with what was seen last, for as long as it is.
 func TestWhatIsWaitedForIsNoted(t *testing.T) {
 	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 3s}]}\n", nil)

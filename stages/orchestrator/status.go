@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -33,7 +34,8 @@ func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contr
 	return contract.Live{Apps: apps, Gates: gates}, err
 }
 
-// statusOfGates looks once at each gate of the components, as their steps noted them.
+// statusOfGates looks once at each gate of the components, as their steps noted them,
+// whether these have succeeded or not.
 func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []string) ([]contract.Gate, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -44,7 +46,10 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []s
 	for _, id := range steps {
 		stage, name, _ := strings.Cut(id, "/")
 		last, err := ledger.Last(ctx, stage, name)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && last.Output == nil {
+		if err == nil && last.Output == nil { // the attempt has not succeeded
+			last.Output, err = state.File(ctx, s, last.Run, "steps/"+stage+"."+name+"/"+contract.GatesFile)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		var noted struct {

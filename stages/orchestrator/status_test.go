@@ -2,11 +2,13 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -50,10 +52,18 @@ func TestTheStatusOfGates(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, ledger.End(t.Context(), attempt, json.RawMessage(`{"objects": 1, "ready": `+ready+`}`), nil))
 	}
+	for name, noted := range map[string]string{"failed": `{"objects": 0, "ready": [{"job": "shop/failed"}]}`, "early": ""} {
+		attempt, err := ledger.Begin(t.Context(), "r1", "orchestrator", name, journal.Digests{})
+		require.NoError(t, err)
+		require.NoError(t, ledger.End(t.Context(), attempt, nil, &fault.Fault{Code: "GAT-001", Class: fault.Timeout, Op: "wait", Err: errors.New("it is shut")}))
+		if noted != "" {
+			require.NoError(t, s.Put(t.Context(), "runs/r1/steps/orchestrator."+name+"/"+contract.GatesFile, []byte(noted)))
+		}
+	}
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {active: 1}}")
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/away", "{metadata: {name: away, namespace: shop}, status: {sync: {status: Synced}, health: {status: Healthy}}}")
-	in := contract.LiveInput{Steps: []string{"orchestrator/web", "orchestrator/none", "orchestrator/never"}}
+	in := contract.LiveInput{Steps: []string{"orchestrator/web", "orchestrator/none", "orchestrator/failed", "orchestrator/early", "orchestrator/never"}}
 	begun := time.Now()
 	out, err := runStatus(t.Context(), env, in)
 	require.NoError(t, err)
@@ -62,6 +72,7 @@ func TestTheStatusOfGates(t *testing.T) {
 		{Step: "orchestrator/web", Gate: "job shop/seed", Seen: "1 active, 0 failed"},
 		{Step: "orchestrator/web", Gate: "has(object.metadata) of v1/Namespace shop", Open: true, Seen: "true"},
 		{Step: "orchestrator/web", Gate: "app away", Seen: "it is not there"},
+		{Step: "orchestrator/failed", Gate: "job shop/failed", Seen: "not found: /apis/batch/v1/namespaces/shop/jobs/failed"},
 	}, out.Gates)
 
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {conditions: [{type: Failed, status: 'True', message: no more attempts}]}}")
