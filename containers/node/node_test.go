@@ -191,12 +191,21 @@ func TestPodsOfTheLastStart(t *testing.T) {
 		refused = refused || first
 		return first, nil, errors.New("etcd: leader changed")
 	})
-	were := map[types.UID]bool{}
-	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were), "mark pod default/c of the last start: etcd: leader changed")
-	require.NoError(t, markPodsNotReady(t.Context(), client, were))
-	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "the first attempt has marked one of them already")
-
+	file := filepath.Join(t.TempDir(), podsFile)
+	were := readPods(file)
+	keep := func() error { return writePods(file, were) }
+	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were, func() error { return errors.New("no space left") }), "no space left")
 	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, corev1.ConditionTrue, list.Items[0].Status.Conditions[0].Status, "what could not be kept is not marked")
+	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were, keep), "mark pod default/c of the last start: etcd: leader changed")
+	require.NoError(t, markPodsNotReady(t.Context(), client, were, keep))
+	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "the first attempt has marked one of them already")
+	were = readPods(file)
+	require.NoError(t, markPodsNotReady(t.Context(), client, were, keep))
+	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "nor is any ready at the next start, which has to wait for them, too")
+
+	list, err = client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"default/a", "default/c"}, notBack(list.Items, were))
 	for _, p := range list.Items {

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -243,8 +242,10 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		n.logLine("the API server answers")
 		n.retry(ctx, partNode, func() error { return makeNode(ctx, n.client) })
 		n.supervise(ctx, kubeletCommand(n.settings, n.self))
-		were := map[types.UID]bool{}
-		n.retry(ctx, partPods, func() error { return markPodsNotReady(ctx, n.client, were) })
+		were := readPods(n.settings.file(podsFile))
+		n.retry(ctx, partPods, func() error {
+			return markPodsNotReady(ctx, n.client, were, func() error { return writePods(n.settings.file(podsFile), were) })
+		})
 		group.Go(func() error { n.watchPods(ctx, were); return nil })
 		n.watch(ctx, partNode, "the node", n.nodeReady)
 		return nil
