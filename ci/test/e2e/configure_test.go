@@ -131,7 +131,7 @@ func TestFormThatIsLeft(t *testing.T) {
 		before string // what is seen before the last key
 	}{
 		"Ctrl-C":                       {nil, []string{"Enter", "Enter", "=x", "C-c"}, []string{"error RUN-001: configure: interrupted", "nothing was written", "[exit 7]"}, ""},
-		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "C-c"}, []string{"Replace slipway.yaml with it?", "[exit 7]"}, ""},
+		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "C-c"}, []string{"[exit 7]"}, "Replace slipway.yaml with it?"},
 		"Ctrl-C, for a reader":         {[]string{"--accessible"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}, ""},
 		"the end, for a reader":        {[]string{"--accessible"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}, ""},
 		"No":                           {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}, ""},
