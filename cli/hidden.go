@@ -120,7 +120,7 @@ func newState(p *Program) *cobra.Command {
 		sub("archive ID FILE", 2, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Archive(ctx, args[1], args[0])
 		}),
-		sub("kept FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kept(ctx, args[0]) }),
+		sub("installed FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Installed(ctx, args[0]) }),
 		sub("runs FILE [RUN]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Runs(ctx, args[0], o.deployment, args[1])
 		}),

@@ -88,32 +88,21 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 		return nil, err
 	}
 	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
-	return opened, p.places(io, f, opened)
-}
-
-// places says where the package has secrets taken from, and refuses commands unless somebody
-// vouched for it: they would run on this machine, outside any container.
-func (p *packageFlags) places(io console.Streams, f *deployment.Flags, opened *packing.Opened) error {
 	cfg, err := f.Source.Parse(opened.Files[runpackage.AnswersFile].Data, func([]migrate.Change) {})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	refs := packing.References(cfg)
-	if before := opened.Files[runpackage.BeforeDir+"/"+runpackage.AnswersFile].Data; before != nil {
-		was, err := config.Load(before, config.Options{File: "the configuration before the upgrade"})
-		if err != nil {
-			return err
-		}
-		for setting, ref := range packing.References(was) {
-			if refs[setting] != ref {
-				refs[setting+" before the upgrade"] = ref
-			}
-		}
-	}
+	return opened, p.places(io, packing.References(cfg), "")
+}
+
+// places says where the package has the secrets of a configuration taken from, and refuses
+// commands unless somebody vouched for it: they would run on this machine, outside any
+// container. when is which configuration it is, where there are several.
+func (p *packageFlags) places(io console.Streams, refs map[string]config.SecretRef, when string) error {
 	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
 		place := report.Clean(string(refs[setting]))
-		fmt.Fprintf(io.Err, "slipway: its %s is taken from %s\n", report.Clean(setting), place)
+		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", report.Clean(setting), when, place)
 		if kind, _ := refs[setting].Split(); kind == config.SecretCmd {
 			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.Clean(setting)))
 		}
@@ -165,12 +154,12 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	case record == nil:
 		return
 	case when != config.SaveAlways && (when != config.SaveFailed || record.Outcome == report.Succeeded):
-		tellReproduce(io, d, record, "")
+		tellReproduce(io, d, record, nil)
 		return
 	}
 	io.Err.End()
 	if module.Active() { // whose files are gone with its container
-		if !tellReproduce(io, d, record, "") {
+		if !tellReproduce(io, d, record, nil) {
 			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Hint))
 		}
 		return
@@ -187,20 +176,23 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 		return
 	}
 	tellPacked(io.Err, io, made)
-	tellReproduce(io, d, record, made.File)
+	tellReproduce(io, d, record, made)
 }
 
 // tellReproduce says how a run that failed is reproduced elsewhere, from its package if there
 // is one, and reports whether it has. What was refused is not: its reason is in what the
 // deployment had before.
-func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, file string) (told bool) {
+func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, made *packing.Packed) (told bool) {
 	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
 		return false
 	}
 	io.Err.End()
-	again := stages.Install()
-	if record.Workflow == config.Upgrade {
+	again, file := stages.Install(), ""
+	if record.Workflow == config.Upgrade && (made == nil || made.Info.Before != nil) {
 		again = stages.Upgrade()
+	}
+	if made != nil {
+		file = made.File
 	}
 	steps, err := d.Steps(again)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -89,14 +90,14 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	if err != nil {
 		return err
 	}
-	substituted, err := original.Localise(f.Source.Providers.Sections())
+	r := replay{from: original, was: was, until: cmp.Or(o.until, was.step), named: f.Source.Name != "", command: args}
+	substituted, err := o.localise(io, &r)
 	if err == nil {
 		err = o.install.from.use(f, original.Config, original.Release)
 	}
 	if err != nil {
 		return err
 	}
-	r := replay{from: original, was: was, until: cmp.Or(o.until, was.step), named: f.Source.Name != "", command: args}
 	if strings.HasPrefix(r.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
 		r.until = ""
 	}
@@ -133,18 +134,45 @@ func newName() string {
 // replay is a run that is carried out again.
 type replay struct {
 	from    *packing.Opened
+	origin  *packing.Source // of an upgrade: what it began from; nil: nothing is known of that, or it is none
 	was     *original
 	until   string   // last step; empty: all
 	named   bool     // somebody named the deployment
 	command []string // for the container of that step
 }
 
-// upgrades tells whether it is an upgrade of which the package has what it began from.
-func (r replay) upgrades() bool { return r.from.Before != nil }
+// localise makes of r one on a fresh local deployment, and returns what was substituted by
+// what, a line each.
+func (o *reproduceOptions) localise(io console.Streams, r *replay) (substituted []string, err error) {
+	sections := o.install.deployment.Source.Providers.Sections()
+	if substituted, err = r.from.Localise(sections); err != nil {
+		return nil, err
+	}
+	if r.origin, err = r.from.Origin(o.install.from.file); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.origin != nil:
+		text := r.from.Files[runpackage.BeforeDir+"/"+runpackage.AnswersFile].Data
+		cfg, err := config.Load(text, config.Options{File: "the configuration before the upgrade"})
+		if err == nil {
+			err = o.install.from.places(io, packing.References(cfg), " before the upgrade")
+		}
+		if err != nil {
+			return nil, err
+		}
+		substituted = append(substituted, "the data of the deployment by that of a fresh install of release "+r.from.Before.Version)
+		_, err = r.origin.Localise(sections)
+		return substituted, err
+	case r.from.Workflow != config.Install:
+		substituted = append(substituted, fmt.Sprintf("the %s of what was installed before by an install on an empty cluster", r.from.Workflow))
+	}
+	return substituted, nil
+}
 
 // workflow is what is carried out.
 func (r replay) workflow() conductor.Workflow {
-	if r.upgrades() {
+	if r.origin != nil {
 		return stages.Upgrade()
 	}
 	return stages.Install()
@@ -154,12 +182,12 @@ func (r replay) workflow() conductor.Workflow {
 // says why there is nothing to compare.
 func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r replay) (same, err error) {
 	how := deployment.Run{Workflow: r.workflow().Name, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-		if r.upgrades() {
+		if r.origin != nil {
 			c.Change.Style = r.from.Before.Style
 		}
 		return o.install.prepare(ctx, io, c, from)
 	}}
-	if r.upgrades() {
+	if r.origin != nil { // what is not possible is found before minutes are spent on an install
 		err := o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error { return r.possible(ctx, d) })
 		if err == nil {
 			err = o.installBefore(ctx, io, r)
@@ -216,9 +244,9 @@ func (r replay) possible(ctx context.Context, d *deployment.Deployment) error {
 
 // installBefore installs what an upgrade began from.
 func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams, r replay) error {
-	f, began := &o.install.deployment, r.from.Began
+	f := &o.install.deployment
 	fmt.Fprintf(io.Err, "slipway: first an install of release %s, which the upgrade began from\n", r.from.Before.Version)
-	if err := o.install.from.use(f, began.Config, began.Release); err != nil {
+	if err := o.install.from.use(f, r.origin.Config, r.origin.Release); err != nil {
 		return err
 	}
 	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {

@@ -81,6 +81,12 @@ func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
 	if made.Info.OtherImages {
 		fmt.Fprintln(streams.Err, "slipway: the bundle or lock is another than that of the run: the package has the digests of the run's tools, and none of its images")
 	}
+	if made.Lacks != "" {
+		fmt.Fprintf(streams.Err, "slipway: the package has nothing of what was there before the upgrade, which so is reproduced by an install on an empty cluster: %s\n", made.Lacks)
+	}
+	if made.Unread != nil {
+		fmt.Fprintf(streams.Err, "slipway: the SBOM has only the Debian packages that the lock names: %v\n", made.Unread)
+	}
 	fmt.Fprintf(w, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
@@ -200,7 +201,7 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 func TestWhatWasRefusedIsNotReproduced(t *testing.T) {
 	var screen bytes.Buffer
 	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
-	tellReproduce(io, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, "x.tar.zst")
+	tellReproduce(io, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, &packing.Packed{File: "x.tar.zst"})
 	require.Empty(t, screen.String())
 }
 

@@ -42,12 +42,12 @@ func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.F
 	return out, files, nil
 }
 
-// Kept is the release that was installed last, to the end, and its files; nil if the
+// InstalledRelease is the release that was installed last, to the end, and its files; nil if the
 // deployment's state has no copy of them.
-func (r *Records) Kept(ctx context.Context) (*contract.Installed, fs.FS, error) {
-	const at = "/slipway/kept.json"
-	var out *contract.Kept
-	if err := r.query(ctx, []string{"slipway", "state", "kept", at}, at, &out); err != nil || out == nil {
+func (r *Records) InstalledRelease(ctx context.Context) (*contract.Installed, fs.FS, error) {
+	const at = "/slipway/installed.json"
+	var out *contract.InstalledRelease
+	if err := r.query(ctx, []string{"slipway", "state", "installed", at}, at, &out); err != nil || out == nil {
 		return nil, nil, err
 	}
 	files, err := zip.NewReader(bytes.NewReader(out.Archive), int64(len(out.Archive)))

@@ -110,8 +110,8 @@ type Installed struct {
 	Release  Blob            `json:"release"`
 }
 
-// Kept is an installed release with its files.
-type Kept struct {
+// InstalledRelease is an installed release with its files.
+type InstalledRelease struct {
 	Installed
 	Archive []byte `json:"archive"` // a zip archive
 }

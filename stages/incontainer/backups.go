@@ -23,9 +23,9 @@ func (s *State) Backups(ctx context.Context, file, id string) error {
 	return writeJSON(file, b, err)
 }
 
-// Kept writes the release that was installed last, with its files, to file; null if the state
+// Installed writes the release that was installed last, with its files, to file; null if the state
 // has no copy that can be read.
-func (s *State) Kept(ctx context.Context, file string) error {
+func (s *State) Installed(ctx context.Context, file string) error {
 	repo, err := backup.Open(ctx, s.place, s.store)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *State) Kept(ctx context.Context, file string) error {
 		return writeJSON(file, nil, err)
 	}
 	archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
-	return writeJSON(file, contract.Kept{Installed: *is, Archive: archive}, err)
+	return writeJSON(file, contract.InstalledRelease{Installed: *is, Archive: archive}, err)
 }
 
 // Archive writes the release that was installed when a backup was made to file: a zip archive

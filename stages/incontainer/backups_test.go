@@ -60,12 +60,12 @@ func TestABackupLeavesTheContainer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "name: shop\n", string(text))
 
-	require.NoError(t, do(func(s *incontainer.State) error { return s.Kept(t.Context(), out) }))
+	require.NoError(t, do(func(s *incontainer.State) error { return s.Installed(t.Context(), out) }))
 	require.Equal(t, "null", string(read()), "nothing was installed to its end")
 	require.NoError(t, repo.KeepInstalled(t.Context(), contract.Installed{Platform: "shop", Version: "1.0.0", Digest: "sha256:aa", Config: []byte(`{"a":2}`)},
 		fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n"), Mode: 0o644}}))
-	require.NoError(t, do(func(s *incontainer.State) error { return s.Kept(t.Context(), out) }))
-	var kept contract.Kept
+	require.NoError(t, do(func(s *incontainer.State) error { return s.Installed(t.Context(), out) }))
+	var kept contract.InstalledRelease
 	require.NoError(t, json.Unmarshal(read(), &kept))
 	require.Equal(t, "1.0.0", kept.Version)
 	require.JSONEq(t, `{"a":2}`, string(kept.Config))

@@ -36,6 +36,8 @@ type packer struct {
 	deployment *deployment.Deployment
 	clean      cleaner
 	absent     []string
+	unread     error  // why the SBOM has only those Debian packages that the lock names
+	lacks      string // why the package has nothing of what an upgrade began from
 
 	info   runpackage.Info
 	files  runpackage.Files
@@ -57,14 +59,14 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.before(ctx, id, left); err != nil {
+		return err
+	}
 	if err := p.runDir(id, left, text); err != nil {
 		return err
 	}
 	p.describe()
 	if err := p.release(ctx, filepath.Join(dir, "release")); err != nil {
-		return err
-	}
-	if err := p.before(ctx); err != nil {
 		return err
 	}
 	if err := p.journal(ctx, id); err != nil {
@@ -316,8 +318,8 @@ func (p *packer) images(ctx context.Context) error {
 		if err == nil && b != nil {
 			of.Packages, err = inventory.Read(ctx, b)
 		}
-		if err != nil {
-			return err
+		if err != nil { // the lock has the most important ones
+			p.unread = err
 		}
 	}
 	if err := p.add(runpackage.ImagesFile, DigestsOf(of.Images)); err != nil {

@@ -2,42 +2,30 @@ package packing
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
-	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/providers/local"
 )
 
-// Localise makes the configurations of a package ones with which the same is installed on a
-// fresh local deployment, and returns what was substituted by what, a line each.
-func (o *Opened) Localise(sections []config.Section) (substituted []string, err error) {
-	if substituted, err = o.Made.localise("local.yaml", o.Files[runpackage.AnswersFile].Data, sections); err != nil {
-		return nil, err
+// Localise makes the configuration of a source of the package one with which the same is
+// installed on a fresh local deployment, and returns what was substituted by what, a line each.
+func (s *Source) Localise(sections []config.Section) (substituted []string, err error) {
+	text, err := os.ReadFile(s.Config)
+	if err == nil {
+		text, substituted, err = localised(text, sections)
 	}
-	switch {
-	case o.Before != nil:
-		substituted = append(substituted, "the data of the deployment by that of a fresh install of release "+o.Before.Version)
-		_, err = o.Began.localise("local-before.yaml", o.Files[runpackage.BeforeDir+"/"+runpackage.AnswersFile].Data, sections)
-	case o.Workflow != config.Install:
-		substituted = append(substituted, fmt.Sprintf("the %s of what was installed before by an install on an empty cluster", o.Workflow))
-	}
-	return substituted, err
-}
-
-// localise writes the configuration, as it is then, beside the one of the package.
-func (m *Made) localise(name string, text []byte, sections []config.Section) ([]string, error) {
-	text, substituted, err := localised(text, sections)
-	at := filepath.Join(filepath.Dir(m.Config), name)
+	at := filepath.Join(filepath.Dir(s.Config), "local-"+filepath.Base(s.Config))
 	if err == nil {
 		err = atomicfile.Write(at, text, 0o600)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the configuration of the package one of a local deployment: %w", err)
 	}
-	m.Config = at
+	s.Config = at
 	return substituted, nil
 }
 

@@ -6,42 +6,57 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
-// TestAnUpgradeIsRunAgainFromWhatItBeganFrom: with the release and the configuration from then,
-// where the package has them.
-func TestAnUpgradeIsRunAgainFromWhatItBeganFrom(t *testing.T) {
+// TestWhatAnUpgradeBeganFrom is unpacked beside what it led to, and made one of a local deployment.
+func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", t.TempDir())
-	upgrade := func(i *runpackage.Info, _ runpackage.Files) { i.Workflow = "upgrade" }
-	o, err := Open(t.Context(), packed(t, upgrade), "")
+	before := func(workflow, style string) func(*runpackage.Info, runpackage.Files) {
+		return func(i *runpackage.Info, f runpackage.Files) {
+			i.Workflow, i.Before = workflow, &runpackage.Before{Platform: i.Platform, Style: style}
+			f["before/answers.yaml"] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: \"file:x\"}\nglobal: {domain: then.test}\n")}
+			f["before/release/platform.yaml"], f["before/release/run.sh"] = f["release/platform.yaml"], f["release/run.sh"]
+		}
+	}
+	open := func(change func(*runpackage.Info, runpackage.Files)) (*Opened, *Source, error) {
+		file := packed(t, change)
+		o, err := Open(t.Context(), file, "")
+		require.NoError(t, err)
+		from, err := o.Origin(file)
+		return o, from, err
+	}
+	o, from, err := open(before("upgrade", "in-place"))
 	require.NoError(t, err)
-	substituted, err := o.Localise(providers.All().Sections())
-	require.NoError(t, err)
-	require.Equal(t, []string{"the upgrade of what was installed before by an install on an empty cluster"}, substituted)
-	require.Empty(t, o.Began)
-
-	o, err = Open(t.Context(), packed(t, func(i *runpackage.Info, f runpackage.Files) {
-		upgrade(i, f)
-		i.Before = &runpackage.Before{Platform: i.Platform, Style: "in-place"}
-		i.Before.Version = "0.9.0"
-		f["before/answers.yaml"] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: \"file:x\"}\nglobal: {domain: then.test}\n")}
-		f["before/release/platform.yaml"] = f["release/platform.yaml"]
-	}), "")
-	require.NoError(t, err)
-	substituted, err = o.Localise(providers.All().Sections())
-	require.NoError(t, err)
-	require.Equal(t, []string{"the data of the deployment by that of a fresh install of release 0.9.0"}, substituted)
-	text, err := os.ReadFile(o.Began.Config)
+	require.DirExists(t, from.Release)
+	for _, s := range []*Source{&o.Source, from} {
+		_, err = s.Localise(providers.All().Sections())
+		require.NoError(t, err)
+	}
+	text, err := os.ReadFile(from.Config)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "provider: local\n")
 	require.Contains(t, string(text), "domain: then.test")
-	require.DirExists(t, o.Began.Release)
-	require.NotEqual(t, o.Config, o.Began.Config)
+	require.NotEqual(t, o.Config, from.Config)
 
-	_, err = Open(t.Context(), packed(t, func(i *runpackage.Info, _ runpackage.Files) { i.Before = &runpackage.Before{Platform: i.Platform} }), "")
-	require.ErrorContains(t, err, "there is no configuration in it")
+	_, from, err = open(before("install", ""))
+	require.NoError(t, err)
+	require.Nil(t, from, "it is no upgrade")
+	_, from, err = open(func(i *runpackage.Info, _ runpackage.Files) { i.Workflow = "upgrade" })
+	require.NoError(t, err)
+	require.Nil(t, from, "it was not known any more")
+	for says, change := range map[string]func(*runpackage.Info, runpackage.Files){
+		`"at once" is no style of an upgrade`: before("upgrade", "at once"),
+		"there is no configuration in it": func(i *runpackage.Info, _ runpackage.Files) {
+			i.Workflow, i.Before = "upgrade", &runpackage.Before{Platform: i.Platform}
+		},
+	} {
+		_, _, err = open(change)
+		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete})
+		require.ErrorContains(t, err, says)
+	}
 }
 
 func TestWhatALocalDeploymentSubstitutes(t *testing.T) {
@@ -61,9 +76,10 @@ state: {url: "s3://bucket?region=eu-central-1"}
 	for _, gone := range []string{"existing", "s3://"} {
 		require.NotContains(t, string(text), gone)
 	}
-	same := "apiVersion: slipway.sh/v1\nprovider: local\nlocal: {apiPort: 6500}\n"
-	text, substituted, err = localised([]byte(same), providers.All().Sections())
-	require.NoError(t, err)
-	require.Empty(t, substituted)
-	require.Contains(t, string(text), "apiPort: 6500")
+	for _, same := range []string{"apiVersion: slipway.sh/v1\nprovider: local\nlocal: {apiPort: 6500}\n", "apiVersion: slipway.sh/v1\nlocal: {apiPort: 6500}\n"} {
+		text, substituted, err = localised([]byte(same), providers.All().Sections())
+		require.NoError(t, err)
+		require.Empty(t, substituted)
+		require.Contains(t, string(text), "apiPort: 6500")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/cache"
@@ -22,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // codeIncomplete: the package lacks what a deployment would need to be made from it.
@@ -31,12 +33,11 @@ const codeIncomplete fault.Code = "PKG-009"
 // as files.
 type Opened struct {
 	*runpackage.Package
-	Made
-	Began Made // of an upgrade: what it began from; the zero value: the package does not have it
+	Source
 }
 
-// Made is what a deployment is made from.
-type Made struct {
+// Source is what a deployment is made from.
+type Source struct {
 	Config  string // file
 	Release string // directory
 }
@@ -65,30 +66,37 @@ func unpack(file, dir string, p *runpackage.Package) (*Opened, error) {
 	}
 	o := &Opened{Package: p}
 	var err error
-	if o.Made, err = made(file, filepath.Join(dir, "slipway.yaml"), p.Workflow, p.Platform, p.Files); err != nil {
-		return nil, err
-	}
-	if p.Before != nil {
-		o.Began, err = made(file, filepath.Join(dir, "before.yaml"), p.Workflow, p.Before.Platform, p.Sub(runpackage.BeforeDir))
-	}
+	o.Source, err = source(file, filepath.Join(dir, "slipway.yaml"), p.Workflow, p.Platform, p.Files)
 	return o, err
 }
 
-// made unpacks a configuration, as the file at, and the platform release of a package, beside
+// Origin unpacks what an upgrade began from; nil: the package does not have it.
+func (o *Opened) Origin(file string) (*Source, error) {
+	if o.Workflow != config.Upgrade || o.Before == nil {
+		return nil, nil
+	}
+	if !slices.Contains([]string{"", contract.Graceful, contract.InPlace}, o.Before.Style) {
+		return nil, incomplete("unpack "+file, fixAgain, fmt.Errorf("%q is no style of an upgrade", o.Before.Style))
+	}
+	out, err := source(file, filepath.Join(filepath.Dir(o.Config), "before.yaml"), o.Workflow, o.Before.Platform, o.Sub(runpackage.BeforeDir))
+	return &out, err
+}
+
+// source unpacks a configuration, as the file at, and the platform release of a package, beside
 // it.
-func made(file, at, workflow string, of runpackage.Platform, files runpackage.Files) (Made, error) {
+func source(file, at, workflow string, of runpackage.Platform, files runpackage.Files) (Source, error) {
 	text := files[runpackage.AnswersFile].Data
 	if len(text) == 0 {
-		return Made{}, incomplete("unpack "+file, fixAgain, errors.New("there is no configuration in it"))
+		return Source{}, incomplete("unpack "+file, fixAgain, errors.New("there is no configuration in it"))
 	}
 	release, err := keep(file, workflow, of, files.Sub(runpackage.ReleaseDir), filepath.Dir(at), true)
 	if err != nil {
-		return Made{}, err
+		return Source{}, err
 	}
 	if err := atomicfile.Write(at, text, 0o600); err != nil {
-		return Made{}, fmt.Errorf("unpack %s: %w", file, err)
+		return Source{}, fmt.Errorf("unpack %s: %w", file, err)
 	}
-	return Made{Config: at, Release: release}, nil
+	return Source{Config: at, Release: release}, nil
 }
 
 const fixAgain = "get the package again from where it was made"

@@ -48,6 +48,8 @@ type Packed struct {
 	Bytes int
 	// Absent are secrets of the configuration that could not be read, and so not searched for.
 	Absent []string
+	Lacks  string // why it has nothing of what an upgrade began from; empty: it has, or is of no upgrade
+	Unread error  // why its SBOM has only those Debian packages that the lock names
 }
 
 // Make packs a run of a deployment, of which f are the flags.
@@ -73,7 +75,7 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	if err := put(ctx, file, out.Bytes()); err != nil {
 		return nil, err
 	}
-	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent}, nil
+	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks, Unread: p.unread}, nil
 }
 
 // put writes a package, in place of an earlier one and of nothing else.

@@ -137,7 +137,9 @@ const (
 func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conductor.Options) error {
 	what := "fetch the platform release " + git.Version + " of " + git.URL
 	ref, err := git.Version, error(nil)
-	find := func(client *dagger.Client) { opts.ReleaseCommit, err = client.Git(git.URL).Ref(git.Version).Commit(ctx) }
+	find := func(client *dagger.Client) {
+		opts.ReleaseCommit, err = client.Git(git.URL).Ref(git.Version).Commit(ctx)
+	}
 	if anew == nil {
 		find(opts.Client)
 	} else {

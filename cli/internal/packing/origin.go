@@ -1,0 +1,129 @@
+package packing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// origin is what an upgrade began from.
+type origin struct {
+	about  runpackage.Before
+	config []byte // canonical
+	files  fs.FS  // of the release
+}
+
+// before takes over what an upgrade began from. Where that cannot be, p.lacks says why; the
+// run is packed all the same. It comes before the run is cleaned, for the secrets of that
+// configuration may be in it, too.
+func (p *packer) before(ctx context.Context, id, dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, report.RecordFile))
+	if err != nil {
+		return fmt.Errorf("read the record of run %s: %w", id, err)
+	}
+	record, err := report.Decode(text)
+	if err != nil || record.Workflow != config.Upgrade {
+		return err
+	}
+	o, why, err := p.findOrigin(ctx, record, dir)
+	if err == nil && why == "" {
+		why, err = p.takeOrigin(ctx, o)
+	}
+	p.lacks = why
+	return err
+}
+
+// findOrigin finds what the upgrade began from: in the backup on which it rests or, where it
+// did not come that far and nothing came after it, as what is installed.
+func (p *packer) findOrigin(ctx context.Context, record *report.Run, dir string) (_ origin, why string, _ error) {
+	var result contract.Result
+	var rests contract.BackupSummary
+	step := contract.BackupStep()
+	text, err := os.ReadFile(filepath.Join(dir, "steps", step.Stage+"."+step.Name, "result.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return origin{}, "", err
+	}
+	if json.Unmarshal(text, &result) == nil && json.Unmarshal(result.Output, &rests) == nil && rests.ID != "" { // else it did not come so far
+		b, files, err := p.deployment.Backup(ctx, rests.ID)
+		if class := fault.ClassOf(err); class == fault.Usage || class == fault.Step { // newer ones have taken its place, or it is damaged
+			return origin{}, err.Error(), nil
+		}
+		if err != nil {
+			return origin{}, "", fmt.Errorf("find what the upgrade began from: %w", err)
+		}
+		return origin{runpackage.Before{Platform: runpackage.Platform{Name: b.Platform, Version: b.From}, Style: b.Style}, b.Config, files}, "", nil
+	}
+	runs, err := p.deployment.Runs(ctx)
+	if err != nil {
+		return origin{}, "", err
+	}
+	if slices.ContainsFunc(runs, func(r contract.RunSummary) bool { return r.ID > record.ID && r.Workflow != config.Test }) {
+		return origin{}, "it ended before its backup, and other runs came after it", nil
+	}
+	is, files, err := p.deployment.InstalledRelease(ctx)
+	if err != nil {
+		return origin{}, "", fmt.Errorf("find what the upgrade began from: %w", err)
+	}
+	if is == nil || is.Version == record.Platform.Version {
+		return origin{}, "the deployment's state has no copy of it", nil
+	}
+	return origin{runpackage.Before{Platform: runpackage.Platform{Name: is.Platform, Version: is.Version}}, is.Config, files}, "", nil
+}
+
+// takeOrigin adds it to the package, unless a secret would have to be in there, and learns
+// the secrets of its configuration in any case.
+func (p *packer) takeOrigin(ctx context.Context, o origin) (why string, _ error) {
+	what := "the configuration of release " + o.about.Version
+	cfg, err := config.Load(o.config, config.Options{File: what})
+	if err != nil { // one that today's rules refuse
+		return err.Error(), nil
+	}
+	for setting, ref := range References(cfg) {
+		if p.info.Secrets[setting] != string(ref) {
+			p.know(ctx, setting+" before the upgrade", ref)
+		}
+	}
+	slices.Sort(p.absent)
+	clean, hidden, err := p.clean.config(o.config)
+	if err != nil {
+		return "", err
+	}
+	if len(hidden) > 0 {
+		return fmt.Sprintf("what looks like a secret is in its configuration (%s)", hidden[0]), nil
+	}
+	text, err := answers.Readable(p.schema(), clean)
+	if err != nil {
+		return err.Error(), nil
+	}
+	files := runpackage.Files{}
+	err = files.Add(path.Join(runpackage.BeforeDir, runpackage.ReleaseDir), o.files)
+	if err == nil {
+		o.about.Digest, err = platform.Digest(o.files)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read release %s, which the upgrade began from: %w", o.about.Version, err)
+	}
+	for name, f := range files {
+		if p.clean.known.In(f.Data) {
+			return "a secret is in its file " + name, nil
+		}
+		p.files[name] = f
+	}
+	p.files[path.Join(runpackage.BeforeDir, runpackage.AnswersFile)] = runpackage.File{Data: text}
+	p.info.Before = &o.about
+	return "", nil
+}
