@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -86,10 +87,22 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map
 	return mark.Wait()
 }
 
+// podsLimit is how long commands wait for pods to be back: the next start does not wait for
+// one that is not by then.
+const podsLimit = 2 * time.Minute
+
 // watchPods keeps the part of the pods up to date until those that were ready
 // before this start are ready again, or gone.
 func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
-	for ctx.Err() == nil {
+	forget := sync.OnceFunc(func() {
+		if err := os.Remove(n.settings.file(podsFile)); err != nil {
+			n.logLine("the next start waits for pods that were ready before: " + err.Error())
+		}
+	})
+	for began := time.Now(); ctx.Err() == nil; {
+		if time.Since(began) > podsLimit {
+			forget()
+		}
 		pods, err := n.client.CoreV1().Pods("").List(ctx, onThisNode)
 		if err != nil {
 			n.health.set(partPods, "waiting", err.Error())
@@ -100,9 +113,7 @@ func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
 				n.logLine(fmt.Sprintf("%d pods are ready again", len(were)))
 			}
 			n.health.set(partPods, "ready", fmt.Sprintf("%d pods are ready again", len(were)))
-			if err := os.Remove(n.settings.file(podsFile)); err != nil {
-				n.logLine("the next start waits for pods that were ready before: " + err.Error())
-			}
+			forget()
 			return
 		}
 		sleep(ctx, 200*time.Millisecond)
