@@ -40,6 +40,9 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	if err := p.allowed(in.Restore || rec.Saved != "", again, b, w.release); err != nil {
 		return contract.Restored{}, err
 	}
+	if err := w.stoppable(ctx, p.replace); err != nil { // before there is a rollback that has to be brought to its end
+		return contract.Restored{}, err
+	}
 	rec.Rollback = b.ID
 	if err := rec.Keep(ctx, w.client, env.Deployment); err != nil {
 		return contract.Restored{}, err
@@ -47,7 +50,10 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	if err := w.clear(ctx); err != nil {
 		return contract.Restored{}, err
 	}
-	if err := w.start(ctx, p.all); err != nil { // whom a run that was killed has left stopped
+	// Whom a run that was killed has left stopped; but nobody writes to what was saved and is
+	// still to be replaced.
+	rest := slices.DeleteFunc(slices.Clone(p.all), func(name string) bool { return slices.Contains(p.replace, name) })
+	if err := w.start(ctx, rest); err != nil {
 		return contract.Restored{}, err
 	}
 	var out contract.Restored
@@ -184,8 +190,8 @@ func (p way) allowed(consent, again bool, b contract.Backup, target *platform.Re
 }
 
 // replace saves data, puts the backup in its place, and checks it. In every style its users are
-// stopped meanwhile: what they wrote in between would be nowhere. unsaved allows it to replace what cannot be saved; isSaved
-// tells whether it was.
+// stopped meanwhile, and stay so if that fails: what they wrote in between would be nowhere.
+// unsaved allows it to replace what cannot be saved; isSaved tells whether it was.
 func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Backup, name string, unsaved bool) (_ installed.Record, isSaved bool, _ error) {
 	d, err := w.dataNamed(name)
 	if err != nil {
@@ -197,21 +203,34 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 	if _, err := io.Copy(io.Discard, w.repo.Reader(ctx, key, saved.Blob)); err != nil {
 		return rec, false, err
 	}
-	err = w.stopped(ctx, d, func(ctx context.Context) (err error) {
-		if rec, isSaved, err = w.save(ctx, rec, b, d, unsaved); err != nil {
-			return err
+	before := rec.Saved
+	if err = w.stopUsers(ctx, d); err == nil {
+		rec, isSaved, err = w.save(ctx, rec, b, d, unsaved)
+	}
+	if err != nil && before == "" { // nothing of any data was replaced yet
+		err = errors.Join(err, w.startUsers(ctx, d))
+	}
+	op := "restore data " + name + " from backup " + b.ID
+	if err != nil {
+		return rec, isSaved, because(CodeRestore, op, "correct the cause, "+w.next, err)
+	}
+	w.env.Progress("restoring %s from backup %s", name, b.ID)
+	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) error {
+		err := p.run(ctx, d.Restore, w.repo.Reader(ctx, key, saved.Blob), nil)
+		if err == nil {
+			_, err = p.check(ctx, saved.Check)
 		}
-		w.env.Progress("restoring %s from backup %s", name, b.ID)
-		return w.within(ctx, d, false, func(ctx context.Context, p runningPod) error {
-			err := p.run(ctx, d.Restore, w.repo.Reader(ctx, key, saved.Blob), nil)
-			if err == nil {
-				_, err = p.check(ctx, saved.Check)
-			}
-			return err
-		})
+		return err
 	})
 	if err != nil {
-		return rec, isSaved, because(CodeRestore, "restore data "+name+" from backup "+b.ID, "correct the cause, "+w.next, err)
+		stay := ""
+		if len(d.Users) > 0 {
+			stay = strings.Join(d.Users, ", ") + " stays stopped until then: "
+		}
+		return rec, isSaved, because(CodeRestore, op, stay+"correct the cause, "+w.next, err)
+	}
+	if err := w.startUsers(ctx, d); err != nil {
+		return rec, isSaved, err
 	}
 	for _, m := range w.release.Migrations {
 		if m.Data == name {

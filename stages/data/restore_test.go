@@ -157,6 +157,33 @@ func TestARestoreThatFails(t *testing.T) {
 	require.Equal(t, "r3", out.Saved, "the data is saved once")
 }
 
+// TestNobodyWritesAfterARestoreThatFailed, until the rollback is run again: what was saved
+// would lack that. And nothing is begun where Argo CD would start them again.
+func TestNobodyWritesAfterARestoreThatFailed(t *testing.T) {
+	b := withUsers(t)
+	text := strings.Replace(b.read("new/platform.yaml"), ", undo: [rm, -f, split]", "", 1)
+	b.write("new/platform.yaml", strings.Replace(text, "cat >new", "test ! -e split && cat >new", 1))
+	b.begins("r1", contract.Graceful)
+	_, err := b.migrate(true)
+	require.NoError(t, err)
+	before := b.record()
+	b.api.Set(t, webApp, "metadata: {ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: all, uid: u, controller: true}]}")
+	b.api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/all", "metadata: {name: all, namespace: argocd}")
+	_, err = b.restore("r2", true)
+	refused(t, err, CodeUsers, "ApplicationSet all does not let Application web be left alone")
+	require.Equal(t, before, b.record(), "an upgrade can still go on")
+	b.api.Set(t, webApp, "metadata: {ownerReferences: null}")
+
+	_, err = b.restore("r3", true)
+	refused(t, err, CodeRestore, "restore data orders from backup r1", "Deployment shop/web stays stopped until then: correct the cause")
+	require.EqualValues(t, 0, replicas(b))
+	require.NoError(t, os.Remove(filepath.Join(b.dir, "slipway-data-orders/split")))
+	_, err = b.restore("r4", false)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, replicas(b))
+	require.Empty(t, annotations(b, webApp))
+}
+
 // TestDataThatCannotBeSaved does not keep the backup out of its place, once somebody who was
 // told so agrees. Data that is empty is saved.
 func TestDataThatCannotBeSaved(t *testing.T) {
@@ -198,8 +225,8 @@ func nobodyWrites(t *testing.T, style string) {
 	b.write("new/platform.yaml", strings.Replace(b.read("new/platform.yaml"), ", undo: [rm, -f, split]", "", 1))
 	b.begins("r1", style)
 	require.NoError(t, b.record().Note("split", true).Keep(t.Context(), b.client(), "demo"))
-	// A run that was killed meanwhile has left them stopped: the next one starts them.
-	b.api.Set(t, webDeployment, `{metadata: {annotations: {slipway.sh/replicas: "2"}}, spec: {replicas: 0}}`)
+	// A run that was killed meanwhile has left them stopped, and so they stay.
+	b.api.Set(t, webDeployment, `{metadata: {annotations: {slipway.sh/replicas: "2"}}, spec: {replicas: 0}, status: {replicas: 0}}`)
 	before := len(b.api.Writes())
 	out, err := b.restore("r3", true)
 	require.NoError(t, err)
@@ -213,7 +240,7 @@ func nobodyWrites(t *testing.T, style string) {
 		}
 	}
 	pod := []string{"PATCH slipway-data-orders", "DELETE slipway-data-orders"}
-	require.Equal(t, slices.Concat([]string{"PATCH web", "PATCH web"}, pod, pod, []string{"PATCH web"}), order)
+	require.Equal(t, slices.Concat(pod, pod, []string{"PATCH web"}), order)
 }
 
 // TestACorrectedReleaseIsWhatARollbackGoesBy: an upgrade may go on with other migrations than

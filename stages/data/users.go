@@ -34,11 +34,14 @@ func (w *work) stopped(ctx context.Context, d platform.Data, do func(context.Con
 	if len(d.Users) == 0 {
 		return do(ctx)
 	}
-	defer func() {
-		ctx, cancel := lasting(ctx)
-		defer cancel()
-		err = errors.Join(err, w.start(ctx, []string{d.Name}))
-	}()
+	defer func() { err = errors.Join(err, w.startUsers(ctx, d)) }()
+	if err := w.stopUsers(ctx, d); err != nil {
+		return err
+	}
+	return do(ctx)
+}
+
+func (w *work) stopUsers(ctx context.Context, d platform.Data) error {
 	for _, text := range d.Users {
 		u, err := platform.ParseUser(text)
 		if err == nil {
@@ -48,7 +51,47 @@ func (w *work) stopped(ctx context.Context, d platform.Data, do func(context.Con
 			return w.badUsers("stop "+text, err)
 		}
 	}
-	return do(ctx)
+	return nil
+}
+
+// startUsers starts them again, also after ctx has ended.
+func (w *work) startUsers(ctx context.Context, d platform.Data) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return w.start(ctx, []string{d.Name})
+}
+
+// stoppable returns a fault if Argo CD would start the users of data again.
+func (w *work) stoppable(ctx context.Context, data []string) error {
+	for _, name := range data {
+		d, err := w.dataNamed(name)
+		if err != nil {
+			return err
+		}
+		for _, text := range d.Users {
+			u, err := platform.ParseUser(text)
+			if err != nil {
+				return w.badUsers("stop "+text, err)
+			}
+			live, err := w.workload(ctx, u)
+			if err != nil || live == nil {
+				return err
+			}
+			app := w.applicationOf(live)
+			if app == nil {
+				continue
+			}
+			app.Kind = argo.Applications().GroupVersion().WithKind("Application")
+			of, err := w.client.Live(ctx, *app)
+			if err == nil && of != nil {
+				err = w.staysAlone(ctx, of)
+			}
+			if err != nil {
+				return w.badUsers("stop "+text, err)
+			}
+		}
+	}
+	return nil
 }
 
 // stoppedInPlace is stopped if the style is in-place; otherwise it only calls do.
