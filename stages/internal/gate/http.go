@@ -62,7 +62,7 @@ func http(ctx context.Context, c *kube.Client, g platform.HTTPGate) (bool, strin
 	case err != nil:
 		return false, "read the response: " + err.Error(), nil
 	case unreached(body) != "":
-		return false, "the API server does not reach it: " + kube.OneLine(unreached(body)), nil
+		return false, unreached(body), nil
 	case resp.StatusCode != g.Status:
 		return false, fmt.Sprintf("answered %d, not %d%s", resp.StatusCode, g.Status, excerpt(body)), nil
 	case !strings.Contains(string(body), g.Contains):
@@ -71,16 +71,16 @@ func http(ctx context.Context, c *kube.Client, g platform.HTTPGate) (bool, strin
 	return true, fmt.Sprintf("answered %d", resp.StatusCode), nil
 }
 
-// unreached is what the API server itself answers where it cannot ask a Service: there is none,
-// nothing is ready behind it, or it may not be asked. It is empty for what a Service answers,
-// which may be an API server, too.
+// unreached says that the API server itself has answered, for it cannot ask a Service: there is
+// none, nothing is ready behind it, or it may not be asked. It is empty for what a Service
+// answers, also if that is an API server, unless this calls itself unavailable.
 func unreached(body []byte) string {
 	var s metav1.Status
 	if json.Unmarshal(body, &s) != nil || s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure {
 		return ""
 	}
 	if s.Reason == metav1.StatusReasonServiceUnavailable || s.Details != nil && s.Details.Group == "" && s.Details.Kind == "services" {
-		return cmp.Or(s.Message, string(s.Reason))
+		return "the API server does not reach it: " + kube.OneLine(cmp.Or(s.Message, string(s.Reason)))
 	}
 	return ""
 }
