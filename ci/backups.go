@@ -39,8 +39,8 @@ func (m *Slipway) Rollback(
 	backup string,
 	// Put the backup in the place of data that has no other way back.
 	//
-	// The present data is backed up before, and who uses it is stopped meanwhile. Without it such a rollback is refused. A check of
-	// the data that fails in the end is a warning.
+	// The present data is backed up before, and who uses it is stopped meanwhile. Without
+	// it such a rollback is refused. A check of the data that fails in the end is a warning.
 	// +optional
 	yes bool,
 	// The deployment's configuration, YAML. It says where state and cluster are.
@@ -58,12 +58,18 @@ func (m *Slipway) Rollback(
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
+	// Take over what is in the cluster and somebody else's, as with install.
+	// +optional
+	adopt bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"rollback"}
+	if adopt {
+		args = append(args, "--adopt")
+	}
 	if backup != "" {
 		args = append(args, "--backup", backup)
 	}

@@ -183,12 +183,18 @@ func (m *Slipway) Upgrade(
 	// Digest of a plan: do what it says, or nothing if anything has changed since.
 	// +optional
 	approve string,
+	// Take over what is in the cluster and somebody else's, as with install.
+	// +optional
+	adopt bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"upgrade"}
+	if adopt {
+		args = append(args, "--adopt")
+	}
 	if to != "" {
 		args = append(args, "--to", to)
 	}

@@ -62,13 +62,18 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.addKeep(set)
-	set.BoolVar(&o.adopt, "adopt", false, "take over what is in the cluster and somebody else's: a destroy removes it, except namespaces; or this deployment, where its state is lost")
+	o.addAdopt(set)
 	o.from.addFlags(set, "install what is in this package of slipway save: its configuration and its platform release")
 	o.save.addFlags(set)
 	o.approval.addDigest(set)
 	for _, name := range []string{"from", "to", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
+}
+
+// addAdopt declares the flag of a run that takes over what is others'.
+func (o *installOptions) addAdopt(set *pflag.FlagSet) {
+	set.BoolVar(&o.adopt, "adopt", false, "take over what is in the cluster and somebody else's: a destroy removes it, except namespaces; or this deployment, where its state is lost")
 }
 
 // addKeep declares the flags of a run that leaves a background cluster.

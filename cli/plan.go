@@ -59,7 +59,7 @@ a wrong command line or configuration, which prints an error.`,
 	set.StringVar(&o.upgrade.to, "to", "", "upgrade: version of the release; the one that the configuration or --platform names if left out")
 	set.StringVar(&o.upgrade.style, "style", "", "upgrade: as with that flag of upgrade")
 	set.StringVar(&install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
-	set.BoolVar(&install.adopt, "adopt", false, "install: as with that flag of install")
+	set.BoolVar(&install.adopt, "adopt", false, "install, upgrade: as with that flag of these")
 	o.format = "text"
 	set.Var(&o.format, "format", `"text" or "json"`)
 	set.StringVar(&o.out, "out", "", "write the plan as JSON to this file, too")
@@ -76,8 +76,8 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) e
 		return usage.Errorf("--to is for --workflow upgrade")
 	case o.upgrade.style != "" && w.Name != config.Upgrade:
 		return usage.Errorf("--style is for --workflow upgrade")
-	case o.upgrade.install.adopt && w.Name != config.Install:
-		return usage.Errorf("--adopt is for --workflow install")
+	case o.upgrade.install.adopt && w.Name == config.Destroy:
+		return usage.Errorf("--adopt is for --workflow install and upgrade")
 	}
 	if err := o.upgrade.check(); err != nil {
 		return err

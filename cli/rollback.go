@@ -44,6 +44,7 @@ func newRollback(p *Program) *cobra.Command {
 	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.install.lockTimeout)
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	o.install.addAdopt(set)
 	o.install.addKeep(set)
 	return cmd
 }

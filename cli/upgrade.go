@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// upgradeOptions are those of an install, but for what limits that to a part of its steps
-// or takes over what is others': each upgrade is a whole one.
+// upgradeOptions are those of an install, but for what limits that to a part of its steps:
+// each upgrade is a whole one.
 type upgradeOptions struct {
 	install installOptions
 	to      string
@@ -55,6 +55,7 @@ func newUpgrade(p *Program) *cobra.Command {
 	addLockTimeout(set, &o.install.lockTimeout)
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.install.approval.addFlags(set)
+	o.install.addAdopt(set)
 	o.install.addKeep(set)
 	o.install.save.addFlags(set)
 	return cmd
@@ -95,9 +96,12 @@ func (o *upgradeOptions) declined(route []string, n int) string {
 	if n == 0 {
 		return nothingChanged
 	}
-	now, last := route[n-1], route[len(route)-1]
+	now, last, style := route[n-1], route[len(route)-1], ""
+	if o.style != "" {
+		style = " --style " + o.style
+	}
 	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s%s\n", now, o.behind(now),
-		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+last+"; to go back: slipway rollback"))
+		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+last+style+"; to go back: slipway rollback"))
 }
 
 // behind is a line that says that the configuration names an older release than the one that

@@ -73,7 +73,7 @@ type Options struct {
 	UserSecrets map[string]*dagger.Secret
 	// State says where the deployment's state is.
 	State State
-	// Adopt has an install take over what the platform is made of where it is there and
+	// Adopt has a run take over what the platform is made of where it is there and
 	// somebody else's, and a deployment of this name that the state does not know;
 	// otherwise these end the run.
 	Adopt bool

@@ -57,8 +57,9 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build surv
 	return e.elsewhere(ctx, out)
 }
 
-// noteApplications notes the Applications of the deployment that are there: the release may
-// have one no more, or under another name.
+// noteApplications notes the Applications of the deployment that are there, which the release
+// may have no more, or under another name. Without any it has brought nothing yet: what is
+// there and marked is of an Argo CD of somebody else's.
 func (e *expected) noteApplications(ctx context.Context) error {
 	apps, err := e.client.List(ctx, argo.Applications(), "", "")
 	if err != nil {
@@ -69,6 +70,10 @@ func (e *expected) noteApplications(ctx context.Context) error {
 		return err
 	}
 	own := platforms(e.env.Deployment, slices.Concat(apps, sets))
+	if !slices.ContainsFunc(apps, func(a unstructured.Unstructured) bool { return own[a.GetUID()] }) {
+		e.applications = nil
+		return nil
+	}
 	for _, a := range apps {
 		if own[a.GetUID()] {
 			e.applications[a.GetName()] = true
@@ -79,5 +84,5 @@ func (e *expected) noteApplications(ctx context.Context) error {
 
 // brought reports whether an object of an app is the deployment's.
 func (e *expected) brought(o *unstructured.Unstructured) bool {
-	return e.owns(o) || kube.DeploymentOf(o.GetLabels()) == "" && kube.BroughtBy(o, e.applications)
+	return e.owns(o) || e.applications != nil && kube.DeploymentOf(o.GetLabels()) == "" && kube.BroughtBy(o, e.applications)
 }

@@ -153,4 +153,15 @@ func TestWhatAnAppHasBroughtIsNotInItsWay(t *testing.T) {
 	api.Set(t, classes+"platform-data", "metadata: {"+mark("pages", "scheduling.k8s.io/PriorityClass:/another")+"}")
 	_, err = f.ownership(t.Context(), env, in)
 	require.ErrorContains(t, err, "PriorityClass platform-data", "it is a copy")
+
+	api.Set(t, classes+"platform-data", "metadata: {"+mark("pages", "scheduling.k8s.io/PriorityClass:/platform-data")+"}")
+	api.Delete(argoCD + "root")
+	api.Delete(argoCD + "former")
+	in.Upgrade = true
+	_, err = f.ownership(t.Context(), env, in)
+	require.ErrorContains(t, err, "PriorityClass platform-data", "nothing of the deployment's has brought anything")
+	require.ErrorContains(t, err, "CustomResourceDefinition widgets.example.com", "it is of another Argo CD")
+	var is *fault.Fault
+	require.ErrorAs(t, err, &is)
+	require.Contains(t, is.Fix, "slipway upgrade --adopt")
 }

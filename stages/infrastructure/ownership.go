@@ -77,7 +77,7 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 		return out, err
 	}
 	if len(foreign) > 0 && !in.Adopt {
-		return out, isForeign(foreign)
+		return out, isForeign(foreign, in)
 	}
 	for i := range foreign {
 		if err := adopt(ctx, c, env.Deployment, &foreign[i]); err != nil {
@@ -130,8 +130,15 @@ func foreignAmong(ctx context.Context, c *kube.Client, objs []*unstructured.Unst
 	return out, errors.Join(errs...)
 }
 
-// isForeign names what is somebody else's.
-func isForeign(objs []unstructured.Unstructured) error {
+// isForeign names what is somebody else's, to a run with that input.
+func isForeign(objs []unstructured.Unstructured, in contract.OwnershipInput) error {
+	again := "slipway install"
+	switch {
+	case in.Backup != "":
+		again = "slipway rollback --backup " + in.Backup
+	case in.Upgrade:
+		again = "slipway upgrade"
+	}
 	var names []string
 	for i := range objs {
 		if name := whose(&objs[i]); !slices.Contains(names, name) {
@@ -141,7 +148,7 @@ func isForeign(objs []unstructured.Unstructured) error {
 	return &fault.Fault{
 		Code: CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
 		Err: fmt.Errorf("these are in the cluster and do not belong to this deployment: %s; nothing was created", strings.Join(names, ", ")),
-		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: slipway install --adopt",
+		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: " + again + " --adopt",
 	}
 }
 

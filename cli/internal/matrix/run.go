@@ -148,7 +148,7 @@ func (r Runner) cell(ctx context.Context, c Cell, f *fleet, engines []string) Re
 		}
 		engine := f.take(engines, preferred)
 		result := r.Do(ctx, c, engine)
-		lost := len(engines) > 1 && result.Outcome == Failed && !r.Answers(ctx, engine)
+		lost := len(engines) > 1 && result.Outcome == Failed && r.Answers != nil && !r.Answers(ctx, engine)
 		if another := f.give(engine, lost, engines); !lost || !another || ctx.Err() != nil {
 			return result
 		}
