@@ -90,6 +90,21 @@ func TestOneThatEndsIsWaitedFor(t *testing.T) {
 	require.Nil(t, <-found)
 }
 
+// TestOneThatHangsUpIsAskedAgain: it is just ending, and then nobody is there.
+func TestOneThatHangsUpIsAskedAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", file)
+	require.NoError(t, err)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_ = conn.Close()
+		}
+		_ = l.Close()
+	}()
+	require.Nil(t, find(t, file))
+}
+
 func TestAnotherVersionIsNotTalkedTo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", file)

@@ -40,6 +40,10 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := c.call(limited, http.MethodGet, "/info", nil, &c.Info)
+	for hungUp(err) && limited.Err() == nil { // it is just ending
+		time.Sleep(50 * time.Millisecond)
+		err = c.call(limited, http.MethodGet, "/info", nil, &c.Info)
+	}
 	switch {
 	case nobody(err):
 		return nil, nil // it was killed, or has just ended
@@ -58,6 +62,11 @@ func Find(ctx context.Context, file string) (*Client, error) {
 // nobody reports whether err says that no process listens on a socket.
 func nobody(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+}
+
+// hungUp reports whether err says that the process has closed the connection without an answer.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // endLimit is how long Find waits for a server that is about to end: the cluster stops in a
