@@ -63,7 +63,8 @@ type work struct {
 	release *platform.Release // whose data and commands they are
 	in      contract.PodInput
 	exec    executor
-	next    string // ends a remedy: what to do once the cause is corrected
+	next    string   // ends a remedy: what to do once the cause is corrected
+	held    []string // data whose users stay stopped: it was saved, and is to be replaced
 }
 
 // open prepares a step on the data of the release in PlatformDir.

@@ -50,10 +50,8 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	if err := w.clear(ctx); err != nil {
 		return contract.Restored{}, err
 	}
-	// Whom a run that was killed has left stopped; but nobody writes to what was saved and is
-	// still to be replaced.
-	rest := slices.DeleteFunc(slices.Clone(p.all), func(name string) bool { return slices.Contains(p.replace, name) })
-	if err := w.start(ctx, rest); err != nil {
+	w.held = slices.Clone(p.replace)            // nobody writes to what may have been saved, and is to be replaced
+	if err := w.start(ctx, p.all); err != nil { // whom a run that was killed has left stopped
 		return contract.Restored{}, err
 	}
 	var out contract.Restored
@@ -208,11 +206,19 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		rec, isSaved, err = w.save(ctx, rec, b, d, unsaved)
 	}
 	if err != nil && before == "" { // nothing of any data was replaced yet
+		w.held = nil
 		err = errors.Join(err, w.startUsers(ctx, d))
+	}
+	stay := ""
+	if len(d.Users) > 0 {
+		stay = strings.Join(d.Users, ", ") + " stays stopped until then: "
 	}
 	op := "restore data " + name + " from backup " + b.ID
 	if err != nil {
-		return rec, isSaved, because(CodeRestore, op, "correct the cause, "+w.next, err)
+		if before == "" {
+			stay = ""
+		}
+		return rec, isSaved, because(CodeRestore, op, stay+"correct the cause, "+w.next, err)
 	}
 	w.env.Progress("restoring %s from backup %s", name, b.ID)
 	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) error {
@@ -223,14 +229,7 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		return err
 	})
 	if err != nil {
-		stay := ""
-		if len(d.Users) > 0 {
-			stay = strings.Join(d.Users, ", ") + " stays stopped until then: "
-		}
 		return rec, isSaved, because(CodeRestore, op, stay+"correct the cause, "+w.next, err)
-	}
-	if err := w.startUsers(ctx, d); err != nil {
-		return rec, isSaved, err
 	}
 	for _, m := range w.release.Migrations {
 		if m.Data == name {
@@ -238,7 +237,11 @@ func (w *work) replace(ctx context.Context, rec installed.Record, b contract.Bac
 		}
 	}
 	rec.Replaced = append(slices.Clone(rec.Replaced), name)
-	return rec, isSaved, rec.Keep(ctx, w.client, w.env.Deployment)
+	if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil { // before anybody writes: it is not replaced again
+		return rec, isSaved, err
+	}
+	w.held = slices.DeleteFunc(w.held, func(held string) bool { return held == name })
+	return rec, isSaved, w.startUsers(ctx, d)
 }
 
 // save adds present data to the backup of what the rollback replaces, once: after that it may

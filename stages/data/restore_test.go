@@ -178,8 +178,11 @@ func TestNobodyWritesAfterARestoreThatFailed(t *testing.T) {
 	refused(t, err, CodeRestore, "restore data orders from backup r1", "Deployment shop/web stays stopped until then: correct the cause")
 	require.EqualValues(t, 0, replicas(b))
 	require.NoError(t, os.Remove(filepath.Join(b.dir, "slipway-data-orders/split")))
+	done := len(b.api.Writes())
 	_, err = b.restore("r4", false)
 	require.NoError(t, err)
+	told := slices.DeleteFunc(b.api.Writes()[done:], func(w string) bool { return w != "PATCH "+webApp })
+	require.Len(t, told, 1, "Argo CD is told to look again in the end only: it would start them")
 	require.EqualValues(t, 3, replicas(b))
 	require.Empty(t, annotations(b, webApp))
 }

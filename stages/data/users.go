@@ -63,35 +63,41 @@ func (w *work) startUsers(ctx context.Context, d platform.Data) error {
 
 // stoppable returns a fault if Argo CD would start the users of data again.
 func (w *work) stoppable(ctx context.Context, data []string) error {
+	apps, err := w.applicationsOf(ctx, data)
+	for i := 0; i < len(apps) && err == nil; i++ {
+		_, err = w.toPause(ctx, apps[i])
+	}
+	if err != nil {
+		return w.badUsers("stop who uses "+strings.Join(data, ", "), err)
+	}
+	return nil
+}
+
+// applicationsOf are the Applications that own the users of data.
+func (w *work) applicationsOf(ctx context.Context, data []string) (out []kube.Member, _ error) {
 	for _, name := range data {
 		d, err := w.dataNamed(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, text := range d.Users {
 			u, err := platform.ParseUser(text)
 			if err != nil {
-				return w.badUsers("stop "+text, err)
+				return nil, err
 			}
 			live, err := w.workload(ctx, u)
-			if err != nil || live == nil {
-				return err
+			if err != nil {
+				return nil, err
 			}
-			app := w.applicationOf(live)
-			if app == nil {
+			if live == nil { // what is not there uses nothing
 				continue
 			}
-			app.Kind = argo.Applications().GroupVersion().WithKind("Application")
-			of, err := w.client.Live(ctx, *app)
-			if err == nil && of != nil {
-				err = w.staysAlone(ctx, of)
-			}
-			if err != nil {
-				return w.badUsers("stop "+text, err)
+			if app := w.applicationOf(live); app != nil {
+				out = append(out, *app)
 			}
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // stoppedInPlace is stopped if the style is in-place; otherwise it only calls do.
@@ -168,18 +174,24 @@ func (w *work) podsOf(ctx context.Context, workload *unstructured.Unstructured) 
 // leaveAlone has Argo CD not reconcile an Application, unless somebody has told it so
 // already.
 func (w *work) leaveAlone(ctx context.Context, app kube.Member) error {
-	app.Kind = argo.Applications().GroupVersion().WithKind("Application")
-	live, err := w.client.Live(ctx, app)
-	if err != nil || live == nil {
-		return err
-	}
-	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[stoppedAnnotation] == "" {
-		return nil
-	}
-	if err := w.staysAlone(ctx, live); err != nil {
+	if needed, err := w.toPause(ctx, app); err != nil || !needed {
 		return err
 	}
 	return w.annotateApp(ctx, app, map[string]any{argo.SkipReconcile: "true", stoppedAnnotation: "true"})
+}
+
+// toPause reports whether Argo CD has to be told to leave an Application alone; it is an error
+// if it would not.
+func (w *work) toPause(ctx context.Context, app kube.Member) (bool, error) {
+	app.Kind = argo.Applications().GroupVersion().WithKind("Application")
+	live, err := w.client.Live(ctx, app)
+	if err != nil || live == nil {
+		return false, err
+	}
+	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[stoppedAnnotation] == "" {
+		return false, nil
+	}
+	return true, w.staysAlone(ctx, live)
 }
 
 // staysAlone returns an error if an ApplicationSet would take that annotation off again, as
@@ -204,7 +216,8 @@ func (w *work) staysAlone(ctx context.Context, app *unstructured.Unstructured) e
 }
 
 // start gives the users of data back the pods that they had when they were stopped, and to
-// Argo CD what it was told to leave alone. It does nothing where they are not stopped.
+// Argo CD what it was told to leave alone. It does nothing where they are not stopped, and
+// leaves those alone that use data of w.held, too.
 func (w *work) start(ctx context.Context, data []string) error {
 	for _, name := range data {
 		d, err := w.dataNamed(name)
@@ -212,6 +225,9 @@ func (w *work) start(ctx context.Context, data []string) error {
 			return err
 		}
 		for _, text := range d.Users {
+			if w.holds(text) {
+				continue
+			}
 			u, err := platform.ParseUser(text)
 			if err == nil {
 				err = w.startOne(ctx, u)
@@ -222,6 +238,14 @@ func (w *work) start(ctx context.Context, data []string) error {
 		}
 	}
 	return w.reconcileAgain(ctx)
+}
+
+// holds reports whether a user is one of data whose users stay stopped.
+func (w *work) holds(user string) bool {
+	return slices.ContainsFunc(w.held, func(name string) bool {
+		d, err := w.dataNamed(name)
+		return err == nil && slices.Contains(d.Users, user)
+	})
 }
 
 func (w *work) startOne(ctx context.Context, u platform.User) error {
@@ -253,11 +277,15 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 	if err != nil {
 		return w.badUsers("have Argo CD reconcile again", err)
 	}
+	held, err := w.applicationsOf(ctx, w.held)
+	if err != nil {
+		return w.badUsers("have Argo CD reconcile again", err)
+	}
 	for _, a := range apps {
-		if a.GetAnnotations()[stoppedAnnotation] == "" {
+		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
+		if a.GetAnnotations()[stoppedAnnotation] == "" || slices.Contains(held, at) {
 			continue
 		}
-		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
 		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, stoppedAnnotation: nil}); err != nil {
 			return w.badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
 		}
