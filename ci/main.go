@@ -348,6 +348,9 @@ func (m *Slipway) Unlock(
 // It names the server "cluster", as the toolchain reaches it; give another
 // server for a cluster that `cluster up` publishes.
 //
+// `kubeconfig export --path FILE` writes it. What `contents` prints, a collector of
+// the engine's telemetry gets, too.
+//
 // +cache="never"
 func (m *Slipway) Kubeconfig(
 	ctx context.Context,

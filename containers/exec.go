@@ -2,9 +2,12 @@ package containers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"dagger.io/dagger"
@@ -19,7 +22,8 @@ const codeLost fault.Code = "CTR-001"
 type Exec struct {
 	// Args is the command line: "slipway", "step", "infrastructure/terraform".
 	Args []string
-	// Files are written into the container before it starts, by path.
+	// Files are mounted as files with mode 0400, by path. Each is a secret to the engine,
+	// as all other arguments are in its telemetry: at most 500 KiB (v0.19.10), UTF-8.
 	Files map[string]string
 	// Directories are mounted read-only, by path.
 	Directories map[string]*dagger.Directory
@@ -57,15 +61,22 @@ func (d *Deployment) ExecDirectory(ctx context.Context, e Exec, path string) (Ou
 	return out, done.Directory(path), nil
 }
 
-func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Container, error) {
+func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Container, err error) {
+	private, err := os.MkdirTemp("", "slipway-result-")
+	if err != nil {
+		return Outcome{}, nil, fmt.Errorf("make a folder for the result of %v: %w", e.Args, err)
+	}
+	defer func() {
+		if left := os.RemoveAll(private); left != nil {
+			err = errors.Join(err, fmt.Errorf("remove the result of %v from this machine: %w", e.Args, left))
+		}
+	}()
 	ctr := d.runner(e.Cluster)
 	for path, dir := range e.Directories {
 		ctr = ctr.WithMountedDirectory(path, dir)
 	}
 	ctr = Access{Files: e.Secrets}.into(ctr)
-	for path, text := range e.Files {
-		ctr = ctr.WithNewFile(path, text)
-	}
+	ctr = Access{Files: d.secrets(e.Files)}.into(ctr)
 	done := fresh(ctr).WithExec(e.Args, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
 	code, err := done.ExitCode(ctx)
 	if err != nil {
@@ -76,14 +87,9 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 	}
 	out := Outcome{ExitCode: code}
 	if e.Result != "" {
-		text, err := done.File(e.Result).Contents(ctx)
-		switch {
-		case err == nil:
-			out.Result = []byte(text)
-		case ctx.Err() != nil:
+		out.Result, out.NoResult = read(ctx, done.File(e.Result), private)
+		if out.NoResult != nil && ctx.Err() != nil {
 			return out, nil, context.Cause(ctx)
-		default:
-			out.NoResult = err
 		}
 	}
 	if code == 0 && out.NoResult == nil {
@@ -93,6 +99,26 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 		return out, nil, lost(e, err)
 	}
 	return out, done, nil
+}
+
+// secrets are texts as secrets of the engine, each under a name that no other has.
+func (d *Deployment) secrets(texts map[string]string) map[string]*dagger.Secret {
+	out := map[string]*dagger.Secret{}
+	for path, text := range texts {
+		out[path] = d.client.SetSecret("slipway-"+rand.Text(), text)
+	}
+	return out
+}
+
+// read is the content of a file, which it exports to the folder private of this machine
+// (that of who owns the session, if this process joined it): what the engine returns as a
+// string, such as File.Contents, is in its telemetry (v0.19.10, core/telemetry.go).
+func read(ctx context.Context, file *dagger.File, private string) ([]byte, error) {
+	at := filepath.Join(private, "result")
+	if _, err := file.Export(ctx, at); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(at)
 }
 
 // lost is the fault of an execution whose file system the engine discarded, as it does

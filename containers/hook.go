@@ -28,13 +28,12 @@ type Hook struct {
 	Image string
 	// Args is the command line; an image's entrypoint is not used.
 	Args []string
-	// Env are environment variables.
+	// Env are environment variables, which the engine shows in its telemetry.
 	Env map[string]string
 	// Secrets are environment variables that the engine blanks out in the output.
 	Secrets map[string]*dagger.Secret
-	// Files are written into the container, by path; whoever runs in it may read
-	// them.
-	Files map[string]string
+	// Files are put into the container, by path; whoever runs in it may read them.
+	Files map[string]*dagger.File
 	// Kubeconfig is mounted at HookKubeconfig; nil for none.
 	Kubeconfig *dagger.Secret
 	// Cluster is bound under the name "cluster"; nil for none.
@@ -97,7 +96,7 @@ func (d *Deployment) hook(h Hook) *dagger.Container {
 		ctr = ctr.WithMountedSecret(HookKubeconfig, h.Kubeconfig, mount)
 	}
 	for _, path := range slices.Sorted(maps.Keys(h.Files)) {
-		ctr = ctr.WithNewFile(path, h.Files[path], dagger.ContainerWithNewFileOpts{Permissions: 0o644})
+		ctr = ctr.WithFile(path, h.Files[path], dagger.ContainerWithFileOpts{Permissions: 0o644})
 	}
 	return fresh(Access{Env: h.Env, Secrets: h.Secrets}.into(ctr))
 }

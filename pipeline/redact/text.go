@@ -51,6 +51,27 @@ func Text(s string) string {
 	})
 }
 
+// variable is a password that comes from a variable, in a script: PASSWORD=$PASSWORD.
+var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$\{?\w+\}?\\?["']?`)
+
+// LooksSecret reports whether the value of a setting is a secret, or has one in it, as far
+// as its path ("auth.adminPassword") and the value itself tell. An empty one is none.
+func LooksSecret(path, value string) bool {
+	if value == "" {
+		return false
+	}
+	plain := variable.ReplaceAllString(value, "")
+	if Text(plain) != plain {
+		return true
+	}
+	key := path[strings.LastIndexByte(path, '.')+1:]
+	if strings.HasPrefix(strings.ToLower(key), "existing") { // existingSecret names a Secret, in charts
+		return false
+	}
+	text := key + `: "` + strings.ReplaceAll(plain, `"`, "") + `"`
+	return Text(text) != text
+}
+
 // harmless reports whether the value after a key is not a secret but the name of one,
 // or the next word of a sentence, as in "invalid token: expired".
 func harmless(key, between, value string) bool {

@@ -42,3 +42,27 @@ func TestText(t *testing.T) {
 		require.Equal(t, want, redact.Text(redact.Text(in)), "what is hidden stays as it is: %s", in)
 	}
 }
+
+func TestLooksSecret(t *testing.T) {
+	for _, c := range []struct {
+		path, value string
+		want        bool
+	}{
+		{"DB_PASSWORD", "hunter2", true},
+		{"auth.adminPassword", "correct horse", true},
+		{"api.token", "Zq81xWv0", true},
+		{"extraEnv[0].value", "postgres://app:hunter2@db/app", true},
+		{"note", "-----BEGIN PRIVATE KEY-----\nMIIE", true},
+		{"script", "PGPASSWORD=hunter2 psql", true},
+
+		{"password", "", false},
+		{"auth.existingSecret", "database-owner", false},
+		{"tls.secretName", "gitea-tls", false},
+		{"passwordFile", "/run/password", false},
+		{"GREETING", "hello", false},
+		{"passwords.title", "Reset it", false},
+		{"script", `PGPASSWORD="$PGPASSWORD" psql`, false},
+	} {
+		require.Equal(t, c.want, redact.LooksSecret(c.path, c.value), "%s: %s", c.path, c.value)
+	}
+}

@@ -42,7 +42,7 @@ func (c *containerRunner) verify(ctx context.Context, plan contract.Plan) (found
 	}
 	e := containers.Exec{
 		Args:   []string{"slipway", "verify", contract.PlanFile, contract.VerifiedFile},
-		Files:  map[string]string{contract.PlanFile: string(text)},
+		Files:  contract.Parts(contract.PlanFile, string(text)),
 		Result: contract.VerifiedFile,
 	}
 	if err := c.mount(ctx, &e, contract.CheckEarlierSpec()); err != nil {

@@ -33,7 +33,7 @@ func TestWhenEarlierResultsAreVerifiedAtOnce(t *testing.T) {
 		"an earlier run":          {verifyFrom, nil, 1},
 		"hooks around some steps": {verifyFrom, []string{"orchestrator/sync"}, 1},
 	} {
-		steps, e := stepRunner(t, map[string]any{"{contents}": `{"steps":{"infrastructure/terraform":{}},"total":16}`})
+		steps, e := stepRunner(t, map[string]any{"{export": `{"steps":{"infrastructure/terraform":{}},"total":16}`})
 		steps.known = c.known
 		require.NoError(t, steps.verifyAll(t.Context(), contract.Plan{Hooked: c.hooked}), what)
 		require.Len(t, steps.verified, c.hold, what)
@@ -48,13 +48,13 @@ func TestALookThatFailsTellsItsFault(t *testing.T) {
 	f := &fault.Fault{Code: "PLT-001", Class: fault.Usage, Err: errors.New("no such release")}
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
-	c, e := stepRunner(t, map[string]any{"{contents}": "", "{stderr}": containers.FaultLine + string(text) + "\n"})
+	c, e := stepRunner(t, map[string]any{"{export": "", "{stderr}": containers.FaultLine + string(text) + "\n"})
 	e.exit = 2
 	_, err = c.verify(t.Context(), contract.Plan{})
 	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-001"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 
-	c, _ = stepRunner(t, map[string]any{"{contents}": "no JSON"})
+	c, _ = stepRunner(t, map[string]any{"{export": "no JSON"})
 	_, err = c.verify(t.Context(), contract.Plan{})
 	require.ErrorContains(t, err, "decode the result of [slipway verify")
 }

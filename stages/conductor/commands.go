@@ -29,17 +29,13 @@ func (c commands) result(ctx context.Context, e containers.Exec, into any) error
 	if err != nil {
 		return err
 	}
-	if done.Result == nil {
-		return fmt.Errorf("run %v: no result: %w: %s", e.Args, done.NoResult, containers.Complaint(done.Stderr))
-	}
 	if err := json.Unmarshal(done.Result, into); err != nil {
 		return fmt.Errorf("decode the result of %v: %w", e.Args, err)
 	}
 	return nil
 }
 
-// file runs a command that writes a file, whose content may be secret: it does not
-// pass through the engine's log. It is nil if the command left none.
+// file runs a command that writes a file, whose content may be secret.
 func (c commands) file(ctx context.Context, at string, args ...string) ([]byte, error) {
 	done, err := c.exec(ctx, containers.Exec{Args: append(args, at), Result: at})
 	return done.Result, err
@@ -50,7 +46,10 @@ func (c commands) exec(ctx context.Context, e containers.Exec) (containers.Outco
 	if err != nil {
 		return done, err
 	}
-	return done, ended(e.Args, done)
+	if err := ended(e.Args, done); err != nil || e.Result == "" || done.Result != nil {
+		return done, err
+	}
+	return done, fmt.Errorf("run %v: no result: %w: %s", e.Args, done.NoResult, containers.Complaint(done.Stderr))
 }
 
 // ended is the error of a command of Slipway's that did not end well.

@@ -46,7 +46,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	}
 	e := containers.Exec{
 		Args:   []string{"slipway", "step", s.String()},
-		Files:  map[string]string{contract.RequestFile: string(text)},
+		Files:  contract.Parts(contract.RequestFile, string(text)),
 		Result: contract.ResultFile,
 	}
 	if err := c.mount(ctx, &e, s); err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -24,13 +26,22 @@ import (
 // engine is a Dagger engine that runs nothing: it keeps what it is asked, gives
 // every object an id, and answers the rest from a table.
 type engine struct {
-	answers map[string]any // by what the question holds
-	exit    int            // code of every command
-	fails   string         // what the one command holds that has that code; empty: all
+	answers map[string]any    // by what the question holds
+	exit    int               // code of every command
+	fails   string            // what the one command holds that has that code; empty: all
+	exports func(path string) // is called with each file that it has written; may be nil
 
 	mu    sync.Mutex
 	asked []string
+	taken []string // the text of files of this machine
 }
+
+// onHost is a file of this machine that the engine is to have, exported one that this
+// machine is to have.
+var (
+	onHost   = regexp.MustCompile(`host\{directory\(path:"([^"]+)"\)\{file\(path:"([^"]+)"\)\{id`)
+	exported = regexp.MustCompile(`\{export\([^()]*path:"([^"]+)"`)
+)
 
 // conducted is a conductor on an engine that has these answers.
 func conducted(t *testing.T, answers map[string]any) (*Conductor, *engine) {
@@ -80,10 +91,26 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 		}
 		return e.exit, ctx.Err()
 	}
-	for part, answer := range e.answers {
-		if strings.Contains(query, part) {
-			return answer, ctx.Err()
+	if from := onHost.FindStringSubmatch(query); from != nil {
+		text, err := os.ReadFile(filepath.Join(from[1], from[2]))
+		if err != nil {
+			return nil, err
 		}
+		e.taken = append(e.taken, string(text))
+	}
+	for part, answer := range e.answers {
+		if !strings.Contains(query, part) {
+			continue
+		}
+		if at := exported.FindStringSubmatch(query); at != nil {
+			if err := os.WriteFile(at[1], []byte(fmt.Sprint(answer)), 0o600); err != nil {
+				return nil, err
+			}
+			if e.exports != nil {
+				e.exports(at[1])
+			}
+		}
+		return answer, ctx.Err()
 	}
 	switch leaf {
 	case "id", "sync", "start", "stop":

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // hookExecutor runs hooks in containers.
@@ -86,14 +88,25 @@ func (c hookExecutor) secret(ref config.SecretRef) (*dagger.Secret, error) {
 	return c.find(ref)
 }
 
-// execution describes how h runs, with env from Slipway and without a cluster.
+// leastSecret is the length in bytes of the shortest value of a hook's variables that the
+// engine is to blank out: without a shorter one, the hook's output could not be read.
+const leastSecret = 4
+
+// execution describes how h runs, with env from Slipway and without a cluster. Of its own
+// variables, those that look like secrets reach the engine as such.
 func (c hookExecutor) execution(h config.Hook, env map[string]string) (containers.Hook, error) {
 	e := containers.Hook{
 		Image: h.Image, Args: h.Command(), Timeout: time.Duration(h.Timeout),
 		Env: map[string]string{}, Secrets: map[string]*dagger.Secret{},
 	}
 	maps.Copy(e.Env, env)
-	maps.Copy(e.Env, h.Env)
+	for name, value := range h.Env {
+		if len(value) < leastSecret || !redact.LooksSecret(name, value) {
+			e.Env[name] = value
+			continue
+		}
+		e.Secrets[name] = c.client.SetSecret("slipway-"+rand.Text(), value)
+	}
 	var err error
 	for name, ref := range h.Secrets {
 		if e.Secrets[name], err = c.secret(ref); err != nil {
@@ -138,7 +151,7 @@ func (c hookExecutor) reachable(on pipeline.Key) bool {
 // yet.
 func (c hookExecutor) kubeconfig(ctx context.Context) (*dagger.Secret, error) {
 	text, err := c.records.kubeconfig(ctx)
-	if err != nil || text == nil {
+	if err != nil || len(text) == 0 {
 		return nil, err
 	}
 	return c.client.SetSecret("slipway-kubeconfig-"+c.records.name, string(text)), nil

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -222,7 +223,7 @@ func (r *hookRunner) env(h config.Hook, on pipeline.Result) map[string]string {
 		"SLIPWAY_ERROR":      "",
 	}
 	if on.Err != nil {
-		text := strings.ReplaceAll(on.Err.Error(), "\x00", "")
+		text := strings.ReplaceAll(redact.Text(on.Err.Error()), "\x00", "") // the engine shows it
 		env["SLIPWAY_ERROR"] = strings.ToValidUTF8(text[:min(len(text), maxEnvError)], "")
 		if f, ok := errors.AsType[*fault.Fault](on.Err); ok {
 			env["SLIPWAY_ERROR_CODE"] = string(f.Code)

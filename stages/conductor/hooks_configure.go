@@ -5,8 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
@@ -64,14 +68,22 @@ type configureHooks struct {
 func (c *Conductor) aroundConfigure(on Configuring) configureHooks {
 	r := &hookRunner{
 		run: on.Run, deployment: c.name, workflow: config.Configure, observe: oneAtATime(c.opts.Observe),
-		exec: func(ctx context.Context, h config.Hook, _ pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
+		exec: func(ctx context.Context, h config.Hook, _ pipeline.Key, env map[string]string) (out containers.HookOutcome, err error) {
 			env[configFileVariable] = containers.HookConfig
 			e, err := c.hooks.execution(h, env)
 			if err != nil {
-				return containers.HookOutcome{}, err
+				return out, err
 			}
-			e.Files = map[string]string{containers.HookConfig: string(on.File)}
-			return c.hooks.deployment.Hook(ctx, e)
+			err = inTemporary(func(dir string) (err error) {
+				// As a secret it would be blanked out where the hook prints it.
+				if err := os.WriteFile(filepath.Join(dir, "slipway.yaml"), on.File, 0o600); err != nil {
+					return fmt.Errorf("copy the configuration: %w", err)
+				}
+				e.Files = map[string]*dagger.File{containers.HookConfig: c.opts.Client.Host().Directory(dir).File("slipway.yaml")}
+				out, err = c.hooks.deployment.Hook(ctx, e)
+				return err
+			})
+			return out, err
 		},
 	}
 	return configureHooks{Configuring: on, hooks: c.opts.Config.HooksOf(config.Configure), stop: c.opts.Stop, runner: r}

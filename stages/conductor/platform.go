@@ -65,9 +65,9 @@ func inMemory(files fs.FS) (fs.FS, error) {
 
 // inTemporary calls do with a directory that is removed afterwards.
 func inTemporary(do func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "slipway-platform-")
+	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {
-		return fmt.Errorf("make a directory for the platform release: %w", err)
+		return fmt.Errorf("make a temporary directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	return do(dir)

@@ -118,7 +118,7 @@ func (c *Conductor) preview(ctx context.Context, w Workflow, req contract.Previe
 	}
 	e := containers.Exec{
 		Args:   []string{"slipway", "preview", contract.PreviewRequestFile, contract.PreviewFile},
-		Files:  map[string]string{contract.PreviewRequestFile: string(text)},
+		Files:  contract.Parts(contract.PreviewRequestFile, string(text)),
 		Result: contract.PreviewFile,
 	}
 	spec := contract.CheckEarlierSpec()

@@ -73,7 +73,7 @@ func (r recorder) write(ctx context.Context, record *report.Run, state *contract
 		return fmt.Errorf("encode the run's record: %w", err)
 	}
 	_, err := r.exec(ctx, containers.Exec{
-		Args: []string{"slipway", "state", "keep", recordFile}, Files: map[string]string{recordFile: string(data)}, Result: recordFile,
+		Args: []string{"slipway", "state", "keep", recordFile}, Files: contract.Parts(recordFile, string(data)),
 	})
 	return r.notWritten(err)
 }

@@ -115,7 +115,7 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 	switch {
 	case err != nil:
 		return "", err
-	case text == nil:
+	case len(text) == 0:
 		return "", r.notThere("read the kubeconfig")
 	case server == "":
 		return string(text), nil
@@ -123,7 +123,7 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 	return withServer(string(text), server)
 }
 
-// kubeconfig is the administrator's access to the cluster; nil where there is none yet.
+// kubeconfig is the administrator's access to the cluster; empty where there is none yet.
 func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 	if r.access != nil {
 		secret, err := r.access.secret(ctx)

@@ -57,7 +57,7 @@ type Preview struct {
 // screen for the conductor, too.
 func (v *Preview) Run(ctx context.Context, requestFile, resultFile string, screen io.Writer) error {
 	return WithState(ctx, v.Dirs.State, v.Stores, screen, func(s *State) error {
-		data, err := os.ReadFile(requestFile)
+		data, err := contract.ReadParts(requestFile)
 		if err != nil {
 			return fmt.Errorf("read the request: %w", err)
 		}

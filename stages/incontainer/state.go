@@ -69,7 +69,7 @@ func (s *State) Runs(ctx context.Context, file, deployment, run string) error {
 
 // Keep stores what a run left in file.
 func (s *State) Keep(ctx context.Context, file string) error {
-	data, err := os.ReadFile(file)
+	data, err := contract.ReadParts(file)
 	if err != nil {
 		return fmt.Errorf("read what the run left: %w", err)
 	}
@@ -114,14 +114,11 @@ func (s *State) Report(ctx context.Context, out, run string) error {
 	return os.WriteFile(out+".id", []byte(run), 0o644)
 }
 
-// Kubeconfig writes the administrator's access to the cluster to a file, if there is
-// one.
+// Kubeconfig writes the administrator's access to the cluster to a file, which is empty
+// if there is none.
 func (s *State) Kubeconfig(ctx context.Context, file string) error {
 	text, err := s.place.Kubeconfig(ctx, s.store)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return os.WriteFile(file, text, 0o600)

@@ -31,7 +31,7 @@ type Verify struct {
 // written to screen for the conductor, too.
 func (v *Verify) Run(ctx context.Context, planFile, resultFile string, screen io.Writer) (err error) {
 	defer func() { containers.TellFault(screen, err) }()
-	data, err := os.ReadFile(planFile)
+	data, err := contract.ReadParts(planFile)
 	if err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}

@@ -163,7 +163,7 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 // readRequest reads the request file for step id.
 func readRequest(id, file string) (contract.Request, error) {
 	var req contract.Request
-	b, err := os.ReadFile(file)
+	b, err := contract.ReadParts(file)
 	if err != nil {
 		return req, err
 	}

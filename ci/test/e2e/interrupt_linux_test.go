@@ -10,14 +10,14 @@ import (
 
 const ctrlC = "\x03"
 
-// interrupts presses Ctrl-C in installs as a person at a terminal does, and returns
-// the spans of these runs. Each continues where the one before was.
-func interrupts(t *testing.T, d deployment) (spans *transcript) {
-	env, spans := collector(t)
+// interrupts presses Ctrl-C in installs as a person at a terminal does. Each continues where
+// the one before was. A collector gets their telemetry, and none of the canaries in it.
+func interrupts(t *testing.T, d deployment, got *telemetry) {
+	config := write(t, canaried)
 	install := func(t *testing.T) *terminal {
 		t.Helper()
-		cmd := d.CLI(t.Context(), "install")
-		cmd.Env = append(cmd.Env, env)
+		cmd := d.CLI(t.Context(), "install", "--config", config)
+		cmd.Env = append(append(cmd.Env, got.env...), "SLIPWAY_E2E_TOKEN="+canaryToken)
 		return onTerminal(t, cmd)
 	}
 
@@ -48,6 +48,6 @@ func interrupts(t *testing.T, d deployment) (spans *transcript) {
 		require.Regexp(t, `orchestrator/sync +cancelled`, text)
 		d.printed.add(text)
 	})
-	require.Contains(t, spans.String(), "preorchestrator/gitea", "the collector got the spans")
-	return spans
+
+	t.Run("no canary is in what a collector of telemetry gets", got.requireNoCanary)
 }

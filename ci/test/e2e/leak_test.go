@@ -7,12 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -177,30 +174,6 @@ func volume(t *testing.T, text string) map[string]string {
 			files[strings.TrimPrefix(h.Name, "./")] = string(text)
 		}
 	}
-}
-
-// collector takes spans over HTTP, as OpenTelemetry sends them, and keeps them as
-// they are: what is text in them can be read.
-func collector(t *testing.T) (env string, spans *transcript) {
-	t.Helper()
-	spans = &transcript{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err == nil && r.Header.Get("Content-Encoding") == "gzip" {
-			var plain *gzip.Reader
-			if plain, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
-				body, err = io.ReadAll(plain)
-			}
-		}
-		if err != nil {
-			http.Error(w, fmt.Sprint(err), http.StatusBadRequest)
-			return
-		}
-		spans.add(string(body))
-		w.Header().Set("Content-Type", "application/x-protobuf")
-	}))
-	t.Cleanup(server.Close)
-	return "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + server.URL + "/v1/traces", spans
 }
 
 // TestTheSearchForSecretsFinds: one that is escaped or in a file of several lines.

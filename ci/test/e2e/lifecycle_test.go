@@ -56,7 +56,8 @@ func TestLifecycle(t *testing.T) {
 	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
-	spans := interrupts(t, d)
+	got := collector(t)
+	interrupts(t, d, got)
 
 	t.Run("a killed install leaves what the next one continues", func(t *testing.T) {
 		cmd := d.Module(t.Context(), "install")
@@ -71,7 +72,9 @@ func TestLifecycle(t *testing.T) {
 
 	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("hooks: [{name: snapshot, after: postorchestrator/access, script: %q}]\n", "echo '"+mark+"'"+snapshot))}
 	t.Run("install", func(t *testing.T) {
-		r := finish(t, d.readme(t, d.Root, "dagger call install", "--name", d.Name, "--config", k.config))
+		cmd := d.readme(t, d.Root, "dagger call install", "--name", d.Name, "--config", k.config)
+		cmd.Env = append(cmd.Env, got.env...)
+		r := finish(t, cmd)
 		d.printed.add(r.out + r.err)
 		if strings.Contains(r.err, forgotten) {
 			r = d.call(t, "install", "--config", k.config)
@@ -180,7 +183,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	t.Run("no secret is anywhere but in the cluster", func(t *testing.T) {
-		failed["a span"] = spans.String()
+		failed["a span"], failed["a log"] = got.texts()
 		k.requireNoLeak(t, failed)
 	})
 

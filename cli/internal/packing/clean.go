@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -159,9 +158,6 @@ func each(n *yaml.Node, path string, do func(string, *yaml.Node)) {
 	}
 }
 
-// variable is a password that comes from a variable, in a script: PASSWORD=$PASSWORD.
-var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$\{?\w+\}?\\?["']?`)
-
 // config cleans a configuration and returns the settings whose values are hidden, which it
 // learns. Where secrets are is no secret.
 func (c *cleaner) config(data []byte) ([]byte, []string, error) {
@@ -191,19 +187,7 @@ func (c *cleaner) secret(path, value string) bool {
 	if c.known.In([]byte(value)) {
 		return true
 	}
-	if config.SecretRef(value).Valid() {
-		return false
-	}
-	plain := variable.ReplaceAllString(value, "")
-	if redact.Text(plain) != plain {
-		return true
-	}
-	key := path[strings.LastIndexByte(path, '.')+1:]
-	if strings.HasPrefix(strings.ToLower(key), "existing") { // existingSecret names a Secret, in charts
-		return false
-	}
-	keyed := key + `: "` + strings.ReplaceAll(plain, `"`, "") + `"`
-	return redact.Text(keyed) != keyed
+	return !config.SecretRef(value).Valid() && redact.LooksSecret(path, value)
 }
 
 // gate removes known secrets from text wherever they are still, and returns the files that

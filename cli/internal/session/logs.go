@@ -102,14 +102,19 @@ func (r *receiver) write(sent *logs.ExportLogsServiceRequest) {
 	for _, resource := range sent.GetResourceLogs() {
 		for _, scope := range resource.GetScopeLogs() {
 			for _, record := range scope.GetLogRecords() {
-				from, ended := string(record.GetSpanId()), false
+				from, ended, result := string(record.GetSpanId()), false, false
 				for _, a := range record.GetAttributes() {
 					switch a.GetKey() { // as the dagger CLI names them, dagger.io/dagger v0.19.10, telemetry/attrs.go
 					case "stdio.stream":
 						from += fmt.Sprint("/", a.GetValue().GetIntValue())
 					case "stdio.eof":
 						ended = a.GetValue().GetBoolValue()
+					case "dagger.io/logs.verbose": // what a call returned, not what a container prints
+						result = a.GetValue().GetBoolValue()
 					}
+				}
+				if result {
+					continue
 				}
 				text := append(r.rest[from], record.GetBody().GetStringValue()...)
 				if end := bytes.LastIndexByte(text, '\n'); end >= 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dagger.io/dagger/telemetry"
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -26,14 +27,13 @@ func TestLogsOfContainersAreReceivedByTheLine(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 		return answer.StatusCode
 	}
-	send := func(span string, stream int64, text string, ended bool) {
+	send := func(span string, stream int64, text string, ended bool, more ...*common.KeyValue) {
 		t.Helper()
 		record := &logs.LogRecord{
 			SpanId: []byte(span), Body: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: text}},
-			Attributes: []*common.KeyValue{
-				{Key: "stdio.stream", Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: stream}}},
-				{Key: "stdio.eof", Value: &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: ended}}},
-			},
+			Attributes: append(more,
+				&common.KeyValue{Key: "stdio.stream", Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: stream}}},
+				&common.KeyValue{Key: "stdio.eof", Value: &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: ended}}}),
 		}
 		body, err := proto.Marshal(&collector.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: []*logs.LogRecord{record}}}}}})
 		require.NoError(t, err)
@@ -52,6 +52,12 @@ func TestLogsOfContainersAreReceivedByTheLine(t *testing.T) {
 	require.Empty(t, r.rest)
 
 	out.Reset()
+	verbose := &common.KeyValue{Key: telemetry.LogsVerboseAttr, Value: &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: true}}}
+	send("d", 1, "client-key-data: c4nary\nc4nary", false, verbose)
+	send("d", 1, "", true, verbose)
+	require.Empty(t, out.String(), "what a call returned is not for the log")
+	require.Empty(t, r.rest)
+
 	require.Equal(t, http.StatusBadRequest, post(r.URL, []byte("no protobuf")))
 	require.Equal(t, http.StatusNotFound, post(strings.Replace(r.URL, "/v1/logs", "x/v1/logs", 1), nil), "who does not know the path says nothing")
 	require.Empty(t, out.String())
