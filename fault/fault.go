@@ -73,6 +73,41 @@ func (f *Fault) Is(target error) bool {
 	return ok && t.Code == f.Code
 }
 
+// Map returns the fault with its texts as change makes them: without a secret, for
+// example. One of which that changes none is returned as it is, with its causes.
+func (f *Fault) Map(change func(string) string) *Fault {
+	text := f.Err.Error()
+	out := &Fault{f.Code, f.Class, change(f.Op), change(f.Fix), f.Log, f.Err}
+	if changed := change(text); changed != text {
+		out.Err = errors.New(changed)
+	} else if out.Op == f.Op && out.Fix == f.Fix {
+		return f
+	}
+	return out
+}
+
+// Map is Fault.Map of any error, which may have a fault in it; nil for nil.
+func Map(err error, change func(string) string) error {
+	if err == nil {
+		return nil
+	}
+	f, coded := errors.AsType[*Fault](err)
+	if !coded {
+		if text := err.Error(); change(text) != text {
+			return errors.New(change(text))
+		}
+		return err
+	}
+	outer := *f
+	if error(f) != err { //nolint:errorlint // whether err is the fault itself
+		outer.Op, outer.Err = "", err
+	}
+	if changed := outer.Map(change); changed != &outer {
+		return changed
+	}
+	return err
+}
+
 // ClassOf returns the class of the first fault in err's tree: OK for nil, Bug for an
 // error without a fault.
 func ClassOf(err error) Class {

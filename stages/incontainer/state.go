@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -34,16 +35,31 @@ type State struct {
 }
 
 // WithState opens the state in the volume at root and calls do. A fault is written to
-// errw for the conductor, too.
+// errw for the conductor, too. No secret of the container is in the error.
 func WithState(ctx context.Context, root string, stores map[string]store.Opener, errw io.Writer, do func(*State) error) (err error) {
-	defer func() { containers.TellFault(errw, err) }()
 	place := state.At(root, os.Getenv, stores)
+	defer func() { err = tell(errw, place, err) }()
 	s, err := place.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return do(&State{place, s, errw})
+}
+
+// tell returns err without the secrets of a container with the state at place, and writes a
+// fault in it to errw for the conductor.
+func tell(errw io.Writer, place state.Place, err error) error {
+	if err == nil {
+		return nil
+	}
+	var secrets redact.Secrets
+	if unread := place.Secrets(secrets.Add); unread != nil {
+		err = errors.Join(err, unread)
+	}
+	err = fault.Map(err, secrets.Redact)
+	containers.TellFault(errw, err)
+	return err
 }
 
 // Show writes what is known of the deployment to file.

@@ -196,3 +196,17 @@ func TestState_afterARefusedRun(t *testing.T) {
 	require.Equal(t, "20260107-030405-a1b2c3", stored.Record.ID, "that one may have changed something")
 	require.Nil(t, stored.Refused)
 }
+
+// TestState_errorsHoldNoSecret: neither what the conductor is told nor what is printed.
+func TestState_errorsHoldNoSecret(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), []byte("users: [{user: {token: c4nary-token-7fk2}}]\n"), 0o600))
+	var told bytes.Buffer
+	err := WithState(t.Context(), root, nil, &told, func(*State) error {
+		return &fault.Fault{Code: "STA-001", Class: fault.Step, Op: "ask", Fix: "again with c4nary-token-7fk2", Err: errors.New("Bearer c4nary-token-7fk2: refused")}
+	})
+	require.EqualError(t, err, "ask: Bearer ***: refused")
+	require.Contains(t, told.String(), `"fix":"again with ***"`)
+	require.NotContains(t, told.String(), "c4nary")
+}

@@ -1,6 +1,7 @@
 package incontainer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,11 +13,11 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -30,7 +31,8 @@ type Verify struct {
 // Run carries out the plan in a file and writes what holds to another. A fault is
 // written to screen for the conductor, too.
 func (v *Verify) Run(ctx context.Context, planFile, resultFile string, screen io.Writer) (err error) {
-	defer func() { containers.TellFault(screen, err) }()
+	place := state.At(cmp.Or(v.Dirs.State, contract.StateDir), os.Getenv, nil)
+	defer func() { err = tell(screen, place, err) }()
 	data, err := contract.ReadParts(planFile)
 	if err != nil {
 		return fmt.Errorf("read the plan: %w", err)

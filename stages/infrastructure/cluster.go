@@ -51,7 +51,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 		}
 		return out, err
 	}
-	if err := keep(ctx, env, in.Existing); err != nil {
+	if err := errors.Join(env.RedactSecrets(), keep(ctx, env, in.Existing)); err != nil {
 		return out, err
 	}
 	env.Progress("Kubernetes %s with %s after %s", out.Version, strings.Join(out.Nodes, ", "), time.Since(start).Round(100*time.Millisecond))

@@ -108,6 +108,9 @@ func (e *Env) useAccess(file string) error {
 	return nil
 }
 
+// RedactSecrets registers what the container has for the deployment in secret, by now.
+func (e *Env) RedactSecrets() error { return e.Place.Secrets(e.Redact) }
+
 // Store is the store with the deployment's state.
 func (e *Env) Store(ctx context.Context) (*store.Store, error) {
 	e.opened.Lock()

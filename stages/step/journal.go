@@ -35,7 +35,7 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 		}
 	}
 	if req.Cluster {
-		if err := env.Place.RestoreKubeconfig(ctx, s); err != nil {
+		if err := errors.Join(env.Place.RestoreKubeconfig(ctx, s), env.RedactSecrets()); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -34,10 +33,7 @@ func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 	env.Deployment = req.Deployment
 	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
 	defer func() { err = errors.Join(err, env.close()) }()
-	for _, name := range store.SecretVariables() {
-		env.Redact(os.Getenv(name))
-	}
-	if err := env.useAccess(accessFile(dirs)); err != nil {
+	if err := errors.Join(env.RedactSecrets(), env.useAccess(accessFile(dirs))); err != nil {
 		return nil, "", badState("reach the cluster", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, previewLimit, errTimeUp)
@@ -57,11 +53,7 @@ func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 		out, err = records.last(ctx, code)
 		return out, later, err
 	case err != nil:
-		f := classify(ctx, env.ID, env.lastSaid(), previewLimit, err)
-		if text := f.Err.Error(); env.secrets.Redact(text) != text {
-			f.Err = errors.New(env.secrets.Redact(text))
-		}
-		return nil, "", f
+		return nil, "", classify(ctx, env.ID, env.lastSaid(), previewLimit, err).Map(env.secrets.Redact)
 	}
 	return out, "", nil
 }

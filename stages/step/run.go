@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -129,10 +128,7 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 		}
 	}()
 	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
-	for _, name := range store.SecretVariables() {
-		env.Redact(os.Getenv(name))
-	}
-	if err := env.useAccess(accessFile(o.dirs)); err != nil {
+	if err := errors.Join(env.RedactSecrets(), env.useAccess(accessFile(o.dirs))); err != nil {
 		res.Fault = badState("reach the cluster", err)
 		return finish(o.result, dir, res, stderr)
 	}
@@ -272,10 +268,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	}
 	if err != nil {
 		f := classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
-		f.Op, f.Fix = env.secrets.Redact(f.Op), env.secrets.Redact(f.Fix)
-		if msg := f.Err.Error(); env.secrets.Redact(msg) != msg {
-			f.Err = errors.New(env.secrets.Redact(msg))
-		}
+		f = f.Map(env.secrets.Redact)
 		if err := records.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal does not show that the step failed", "error", err)
 		}

@@ -24,6 +24,8 @@ type Place struct {
 	URL string
 	// KeyFile holds the key of the deployment's secrets; there need not be one.
 	KeyFile string
+	// CredentialsFile holds credentials for the bucket that are a file; empty where none do.
+	CredentialsFile string
 	// MakeKey tells that a key is made, and kept in Volume, where none is given.
 	MakeKey bool
 	// Openers open buckets, by the scheme of their URLs.
@@ -36,6 +38,7 @@ func At(volume string, getenv func(string) string, openers map[string]store.Open
 	return Place{
 		Volume: volume, URL: getenv(contract.StateURLVariable), Openers: openers,
 		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "",
+		CredentialsFile: getenv("GOOGLE_APPLICATION_CREDENTIALS"),
 	}
 }
 
