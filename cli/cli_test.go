@@ -174,6 +174,12 @@ func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	w.Reset()
 	require.Zero(t, complain(&w, "slipway status", plain, nil))
 	require.Empty(t, w.String())
+
+	// What a tool says does not reach the terminal: here the clipboard, a link and a title.
+	w.Reset()
+	said := errors.New("helm: \x1b]52;c;cm0gLXJmIH4=\x07no \x1b]8;;https://evil.example\x1b\\chart\x1b]8;;\x1b\\\n  line 2\x1b]0;owned\x07 \u202egnp.exe")
+	require.Equal(t, 4, complain(&w, "slipway install", plain, &fault.Fault{Code: "STP-001", Class: fault.Step, Op: "install it", Fix: "run \x1b[2Kthis", Err: said}))
+	require.Contains(t, w.String(), "install it: helm: no chart\n  line 2 gnp.exe\n  remedy: run this\n")
 }
 
 // TestErrorsThatHaveNothingToDoWithEachOther are told one by one, each once; the exit code

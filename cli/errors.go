@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // codeUncoded: something went wrong that has no code of its own.
@@ -56,7 +57,8 @@ func together(errs ...error) error {
 }
 
 // complain prints err with code and remedy, whose commands hint completes, and
-// returns the exit code: of several, that of the first.
+// returns the exit code: of several, that of the first. What the engine or a tool quotes
+// does nothing to the terminal.
 func complain(w io.Writer, name string, hint func(string) string, err error) int {
 	if err == nil {
 		return int(fault.OK)
@@ -72,16 +74,16 @@ func complain(w io.Writer, name string, hint func(string) string, err error) int
 		return first
 	}
 	if u, ok := errors.AsType[usage.Error](err); ok {
-		fmt.Fprintf(w, "%s: %s\nSee %s --help.\n", name, hint(u.Error()), name)
+		fmt.Fprintf(w, "%s: %s\nSee %s --help.\n", name, redact.Printable(hint(u.Error())), name)
 		return int(fault.Usage)
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
 		f = &fault.Fault{Code: codeUncoded, Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
 	}
-	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, err)
+	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, redact.Printable(err.Error()))
 	if f.Fix != "" {
-		fmt.Fprintf(w, "  remedy: %s\n", hint(f.Fix))
+		fmt.Fprintf(w, "  remedy: %s\n", redact.Printable(hint(f.Fix)))
 	}
 	if f.Log != "" {
 		fmt.Fprintf(w, "  log:    %s in the run's report %s\n", f.Log, hint("(slipway report, or dagger call report)"))

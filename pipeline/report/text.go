@@ -2,12 +2,11 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // Took formats a duration: "0.4s", "12s", "3m05s", "1h02m".
@@ -70,41 +69,18 @@ func meaning(c fault.Class) string {
 	return "unknown"
 }
 
-// escapes matches terminal escape sequences: CSI, strings (OSC, DCS, SOS, PM, APC) with
-// their terminators, and the short ones.
-var escapes = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]`)
-
 // indented returns text with all lines but the first indented.
 func indented(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(Clean(s), "\n"), "\n", "\n  ")
 }
 
 // Clean removes whatever moves the cursor, changes colours or reverses the reading
-// direction.
-func Clean(s string) string { return filter(s, ' ') }
+// direction; see redact.Printable. A tab is a space.
+func Clean(s string) string { return strings.ReplaceAll(redact.Printable(s), "\t", " ") }
 
 // plain is Clean for logs: it retains tabs and turns carriage returns into line breaks.
 func plain(s string) string {
-	return filter(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), '\t')
-}
-
-func filter(s string, tab rune) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != tab }) {
-		return s // the common case
-	}
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if strings.ContainsAny(s, "\x1b\u009b") {
-		s = escapes.ReplaceAllString(s, "")
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			return r
-		case r == '\t':
-			return tab
-		}
-		return -1
-	}, s)
+	return redact.Printable(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
 
 // firstLine returns the first non-empty line of s.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,9 +262,6 @@ func (r *hookRunner) verdict(h config.Hook, on pipeline.Result, log string, out 
 	return f
 }
 
-// escapes are what moves a terminal's cursor or changes its colours.
-var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
-
 // lastWords is the last line of an output that says something, fit for a terminal.
 func lastWords(output string) string {
 	if lines := lastLines(output, 1); len(lines) > 0 {
@@ -279,17 +275,9 @@ func lastWords(output string) string {
 func lastLines(output string, n int) []string {
 	const most = 300
 	var out []string
-	lines := strings.Split(escapes.ReplaceAllString(end(output, n*hookLogEnd), ""), "\n")
+	lines := strings.Split(report.Clean(end(output, n*hookLogEnd)), "\n")
 	for _, line := range slices.Backward(lines) {
-		line = strings.TrimRightFunc(strings.Map(func(r rune) rune {
-			switch {
-			case r == '\t':
-				return ' '
-			case unicode.IsPrint(r):
-				return r
-			}
-			return -1
-		}, line), unicode.IsSpace)
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		if runes := []rune(line); len(runes) > most {
 			line = string(runes[:most]) + "…"
 		}

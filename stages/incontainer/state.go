@@ -47,8 +47,8 @@ func WithState(ctx context.Context, root string, stores map[string]store.Opener,
 	return do(&State{place, s, errw})
 }
 
-// tell returns err without the secrets of a container with the state at place, and writes a
-// fault in it to errw for the conductor.
+// tell returns err without the secrets of a container with the state at place and what does
+// something to a terminal, and writes a fault in it to errw for the conductor.
 func tell(errw io.Writer, place state.Place, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func tell(errw io.Writer, place state.Place, err error) error {
 	if unread := place.Secrets(secrets.Add); unread != nil {
 		err = errors.Join(err, unread)
 	}
-	err = fault.Map(err, secrets.Redact)
+	err = fault.Map(err, func(text string) string { return secrets.Redact(redact.Printable(text)) })
 	containers.TellFault(errw, err)
 	return err
 }

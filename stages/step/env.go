@@ -203,6 +203,9 @@ func (e *Env) Redact(secret string) { e.secrets.Add(secret) }
 // their outputs.
 func (e *Env) Clean(text string) string { return e.secrets.Redact(text) }
 
+// clean is Clean for the text of an error, in which a tool may have quoted anything.
+func (e *Env) clean(text string) string { return e.Clean(redact.Printable(text)) }
+
 func (e *Env) flush() {
 	for _, w := range []*redact.LineWriter{e.tools, e.log, e.screen} {
 		w.Flush()

@@ -51,6 +51,18 @@ func TestWhatAContainerHasInSecretIsHidden(t *testing.T) {
 	require.NotContains(t, all, encoded)
 }
 
+// TestAnErrorDoesNothingToATerminal, and a secret in it that is cut by colours is found.
+func TestAnErrorDoesNothingToATerminal(t *testing.T) {
+	b := newBench(t)
+	b.do = func(_ context.Context, env *step.Env) { env.Redact("canary-token-7fk2") }
+	b.err = errors.New("helm: \x1b]52;c;cm0gLXJmIH4=\x07no chart for canary-\x1b[1mtoken\x1b[0m-7fk2\n\tline 2")
+	_, res := b.run(contract.Request{Input: json.RawMessage(`{"text":"four"}`)})
+	require.EqualError(t, res.Fault.Err, "helm: no chart for ***\n\tline 2")
+	kept, err := os.ReadFile(b.path("state", "journal", "stage.measure.json"))
+	require.NoError(t, err)
+	require.NotContains(t, string(kept), "u001b")
+}
+
 // TestAccessThatComesWhileAStepRunsIsHidden as soon as the step says so.
 func TestAccessThatComesWhileAStepRunsIsHidden(t *testing.T) {
 	b := newBench(t)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -63,25 +62,14 @@ func (c *Client) LastLines(ctx context.Context, p *corev1.Pod, t Trouble, n int6
 	return nil, first
 }
 
-// colours are what programs write for terminals.
-var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
-
-func printable(r rune) rune {
-	if r == '\t' || unicode.IsPrint(r) {
-		return r
-	}
-	return -1
-}
-
 // split makes lines of a log; empty when the kubelet has removed it already.
 func split(text string) []string {
 	if strings.HasPrefix(text, "unable to retrieve container logs") {
 		return nil
 	}
 	var lines []string
-	for line := range strings.Lines(redact.Text(colours.ReplaceAllString(text, ""))) {
-		line = strings.TrimRightFunc(strings.Map(printable, line), unicode.IsSpace)
-		if line != "" {
+	for line := range strings.Lines(redact.Text(redact.Printable(text))) {
+		if line = strings.TrimRightFunc(line, unicode.IsSpace); line != "" {
 			lines = append(lines, line)
 		}
 	}
