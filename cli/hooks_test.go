@@ -13,6 +13,7 @@ func TestTheExampleConfigurationsAreValid(t *testing.T) {
 		code, out, errs := slipway("validate", "--config", filepath.Join("../examples/config", file))
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "valid: deployment ")
+		require.NotContains(t, errs, "looks like a secret")
 	}
 }
 

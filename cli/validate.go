@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -34,7 +35,8 @@ func newValidate(p *Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration and the platform release that it installs; starts nothing", Args: noArgs, RunE: atOnce(o.run), Long: "Checks a configuration and the platform release that it installs; starts nothing.\n\n" +
 		"Charts, manifests and kustomizations are rendered; what only the cluster can tell is left to the install. " +
 		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
-		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry."}
+		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
+		"What looks like a secret, and is in the configuration in clear, is warned of."}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	o.images.AddFlags(cmd.Flags())
@@ -49,6 +51,7 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	}
 	found, err := o.release.Load(cfg, o.source.Path)
 	if errors.Is(err, &fault.Fault{Code: release.CodeFetched}) {
+		warnOfClear(io.Err, cfg)
 		fmt.Fprintf(io.Out, "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
 		return nil
 	}
@@ -63,8 +66,16 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	if err := together(o.configuration(cfg, found, provider), o.content(io, cfg, found, provider)); err != nil {
 		return err
 	}
+	warnOfClear(io.Err, cfg)
 	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
+}
+
+// warnOfClear tells what in a configuration looks like a secret, and does not belong there.
+func warnOfClear(w *progress.Screen, cfg *config.Config) {
+	for _, p := range cfg.InClear() {
+		fmt.Fprintf(w, "slipway: %s\n", p)
+	}
 }
 
 // configuration checks a configuration against the release. provider is nil for one that

@@ -23,6 +23,23 @@ func TestValidateAsksThePlatformToo(t *testing.T) {
 	}
 }
 
+// TestValidateWarnsOfSecretsInClear: that is no error.
+func TestValidateWarnsOfSecretsInClear(t *testing.T) {
+	file := configFile(t, "apiVersion: slipway.sh/v1\nhooks:\n  - {name: a, before: workflow, run: [x], env: {DB_PASSWORD: c4nary}}\nplatform: {components: {guestbook: {values: {title: x, adminPassword: c4nary}}}}\n")
+	code, out, errs := slipway("validate", "--config", file)
+	require.NotContains(t, out+errs, "c4nary")
+	require.Contains(t, errs, "slipway: line 3: hooks[0].env.DB_PASSWORD: what looks like a secret, and is in clear: hooks[0].secrets is for secrets\n")
+	require.Contains(t, errs, "slipway: line 4: platform.components.guestbook.values.adminPassword: what looks like a secret, and is in clear: ")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "valid: ")
+
+	written := filepath.Join(t.TempDir(), "slipway.yaml")
+	code, _, errs = slipway("configure", "--non-interactive", "--file", file, "--set", "global.name=a", "--set", "global.scale=50", "--output", written)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "platform.components.guestbook.values.adminPassword: what looks like a secret")
+	require.FileExists(t, written)
+}
+
 func TestValidateNamesAProviderThatCannotInstall(t *testing.T) {
 	code, out, errs := slipway("validate", "--config", configFile(t, "apiVersion: slipway.sh/v1\nprovider: aws\naws: {region: eu-central-1}\n"))
 	require.Zero(t, code, errs)

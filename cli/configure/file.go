@@ -76,6 +76,9 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 		fmt.Fprintf(io.Err, "\n%s\n\nslipway: this could not be written\n", text)
 		return "", unwritten(file, err)
 	}
+	for _, p := range cfg.InClear() {
+		fmt.Fprintf(io.Err, "slipway: %s\n", p)
+	}
 	next := "slipway install " + flag
 	if _, err := c.source.Providers.Get(cfg.Provider); err != nil {
 		next = fmt.Sprintf("slipway config explain %s   (nothing can be installed to %s yet)", flag, cfg.Provider)

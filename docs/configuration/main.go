@@ -57,7 +57,7 @@ Editors with a YAML language server complete and check the file when it begins w
 apiVersion: slipway.sh/v1
 ` + "```" + `
 
-**Secrets** are never in the file, only where they are: ` + "`env:NAME`, `file:PATH`, `cmd:COMMAND`" + ` (what a shell command prints), ` + "`vault:PATH.KEY`" + ` (HashiCorp Vault, a KV store of version 2 below ` + "`secret`" + ` or VAULT_PATH_PREFIX; VAULT_ADDR and so on) and ` + "`op:VAULT/ITEM/FIELD`" + ` (1Password; OP_SERVICE_ACCOUNT_TOKEN, or the command op). Their type below is *secret*.
+**Secrets** are never in the file, only where they are: ` + "`env:NAME`, `file:PATH`, `cmd:COMMAND`" + ` (what a shell command prints), ` + "`vault:PATH.KEY`" + ` (HashiCorp Vault, a KV store of version 2 below ` + "`secret`" + ` or VAULT_PATH_PREFIX; VAULT_ADDR and so on) and ` + "`op:VAULT/ITEM/FIELD`" + ` (1Password; OP_SERVICE_ACCOUNT_TOKEN, or the command op). Their type below is *secret*. Values of components, the release's settings, and what hooks run and get in ` + "`env`" + ` are plain: they are in the records of runs, and in the cluster. ` + "`validate`, `install` and `configure`" + ` warn of those that look like a secret, by their names (` + "`adminPassword`" + `) or by themselves (a private key, a URL with a password).
 
 **Environment variables** are replaced where a field is marked with *env*: ` + "`${NAME}`, or `${NAME:-default}`" + `; ` + "`$$`" + ` is a dollar sign.
 

@@ -51,8 +51,9 @@ func Text(s string) string {
 	})
 }
 
-// variable is a password that comes from a variable, in a script: PASSWORD=$PASSWORD.
-var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$\{?\w+\}?\\?["']?`)
+// variable is a password that comes from a variable or a command, in a script:
+// PASSWORD=$PASSWORD, PASSWORD=$(cat file).
+var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$(?:\w+|\{\w+(?::?\?[^{}]*|:?-)?\}|\([^()]*\))\\?["']?`)
 
 // LooksSecret reports whether the value of a setting is a secret, or has one in it, as far
 // as its path ("auth.adminPassword") and the value itself tell. An empty one is none.
@@ -65,7 +66,8 @@ func LooksSecret(path, value string) bool {
 		return true
 	}
 	key := path[strings.LastIndexByte(path, '.')+1:]
-	if strings.HasPrefix(strings.ToLower(key), "existing") { // existingSecret names a Secret, in charts
+	switch lower := strings.ToLower(key); {
+	case strings.HasPrefix(lower, "existing"), strings.HasSuffix(lower, "passwordkey"): // of and in a Secret, in charts
 		return false
 	}
 	text := key + `: "` + strings.ReplaceAll(plain, `"`, "") + `"`

@@ -61,7 +61,11 @@ func TestLooksSecret(t *testing.T) {
 		{"passwordFile", "/run/password", false},
 		{"GREETING", "hello", false},
 		{"passwords.title", "Reset it", false},
+		{"secretKeys.adminPasswordKey", "postgres-password", false},
 		{"script", `PGPASSWORD="$PGPASSWORD" psql`, false},
+		{"script", `'PGPASSWORD="$(cat "$POSTGRES_PASSWORD_FILE")" exec pg_dumpall'`, false},
+		{"script", `PASSWORD=${PASSWORD:?give one} psql`, false},
+		{"script", `PASSWORD=${PASSWORD:-hunter2} psql`, true},
 	} {
 		require.Equal(t, c.want, redact.LooksSecret(c.path, c.value), "%s: %s", c.path, c.value)
 	}
