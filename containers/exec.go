@@ -118,7 +118,11 @@ func read(ctx context.Context, file *dagger.File, private string) ([]byte, error
 	if _, err := file.Export(ctx, at); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(at)
+	text, err := os.ReadFile(at)
+	if err != nil {
+		return nil, fmt.Errorf("read what the owner of the session has exported: %w", err)
+	}
+	return text, nil
 }
 
 // lost is the fault of an execution whose file system the engine discarded, as it does
