@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -33,7 +34,7 @@ const (
 
 // EnvFolder is the environment variable that overrides the system's folder for
 // configurations.
-const EnvFolder = "SLIPWAY_CONFIG_DIR"
+const EnvFolder = folder.Env
 
 // Folder is the directory with the user's configurations; it need not exist. The zero
 // Folder is that of a user without a home directory: it is empty and cannot be written
@@ -45,21 +46,11 @@ type Folder string
 // Default returns the folder in EnvFolder, or else slipway in the user's configuration
 // directory (XDG_CONFIG_HOME, ~/.config).
 func Default() (Folder, error) {
-	if dir := os.Getenv(EnvFolder); dir != "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return "", unusable("find "+dir, err)
-		}
-		return Folder(abs), nil
-	}
-	dir, err := os.UserConfigDir()
-	switch {
-	case err != nil && os.Getenv("XDG_CONFIG_HOME") == "":
-		return "", nil
-	case err != nil:
+	dir, err := folder.Default()
+	if err != nil {
 		return "", unusable("find the user's configuration folder", err)
 	}
-	return Folder(filepath.Join(dir, "slipway")), nil
+	return Folder(dir), nil
 }
 
 // suffix is the suffix of the files.

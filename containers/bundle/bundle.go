@@ -56,7 +56,7 @@ const (
 	CodeContent fault.Code = "BUN-003"
 	// CodePlatform: the bundle is for another platform.
 	CodePlatform fault.Code = "BUN-004"
-	// CodeLock: the bundle holds other versions than the lock.
+	// CodeLock: the bundle, or a lock file, holds other versions than the program's lock.
 	CodeLock fault.Code = "BUN-005"
 )
 
@@ -147,10 +147,12 @@ func Names(standsFor []string, digests ...string) []string {
 	return slices.Compact(out)
 }
 
-// Bundle is a bundle whose index was read. Its files are unchecked until Verify.
+// Bundle is a bundle whose index was read. Its files are unchecked until Verify, and whose
+// bundle it is until package trust has checked it.
 type Bundle struct {
 	Index
-	dir string
+	dir  string
+	read string // digest of the bytes that the index was read from
 }
 
 // Read reads the index of the bundle in dir. It fails with CodeAbsent where
@@ -189,7 +191,7 @@ func Parse(data []byte) (*Bundle, error) {
 			Code: CodeIndex, Class: fault.Preflight, Op: "read " + IndexFile, Fix: FixDamaged, Err: err,
 		}
 	}
-	return &Bundle{Index: index}, nil
+	return &Bundle{Index: index, read: digestOf(data)}, nil
 }
 
 // Marshal is the bytes of bundle.json: sorted, indented, the same for the same
@@ -213,8 +215,16 @@ func (x Index) Digest() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return digestOf(data), nil
+}
+
+// ReadDigest is the digest of the index as it was read, "sha256:…": what sha256sum says of
+// bundle.json.
+func (b *Bundle) ReadDigest() string { return b.read }
+
+func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Images gives every image that has a short name as a reference by digest:

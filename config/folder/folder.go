@@ -1,0 +1,27 @@
+// Package folder finds the folder in which a user keeps configurations.
+package folder
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Env is the environment variable that overrides the system's folder for configurations.
+const Env = "SLIPWAY_CONFIG_DIR"
+
+// Default returns the path of the folder in Env, or else of slipway in the user's
+// configuration directory (XDG_CONFIG_HOME, ~/.config); empty for a user without a home
+// directory. It need not exist.
+func Default() (string, error) {
+	if dir := os.Getenv(Env); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserConfigDir()
+	switch {
+	case err != nil && os.Getenv("XDG_CONFIG_HOME") == "":
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return filepath.Join(dir, "slipway"), nil
+}
