@@ -150,6 +150,33 @@ func TestAnImageOnDemandMayBeMissing(t *testing.T) {
 	require.EqualError(t, err, "image gitea was not pushed")
 }
 
+func TestALockFileHasThePinsOfTheProgram(t *testing.T) {
+	read := func() *Lock {
+		l, err := Load()
+		require.NoError(t, err)
+		return l
+	}
+	own, file := read(), read()
+	require.NoError(t, own.VerifyFile(file))
+	file.Images = slices.DeleteFunc(file.Images, func(i Image) bool { return i.OnDemand })
+	require.NoError(t, own.VerifyFile(file), "they need not have been pushed")
+
+	file.Tools[0].Version = "9.9.9"
+	file.Tools[1].Modules = slices.Clone(file.Tools[1].Modules)
+	file.Tools[1].Modules[0].Sum = "h1:other"
+	file.Images[0].Name = "other"
+	file.Manifests[0].SHA256 = strings.Repeat("b", 64)
+	err := own.VerifyFile(file)
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
+	for _, want := range []string{
+		"tool " + own.Tools[0].Name + ": the file has version 9.9.9, this program " + own.Tools[0].Version,
+		"tool " + own.Tools[1].Name + ": the file has another module, or another sum of it: ", "image " + own.Images[0].Name + ": is not in the file",
+		"image other: this program knows none", "manifest argocd: the file has the sha256 bbb",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func TestModulesAreListedOnce(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)

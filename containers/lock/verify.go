@@ -2,6 +2,7 @@ package lock
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,6 +53,58 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 	return &fault.Fault{
 		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the bundle with the lock",
 		Fix: bundle.Fix, Err: errors.Join(p...),
+	}
+}
+
+// VerifyFile compares a lock file with the lock of this program: it has the same versions
+// from the same origins. What was not pushed because it is on demand may be missing. It fails
+// with bundle.CodeLock and names every difference.
+func (l *Lock) VerifyFile(of *Lock) error {
+	var p problems
+	type pin struct {
+		version, sha256 string
+		modules         []Module
+	}
+	pins := func(l *Lock) map[string]pin {
+		out := map[string]pin{}
+		for _, t := range l.Tools {
+			out["tool "+t.Name] = pin{version: t.Version, modules: t.Modules}
+		}
+		for _, i := range l.Images {
+			out["image "+i.Name] = pin{version: i.Version, modules: i.Modules}
+		}
+		for _, m := range l.Manifests {
+			out["manifest "+m.Name] = pin{version: m.Version, modules: m.Modules, sha256: m.SHA256}
+		}
+		return out
+	}
+	want, have := pins(l), pins(of)
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		w := want[name]
+		h, ok := have[name]
+		switch {
+		case !ok && slices.ContainsFunc(l.Images, func(i Image) bool { return "image "+i.Name == name && i.OnDemand }):
+		case !ok:
+			p.add(name, "is not in the file")
+		case h.version != w.version:
+			p.add(name, "the file has version %s, this program %s", h.version, w.version)
+		case h.sha256 != w.sha256:
+			p.add(name, "the file has the sha256 %s, this program %s", h.sha256, w.sha256)
+		case !slices.Equal(h.modules, w.modules):
+			p.add(name, "the file has another module, or another sum of it: %s, this program %s", origins(h.modules), origins(w.modules))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if _, ok := want[name]; !ok {
+			p.add(name, "this program knows none")
+		}
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the lock file with that of this program", Err: errors.Join(p...),
+		Fix: "use the Slipway whose bundle was pushed; or push the bundle of this one, and use the lock that this writes: slipway bundle push DIR --to host/path",
 	}
 }
 
