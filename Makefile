@@ -11,10 +11,13 @@ ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # The digest of what slipway is compiled from, which `lock verify` compares.
 SOURCES := $(GO) run -C ci/dev ./sources
-# The bundle that this checkout built last: other checkouts share the store.
+# The bundle that this checkout built last, for other checkouts share the store; and the
+# digest that it had then, whatever is in its folder now.
 OWN_BUNDLE := sed -n 's/^BUNDLE=//p' .env
-# The environment in which dagger finds the engine.
+OWN_DIGEST := sed -n 's/^bundleDigest=//p' .env
+# The environment in which dagger finds the engine, and programs find the bundle.
 WITH_ENGINE := eval "$$($(ENGINE) env)";
+WITH_BUNDLE = SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" SLIPWAY_BUNDLE_DIGEST="$$($(OWN_DIGEST))"
 
 # With kustomize's Go plugins, which nothing here uses, each test program would be linked by gcc.
 RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -w'
@@ -89,7 +92,7 @@ $(addprefix builds/,$(PLATFORMS)):
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
-	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
@@ -111,13 +114,15 @@ engine-env: ## Print the environment in which dagger and slipway find the engine
 .PHONY: env
 env: ## Print what a shell needs for dagger, slipway, kubectl, helm and terraform: eval "$(make -s env)"
 	@$(ENGINE) env
-	@dir="$$($(MAKE) -s bundle-path)"; printf 'export SLIPWAY_BUNDLE=%q\n' "$$dir"; \
+	@dir="$$($(MAKE) -s bundle-path)"; digest="$$($(OWN_DIGEST))"; \
+	if [ -z "$$digest" ]; then echo ".env has no digest of the bundle: run make bundle" >&2; exit 1; fi; \
+	printf 'export SLIPWAY_BUNDLE=%q\nexport SLIPWAY_BUNDLE_DIGEST=%q\n' "$$dir" "$$digest"; \
 	case "$$PATH" in "$$dir/bin:"*) ;; *) printf 'export PATH=%q:"$$PATH"\n' "$$dir/bin" ;; esac
 
 .PHONY: bundle
 bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs
-	@dir="$$($(BUNDLE) build $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; echo "$$dir"; touch .env; \
-	{ grep -v '^BUNDLE=' .env || test $$? = 1; echo "BUNDLE=$$dir"; } >.env.new && mv .env.new .env
+	@built="$$($(BUNDLE) build $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; touch .env; \
+	{ grep -vE '^(BUNDLE|bundleDigest)=' .env || test $$? = 1; echo "$$built"; } >.env.new && mv .env.new .env; $(OWN_BUNDLE)
 
 .PHONY: pins
 pins: ## Pin the Debian packages of the bundle of this machine in containers/lock/lock.yaml
@@ -147,7 +152,7 @@ cosign: ## Build cosign into bin/, with which the tests verify a run package as 
 .PHONY: bench
 bench: PLATFORM := examples/platform/manifests/1.0.0
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./bench
+	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
 
 .PHONY: bench-graph
@@ -156,13 +161,13 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out; PLATFORM=DIR installs that platform release
-	@$(WITH_ENGINE) SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
 
 FAULTS := none,kill-at-each-step
 
 .PHONY: matrix
 matrix: engine bundle ## Upgrade every release of the reference platform to every later one, in each style, undisturbed and killed at each step (FAULTS=none: not killed); MATRIX='--shard 1/2'
-	@$(WITH_ENGINE) bundle="$$($(OWN_BUNDLE))"; "$$bundle/bin/slipway" upgrade-matrix --bundle "$$bundle" --from 1.0.0,1.1.0 --to 1.1.0,2.0.0 \
+	@$(WITH_ENGINE) export $(WITH_BUNDLE); "$$SLIPWAY_BUNDLE/bin/slipway" upgrade-matrix --bundle "$$SLIPWAY_BUNDLE" --from 1.0.0,1.1.0 --to 1.1.0,2.0.0 \
 		--style graceful,in-place --faults $(FAULTS) --parallel 2 $(MATRIX)
 
 .PHONY: lint

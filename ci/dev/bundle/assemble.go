@@ -123,17 +123,18 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) store.Key {
 	return in.Key()
 }
 
-// place makes the bundle ready below the store and gives its folder: named by
-// the digest of its index, with a link "current" beside it. What is there and
-// intact is kept; what is damaged is replaced, unless images were added to it.
-func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir string, hit bool, err error) {
+// place makes the bundle ready below the store and gives its folder, named by the digest of
+// the index that was built, with a link "current" beside it, and the digest of the index
+// that it has: another one if its user added images. What is there and intact is kept; what
+// is damaged is replaced, unless images were added to it.
+func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir, digest string, hit bool, err error) {
 	root := filepath.Join(b.store.Path(), "bundle")
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	guard, err := b.store.Lock(ctx, store.Key{Name: "bundle"})
 	if err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	defer guard.Release()
 	fresh := "" // a bundle that is made anew and not yet in its place
@@ -145,38 +146,58 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return store.CopyFile(filepath.Join(memo, bundle.IndexFile), filepath.Join(fresh, bundle.IndexFile), 0o644)
 	})
 	if err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
-	digest, err := digestOf(memo)
-	if err != nil {
-		return "", false, err
+	if digest, err = digestOf(memo); err != nil {
+		return "", "", false, err
 	}
 	dir = filepath.Join(root, digest[len("sha256:"):])
-	damage := bundle.Verify(ctx, dir)
+	has, damage := b.intact(ctx, dir, digest)
 	if damage == nil {
-		return dir, known, point(root, dir)
+		return dir, has, known, point(root, dir)
 	}
 	if err := ctx.Err(); err != nil {
-		return "", false, context.Cause(ctx)
+		return "", "", false, context.Cause(ctx)
 	}
 	if err := keepAdded(dir, damage); err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	if fresh == "" {
 		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
-			return "", false, err
+			return "", "", false, err
 		}
 		if again, err := digestOf(fresh); err != nil || again != digest {
-			return "", false, errors.Join(err, fmt.Errorf("the bundle came out as %s, before it was %s: the store at %s is damaged, remove it", again, digest, b.store.Path()))
+			return "", "", false, errors.Join(err, fmt.Errorf("the bundle came out as %s, before it was %s: the store at %s is damaged, remove it", again, digest, b.store.Path()))
 		}
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
-	return dir, false, point(root, dir)
+	return dir, digest, false, point(root, dir)
+}
+
+// intact fails if the bundle in dir is damaged, or is neither the one with the index built nor
+// one that its user made of that; it gives the digest of its index.
+func (b *builder) intact(ctx context.Context, dir, built string) (string, error) {
+	has, err := bundle.Read(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := has.Verify(ctx); err != nil {
+		return "", err
+	}
+	digest := has.ReadDigest()
+	if digest == built {
+		return digest, nil
+	}
+	made, err := b.added.Made(built, digest)
+	if err == nil && !made {
+		err = fmt.Errorf("its index is %s, and no slipway bundle add of yours made that of %s", digest, built)
+	}
+	return digest, err
 }
 
 // keepAdded fails if images were added to the damaged bundle in dir, or if nobody can say:

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -42,6 +43,7 @@ type builder struct {
 	lock    *lock.Lock
 	store   *store.Store
 	report  *progress.Reporter
+	added   bundle.Additions // what the user has added to bundles
 
 	built  map[string]string // program by command name
 	layers map[string]*rootfs.Layer

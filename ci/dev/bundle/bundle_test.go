@@ -28,7 +28,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	t.Helper()
 	st, err := store.Open(t.TempDir())
 	require.NoError(t, err)
-	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, false)}
+	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, false), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
@@ -48,7 +48,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 
 func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 	b, parts, images := sample(t)
-	dir, hit, err := b.place(t.Context(), parts, images)
+	dir, built, hit, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.False(t, hit)
 	require.NoError(t, bundle.Verify(t.Context(), dir))
@@ -61,14 +61,15 @@ func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 	digest, err := read.Digest()
 	require.NoError(t, err)
 	require.Equal(t, strings.TrimPrefix(digest, "sha256:"), filepath.Base(dir))
+	require.Equal(t, digest, built)
 
-	again, hit, err := b.place(t.Context(), parts, images)
+	again, _, hit, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.True(t, hit)
 	require.Equal(t, dir, again)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
-	repaired, hit, err := b.place(t.Context(), parts, images)
+	repaired, _, hit, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.False(t, hit)
 	require.Equal(t, dir, repaired)
@@ -77,35 +78,52 @@ func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(b.store.Path(), "bundle", ".building-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+
+	// A bundle that agrees with its own index is not the one that was built, either.
+	forge(t, dir, func(x *bundle.Index) { x.Files[0].Version = "2" })
+	forged, _, hit, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.False(t, hit)
+	read, err = bundle.Read(forged)
+	require.NoError(t, err)
+	require.Equal(t, built, read.ReadDigest())
+}
+
+// forge changes a bundle's index and gives its digest.
+func forge(t *testing.T, dir string, change func(*bundle.Index)) string {
+	t.Helper()
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	change(&b.Index)
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), text, 0o644))
+	b, err = bundle.Parse(text)
+	require.NoError(t, err)
+	return b.ReadDigest()
 }
 
 // TestABundleWithAddedImagesIsNotBuiltAnew: what was added is in no other.
 func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 	b, parts, images := sample(t)
-	dir, _, err := b.place(t.Context(), parts, images)
+	dir, built, _, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	archive := bundle.AddedDir + "/" + strings.Repeat("1", 64) + ".tar"
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, bundle.AddedDir), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, archive), []byte("image"), 0o644))
 	sum, err := bundle.Sum(t.Context(), filepath.Join(dir, archive))
 	require.NoError(t, err)
-	read, err := bundle.Read(dir)
-	require.NoError(t, err)
-	read.Files = append(read.Files, bundle.File{Path: archive, Name: "web", Kind: bundle.Images, Version: "1", Origin: "archive", SHA256: sum, Size: 5})
-	read.Index.Images = append(read.Index.Images, bundle.Image{
-		Name: "quay.io/web:1", Ref: "quay.io/web@sha256:" + strings.Repeat("1", 64), Digest: "sha256:" + strings.Repeat("1", 64),
-		Archive: archive, StandsFor: []string{"quay.io/web:1", "quay.io/web:2"},
+	digest := forge(t, dir, func(x *bundle.Index) {
+		x.Files = append(x.Files, bundle.File{Path: archive, Name: "web", Kind: bundle.Images, Version: "1", Origin: "archive", SHA256: sum, Size: 5})
+		x.Images = append(x.Images, bundle.Image{
+			Name: "quay.io/web:1", Ref: "quay.io/web@sha256:" + strings.Repeat("1", 64), Digest: "sha256:" + strings.Repeat("1", 64),
+			Archive: archive, StandsFor: []string{"quay.io/web:1", "quay.io/web:2"},
+		})
 	})
-	text, err := read.Marshal()
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), text, 0o644))
-	_, hit, err := b.place(t.Context(), parts, images)
-	require.NoError(t, err)
-	require.True(t, hit, "it is intact")
 
 	refused := func(says ...string) {
 		t.Helper()
-		_, _, err := b.place(t.Context(), parts, images)
+		_, _, _, err := b.place(t.Context(), parts, images)
 		require.Error(t, err)
 		e, ok := errors.AsType[*remedy.Error](b.failure(t.Context(), "archives", err))
 		require.True(t, ok, "%v", err)
@@ -118,6 +136,12 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}
+	refused("no slipway bundle add of yours made that of "+built, "quay.io/web:1, quay.io/web:2")
+	require.NoError(t, b.added.Keep(built, digest))
+	_, has, hit, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.True(t, hit, "it is intact")
+	require.Equal(t, digest, has)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
 	refused("quay.io/web:1, quay.io/web:2", "bin/helm has sha256", "mv "+dir+" TO", "--image quay.io/web:1=TO/"+archive+":sha256:"+strings.Repeat("1", 64))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), []byte("{"), 0o644))
@@ -126,7 +150,7 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 	// As the remedy says.
 	to := filepath.Join(t.TempDir(), "moved")
 	require.NoError(t, os.Rename(dir, to))
-	again, _, err := b.place(t.Context(), parts, images)
+	again, _, _, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.Equal(t, dir, again)
 	require.FileExists(t, filepath.Join(to, archive))
@@ -135,7 +159,7 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, bundle.AddedDir), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, archive), []byte("half"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
-	_, _, err = b.place(t.Context(), parts, images)
+	_, _, _, err = b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(dir, archive))
 }
@@ -146,7 +170,7 @@ func TestOnlyTheNewestBundlesStay(t *testing.T) {
 	week := time.Now().Add(-retention - time.Hour)
 	for range 5 {
 		parts[0].Version += "1"
-		dir, _, err := b.place(t.Context(), parts, images)
+		dir, _, _, err := b.place(t.Context(), parts, images)
 		require.NoError(t, err)
 		last = dir
 		require.NoError(t, os.Chtimes(dir, week, week))
@@ -160,7 +184,7 @@ func TestOnlyTheNewestBundlesStay(t *testing.T) {
 func TestAFileThatIsNotWhatTheLockSaysStopsTheBuild(t *testing.T) {
 	b, parts, images := sample(t)
 	parts[0].SHA256 = strings.Repeat("0", 64)
-	_, _, err := b.place(t.Context(), parts, images)
+	_, _, _, err := b.place(t.Context(), parts, images)
 	require.ErrorContains(t, err, "write bin/helm: its sha256 is")
 	_, err = os.Lstat(filepath.Join(b.store.Path(), "bundle", "current"))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -168,7 +192,7 @@ func TestAFileThatIsNotWhatTheLockSaysStopsTheBuild(t *testing.T) {
 
 func TestTwoBundlesAreCompared(t *testing.T) {
 	b, parts, images := sample(t)
-	dir, _, err := b.place(t.Context(), parts, images)
+	dir, _, _, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	to := t.TempDir()
 	require.NoError(t, os.CopyFS(to, os.DirFS(dir)))
@@ -178,7 +202,7 @@ func TestTwoBundlesAreCompared(t *testing.T) {
 	require.Contains(t, output.String(), "alike: 3")
 	parts[0].Version = "2"
 	require.NoError(t, os.WriteFile(parts[0].source, []byte("other"), 0o755))
-	other, _, err := b.place(t.Context(), parts, images)
+	other, _, _, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.ErrorContains(t, compare(dir, other, io.Discard), "bin/helm: first")
 }

@@ -27,8 +27,9 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
 
   build [--platform DIR]… [--without NAME,…]
                 build what has changed and print the bundle's folder,
-                <cache>/bundle/<digest>, which <cache>/bundle/current links to;
-                with the images on demand that the platform releases name
+                <cache>/bundle/<digest>, which <cache>/bundle/current links to,
+                and the digest of its index, as the lines that .env gets; with
+                the images on demand that the platform releases name
   pin           build the bundle and write the Debian packages of its images into
                 containers/lock/lock.yaml, with their digests by apt's lists
   reproduce [--platform DIR]…
@@ -104,9 +105,9 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		dir, err := build(ctx, st, o)
+		dir, digest, err := build(ctx, st, o)
 		if err == nil {
-			fmt.Fprintln(stdout, dir)
+			fmt.Fprintf(stdout, "BUNDLE=%s\nbundleDigest=%s\n", dir, digest)
 		}
 		return err
 	case "pin":
@@ -119,60 +120,64 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	return fmt.Errorf("%w: there is no command %q", errUsage, name)
 }
 
-// build makes the bundle in a store and gives its folder.
-func build(ctx context.Context, st *store.Store, o choice) (string, error) {
+// build makes the bundle in a store and gives its folder and the digest of its index.
+func build(ctx context.Context, st *store.Store, o choice) (dir, digest string, err error) {
 	source, err := gotool.Checkout()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	l, err := lock.Load()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	without, err := o.choose(l)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := checkPins(source, l); err != nil {
-		return "", err
+		return "", "", err
 	}
 	release, err := prepare(ctx, l, func(text string) { fmt.Fprintln(os.Stderr, text) })
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	cmds, digest, err := commands(ctx, source, l, without)
+	cmds, sources, err := commands(ctx, source, l, without)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	b := &builder{source: source, sources: digest, arch: runtime.GOARCH, lock: l, store: st}
+	added, err := bundle.OwnAdditions()
+	if err != nil {
+		return "", "", err
+	}
+	b := &builder{source: source, sources: sources, arch: runtime.GOARCH, lock: l, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
 	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
 	if err := b.parts(ctx, cmds, release); err != nil {
-		return "", err
+		return "", "", err
 	}
-	dir, err := b.finish(ctx, without)
+	dir, digest, err = b.finish(ctx, without)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	b.report.Finish("bundle")
-	return dir, nil
+	return dir, digest, nil
 }
 
 // finish makes the images and puts the bundle together.
-func (b *builder) finish(ctx context.Context, without []string) (string, error) {
+func (b *builder) finish(ctx context.Context, without []string) (dir, digest string, err error) {
 	task := b.report.Start("images and archives", "packing")
 	parts, images, err := b.content(ctx, without)
 	if err != nil {
 		task.Fail()
-		return "", b.failure(ctx, "images", err)
+		return "", "", b.failure(ctx, "images", err)
 	}
-	dir, hit, err := b.place(ctx, parts, images)
+	dir, digest, hit, err := b.place(ctx, parts, images)
 	if err != nil {
 		task.Fail()
-		return "", b.failure(ctx, "archives", err)
+		return "", "", b.failure(ctx, "archives", err)
 	}
 	task.Done(outcome(hit))
-	return dir, nil
+	return dir, digest, nil
 }
 
 // reproduce builds the bundle and then, in an empty store, once more, and names
@@ -183,7 +188,7 @@ func reproduce(ctx context.Context, o choice, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	first, err := build(ctx, st, o)
+	first, _, err := build(ctx, st, o)
 	if err != nil {
 		return err
 	}
@@ -196,7 +201,7 @@ func reproduce(ctx context.Context, o choice, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	second, err := build(ctx, again, o)
+	second, _, err := build(ctx, again, o)
 	if err != nil {
 		return err
 	}

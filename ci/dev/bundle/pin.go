@@ -27,7 +27,7 @@ func pin(ctx context.Context, o choice, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := build(ctx, st, o)
+	dir, _, err := build(ctx, st, o)
 	if err != nil {
 		return err
 	}
