@@ -95,7 +95,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	if m.Bundle == nil {
 		return nil, origin.Nowhere()
 	}
-	program, err := program(ctx, m.Bundle)
+	program, err := verified(ctx, m.Bundle, m.BundleDigest)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +112,12 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 			WithMountedFile("/usr/local/bin/slipway", program). // copied, it would be a layer for each session
 			WithNewFile("/slipway/in/bundle.id", string(id)).
 			WithDirectory("/slipway/out", dag.Directory()),
-		args: []string{"--bundle-id", "/slipway/in/bundle.id"},
+		args: append([]string{"--bundle-id", "/slipway/in/bundle.id"}, m.wanted()...),
 	}, nil
 }
+
+// wanted is the flag that says which bundle is wanted.
+func (m *Slipway) wanted() []string { return []string{"--bundle-digest", m.BundleDigest} }
 
 // exec runs one command, uncached.
 func (c *conductor) exec(args ...string) *dagger.Container {
@@ -160,12 +163,17 @@ func (m *Slipway) command(ctx context.Context, config *dagger.File, name string,
 	return c.stdout(ctx, args...)
 }
 
-// program is Slipway's own program out of the bundle, compared with the index
-// before it is run; it compares the rest.
-func program(ctx context.Context, bundle *dagger.Directory) (*dagger.File, error) {
+// verified is Slipway's own program out of the bundle, after the bundle was found to be the
+// one with this digest, and every file of it the one that its index names: the program by the
+// engine, the rest by the program, alone in its container. Package containers does the same,
+// and the engine answers that from what was done here.
+func verified(ctx context.Context, bundle *dagger.Directory, digest string) (*dagger.File, error) {
 	index, err := bundle.File(origin.Index).Contents(ctx)
 	if err != nil {
 		return nil, origin.NoBundle(err)
+	}
+	if err := origin.Vouched([]byte(index), digest); err != nil {
+		return nil, err
 	}
 	want, err := origin.ProgramDigest([]byte(index))
 	if err != nil {
@@ -179,5 +187,21 @@ func program(ctx context.Context, bundle *dagger.Directory) (*dagger.File, error
 	if err != nil {
 		return nil, origin.Damaged(origin.Program, err)
 	}
-	return file, nil
+	done := dag.Container().
+		WithRootfs(dag.Directory().WithNewDirectory("bundle")).
+		WithMountedFile("/slipway", file).
+		WithMountedDirectory("/bundle", bundle).
+		WithExec([]string{"/slipway", "bundle", "verify", "/bundle"}, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
+	code, err := done.ExitCode(ctx)
+	if err != nil { // it is not executable, or not for this engine
+		return nil, origin.Damaged(origin.Program, err)
+	}
+	if code == 0 {
+		return file, nil
+	}
+	said, err := done.Stderr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, origin.NotVerified(said)
 }

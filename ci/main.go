@@ -22,6 +22,8 @@ type Slipway struct {
 	// +private
 	Bundle *dagger.Directory
 	// +private
+	BundleDigest string
+	// +private
 	Lock *dagger.File
 	// +private
 	Registry string
@@ -40,6 +42,11 @@ func New(
 	// Where tools and images are, made by `make bundle`, which puts it into .env.
 	// +optional
 	bundle *dagger.Directory,
+	// Digest of the bundle's index, sha256:…; no other bundle is used.
+	//
+	// `make bundle` puts it into .env, too. none takes any bundle.
+	// +optional
+	bundleDigest string,
 	// Digests of the images in a registry, written by `slipway bundle push`.
 	//
 	// It takes the bundle's place, also where .env names one.
@@ -67,7 +74,7 @@ func New(
 	secrets *dagger.Secret,
 ) *Slipway {
 	return &Slipway{
-		Bundle: bundle, Lock: lock, Registry: registry,
+		Bundle: bundle, BundleDigest: bundleDigest, Lock: lock, Registry: registry,
 		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
 	}
 }

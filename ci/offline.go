@@ -116,11 +116,11 @@ func (m *Slipway) BundleList(
 	return m.onBundle(ctx, "bundle", "list", bundleDir, "--output", format)
 }
 
-// BundleVerify compares every file of the bundle with its index.
+// BundleVerify compares the bundle with its digest, and its files with its index.
 //
 // +cache="never"
 func (m *Slipway) BundleVerify(ctx context.Context) (string, error) {
-	return m.onBundle(ctx, "bundle", "verify", bundleDir)
+	return m.onBundle(ctx, append([]string{"bundle", "verify", bundleDir}, m.wanted()...)...)
 }
 
 // LockVerify proves that the bundle is what the program's list of pins says.
@@ -129,7 +129,7 @@ func (m *Slipway) BundleVerify(ctx context.Context) (string, error) {
 //
 // +cache="never"
 func (m *Slipway) LockVerify(ctx context.Context) (string, error) {
-	return m.onBundle(ctx, "lock", "verify", "--bundle", bundleDir)
+	return m.onBundle(ctx, append([]string{"lock", "verify", "--bundle", bundleDir}, m.wanted()...)...)
 }
 
 // LockUpdate is a lock.yaml with the public origins that it did not have.
@@ -248,7 +248,7 @@ func (m *Slipway) reading(ctx context.Context, config *dagger.File, platform *da
 		return nil, err
 	case m.Lock == nil:
 		c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
-		c.args = append(c.args, "--bundle", bundleDir)
+		c.args = append(append(c.args, "--bundle", bundleDir), m.wanted()...)
 		return c, nil
 	}
 	c.args = append(c.args, "--lock", "/slipway/in/lock.json")

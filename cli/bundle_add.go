@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
@@ -25,6 +26,7 @@ type bundleAddOptions struct {
 	program                 *Program
 	source                  source.Source
 	release                 release.Flags
+	trust                   images.Trust
 	images                  []string
 	missing, replace, plain bool
 }
@@ -45,6 +47,10 @@ one for the bundle's is taken.
 With --missing, these are all the images that a platform release runs and the bundle does
 not have, each from its own registry.
 
+What is added is wanted: where --bundle-digest or its variable names the bundle as it was,
+this user's commands take it with what was added. Whoever else takes it, dagger call among
+them until make bundle has run again, needs the new digest, which is in the last line.
+
 An image that the bundle has is left alone. A call that is interrupted leaves the bundle
 as it was, but for the images that were complete; run the same command again.`,
 		Example: `  slipway bundle add DIR --image quay.io/prometheus/prometheus:v3.5.0
@@ -57,6 +63,7 @@ as it was, but for the images that were complete; run the same command again.`,
 	cmd.Flags().BoolVar(&o.missing, "missing", false, "what the platform release runs and the bundle does not have")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "take an image also where the bundle has another one under this reference")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
+	o.trust.AddFlags(cmd.Flags())
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	return cmd
@@ -70,7 +77,15 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	defer release()
 	add := acquire.Options{
 		Dir: args[0], Replace: o.replace, PlainHTTP: o.plain, Observe: addPrinter(io.Err),
+		Keep:    o.keep(io.Err),
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+args[0]) },
+	}
+	b, err := bundle.Read(args[0])
+	if err == nil && o.trust.Digest != "" {
+		_, err = o.trust.Check(b)
+	}
+	if err != nil {
+		return err
 	}
 	for _, text := range o.images {
 		r, err := acquire.ParseRequest(text)
@@ -92,8 +107,24 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	if err := acquire.Add(ctx, add); err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Out, "the images are in %s; to list them: slipway bundle list %s\n", args[0], args[0])
+	if b, err = bundle.Read(args[0]); err != nil {
+		return err
+	}
+	fmt.Fprintf(io.Out, "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], args[0], b.ReadDigest())
 	return nil
+}
+
+// keep remembers what this user makes of a bundle.
+func (o *bundleAddOptions) keep(w io.Writer) func(before, after string) {
+	return func(before, after string) {
+		all, err := bundle.OwnAdditions()
+		if err == nil {
+			err = all.Keep(before, after)
+		}
+		if err != nil {
+			fmt.Fprintf(w, "warning: %v; what uses the bundle needs --bundle-digest %s\n", err, after)
+		}
+	}
 }
 
 // lacking are the images that the release runs and that the bundle in dir does not have,

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/publish"
@@ -18,6 +19,7 @@ import (
 type bundlePushOptions struct {
 	to, lock string
 	plain    bool
+	trust    images.Trust
 }
 
 func newBundlePush() *cobra.Command {
@@ -29,6 +31,7 @@ func newBundlePush() *cobra.Command {
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
 	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
+	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -42,8 +45,15 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
+	anchor, err := o.trust.Anchor()
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", args[0], o.to)
-	pushed, err := publish.Push(ctx, publish.Options{Dir: args[0], To: o.to, PlainHTTP: o.plain, Lock: pins, Observe: pushPrinter(io.Err)})
+	pushed, err := publish.Push(ctx, publish.Options{
+		Dir: args[0], Anchor: anchor, To: o.to, PlainHTTP: o.plain, Lock: pins,
+		Observe: pushPrinter(io.Err), Warn: func(text string) { fmt.Fprintln(io.Err, "warning: "+text) },
+	})
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,42 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/containers/bundle"
 )
 
+type bundleVerifyOptions struct{ trust images.Trust }
+
 func newBundleVerify() *cobra.Command {
-	return &cobra.Command{
-		Use: "verify DIR", Short: "Compares every file of a bundle with its index", Args: takes(1, 1, "give the directory of one bundle"),
-		RunE: atOnce(func(ctx context.Context, io console.Streams, args []string) error {
-			if err := bundle.Verify(ctx, args[0]); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(io.Out, "every file is the one that bundle.json names")
-			return err
-		}),
+	var o bundleVerifyOptions
+	cmd := &cobra.Command{
+		Use: "verify DIR", Short: "Compares a bundle with its digest, and every file of it with its index",
+		Args: takes(1, 1, "give the directory of one bundle"), RunE: atOnce(o.run),
+		Long: `Compares a bundle with its digest, and every file of it with its index.
+
+Whoever can write the files can write the index as well: without --bundle-digest or its
+variable this only finds damage, and the last line says what the digest is.`,
 	}
+	o.trust.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *bundleVerifyOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	b, err := bundle.Read(args[0])
+	if err != nil {
+		return err
+	}
+	vouched := "nothing says that this is the one you want"
+	if o.trust.Digest != "" {
+		v, err := o.trust.Check(b)
+		if err != nil {
+			return err
+		}
+		vouched = v.By
+	}
+	if err := b.Verify(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.Out, "every file is the one that bundle.json names\nbundle.json is %s, %s\n", b.ReadDigest(), vouched)
+	return err
 }

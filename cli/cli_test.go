@@ -34,11 +34,12 @@ func program() Program {
 
 func TestMain(m *testing.M) { os.Exit(withoutDeployments(m)) }
 
-// withoutDeployments runs the tests without the deployments of who runs them.
+// withoutDeployments runs the tests without the deployments and the bundle's digest of who
+// runs them.
 func withoutDeployments(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "slipway-test-")
 	if err == nil {
-		err = errors.Join(os.Setenv(deployments.EnvFolder, dir), os.Unsetenv(source.EnvDeployment))
+		err = errors.Join(os.Setenv(deployments.EnvFolder, dir), os.Unsetenv(source.EnvDeployment), os.Unsetenv("SLIPWAY_BUNDLE_DIGEST"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

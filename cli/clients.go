@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -17,7 +18,10 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
-type clientsOptions struct{ to, bundle string }
+type clientsOptions struct {
+	to, bundle string
+	trust      images.Trust
+}
 
 func newClients() *cobra.Command {
 	var o clientsOptions
@@ -34,6 +38,7 @@ program of somebody else's under one of the names is not replaced.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&o.to, "to", "", "the folder; made if it is not there")
 	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to take them from (env SLIPWAY_BUNDLE)")
+	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -49,6 +54,13 @@ func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string
 	if o.bundle != "" {
 		if put.Bundle, err = bundle.Read(o.bundle); err != nil {
 			return err
+		}
+		v, err := o.trust.Check(put.Bundle)
+		if err != nil {
+			return err
+		}
+		if w := v.Warning(); w != "" {
+			put.Say("warning: " + w)
 		}
 	}
 	if put.Program, err = os.Executable(); err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,7 @@ func TestWhereImagesComeFrom(t *testing.T) {
 		"both":               {[]string{"--bundle", "x", "--lock", "y"}, []string{"either --lock or --bundle"}},
 		"registry alone":     {[]string{"--bundle", "x", "--registry", "r.example.com"}, []string{"REG-012", "--registry goes with --lock"}},
 		"no such lock":       {[]string{"--lock", "/does/not/exist"}, []string{"LCK-003", "bundle push"}},
+		"a digest of none":   {[]string{"--lock", lockFile(t, "r.example.com"), "--bundle-digest", "none"}, []string{"--bundle-digest is about a bundle"}},
 		"not a lock":         {[]string{"--lock", broken}, []string{"LCK-003", "colour"}},
 		"no registry at all": {[]string{"--lock", lockFile(t, "")}, []string{"REG-010", "--registry host/path"}},
 	} {
@@ -75,6 +77,60 @@ func TestABundleThatIsNotThere(t *testing.T) {
 			require.Contains(t, errs, "make bundle")
 		}
 	}
+}
+
+// A bundle that is not the one that its user wants is refused by every command before the
+// engine is asked; none takes any.
+func TestABundleThatIsNotWanted(t *testing.T) {
+	withoutImages(t)
+	dir, other := wholeBundle(t), "sha256:"+strings.Repeat("0", 64)
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	commands := map[string][]string{
+		"install": {"install", "--bundle", dir}, "status": {"status", "--bundle", dir}, "lock verify": {"lock", "verify", "--bundle", dir},
+		"clients": {"clients", "--to", t.TempDir(), "--bundle", dir}, "push": {"bundle", "push", dir, "--to", "127.0.0.1:1/x"},
+		"validate": {"validate", "--bundle", dir}, "verify": {"bundle", "verify", dir}, "add": {"bundle", "add", dir, "--image", "web=" + webLayout(t)},
+	}
+	readOnly := []string{"validate", "verify", "add"}
+	for what, args := range commands {
+		exit, _, errs := slipway(append(args, "--bundle-digest", other)...)
+		require.Equal(t, 3, exit, what)
+		require.Contains(t, errs, "BUN-007", what)
+		require.Contains(t, errs, "it is "+b.ReadDigest()+", and --bundle-digest says "+other, what)
+		exit, _, errs = slipway(append(args, "--bundle-digest", "sha256:1")...)
+		require.Equal(t, 2, exit, "%s: %s", what, errs)
+		if slices.Contains(readOnly, what) { // runs nothing of it, and hands nothing on
+			continue
+		}
+		exit, _, errs = slipway(args...)
+		require.Equal(t, 3, exit, what)
+		require.Contains(t, errs, "nothing says that this is the one you want", what)
+	}
+	exit, out, errs := slipway("bundle", "verify", dir)
+	require.Zero(t, exit, errs)
+	require.Contains(t, out, "bundle.json is "+b.ReadDigest()+", nothing says that this is the one you want")
+	t.Setenv("SLIPWAY_BUNDLE_DIGEST", b.ReadDigest())
+	exit, out, errs = slipway("bundle", "verify", dir)
+	require.Zero(t, exit, errs)
+	require.Contains(t, out, ", as SLIPWAY_BUNDLE_DIGEST says")
+
+	// What this user adds is wanted.
+	exit, out, errs = slipway("bundle", "add", dir, "--image", "web="+webLayout(t))
+	require.Zero(t, exit, errs)
+	after, err := bundle.Read(dir)
+	require.NoError(t, err)
+	require.NotEqual(t, b.ReadDigest(), after.ReadDigest())
+	require.Contains(t, out, "its digest is "+after.ReadDigest())
+	exit, out, errs = slipway("bundle", "verify", dir)
+	require.Zero(t, exit, errs)
+	require.Contains(t, out, ", as SLIPWAY_BUNDLE_DIGEST says, with what you have added to it")
+	t.Setenv("SLIPWAY_CONFIG_DIR", t.TempDir())
+	exit, _, errs = slipway("bundle", "verify", dir)
+	require.Equal(t, 3, exit, "somebody else has added nothing: %s", errs)
+	exit, _, errs = slipway("bundle", "push", dir, "--to", "127.0.0.1:1/x", "--bundle-digest", "none")
+	require.Equal(t, 3, exit)
+	require.Contains(t, errs, "BUN-005", "but it is not what the lock says")
+	require.Contains(t, errs, "warning: the bundle "+after.ReadDigest()+" is unverified")
 }
 
 func TestBundlePushUsage(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/inventory"
@@ -20,6 +21,7 @@ import (
 type lockVerifyOptions struct {
 	program *Program
 	bundle  string
+	trust   images.Trust
 }
 
 func newLockVerify(p *Program) *cobra.Command {
@@ -28,6 +30,7 @@ func newLockVerify(p *Program) *cobra.Command {
 		Use: "verify", Short: "Proves that program, tools, images and manifests of this machine are those of the lock", Args: noArgs, RunE: atOnce(o.run),
 		Long: `Proves that what this machine runs is what the lock in this program pins:
 
+- the bundle is the one that --bundle-digest, or its variable, names
 - this program and that of the bundle are compiled from the same sources
 - every file of the bundle is the one that its index names, by sha256
 - tools and manifests are of the pinned versions and origins
@@ -38,6 +41,7 @@ Everything that differs is named. The last line, "lock sha256:…", is the same 
 of this is the same; reports have it too. docs/lock.md says what goes into it.`,
 	}
 	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to compare with the lock (env SLIPWAY_BUNDLE)")
+	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -56,18 +60,19 @@ func (o *lockVerifyOptions) run(ctx context.Context, io console.Streams, _ []str
 	if err != nil {
 		return err
 	}
+	vouched, unknown := o.trust.Check(b)
 	damaged := b.Verify(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	images, other := inventory.Read(ctx, b)
+	contents, other := inventory.Read(ctx, b)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if other == nil {
-		other = pins.VerifyPackages(b.Platform, images)
+		other = pins.VerifyPackages(b.Platform, contents)
 	}
-	if err := together(o.same(b), damaged, pins.Verify(b), other); err != nil {
+	if err := together(unknown, o.same(b), damaged, pins.Verify(b), other); err != nil {
 		return err
 	}
 	line, err := lock.LineOf(pins, b.Index)
@@ -75,7 +80,7 @@ func (o *lockVerifyOptions) run(ctx context.Context, io console.Streams, _ []str
 		return err
 	}
 	packages := map[string]bool{}
-	for _, of := range images {
+	for _, of := range contents {
 		for name := range of {
 			packages[name] = true
 		}
@@ -84,8 +89,8 @@ func (o *lockVerifyOptions) run(ctx context.Context, io console.Streams, _ []str
 	if len(pins.Packages[b.Platform]) == 0 {
 		pinned = "not pinned for " + b.Platform
 	}
-	_, err = fmt.Fprintf(io.Out, "program: sources %s, as the bundle's\nbundle: %d files for %s, %d images, by digest\nDebian packages: %d, %s\nlock %s\n",
-		o.program.Source, len(b.Files), b.Platform, len(b.Index.Images), len(packages), pinned, line)
+	_, err = fmt.Fprintf(io.Out, "program: sources %s, as the bundle's\nbundle: %s, %s\n%d files for %s, %d images, by digest\nDebian packages: %d, %s\nlock %s\n",
+		o.program.Source, vouched.Digest, vouched.By, len(b.Files), b.Platform, len(b.Index.Images), len(packages), pinned, line)
 	return err
 }
 

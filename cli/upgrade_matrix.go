@@ -201,6 +201,9 @@ func (o *matrixOptions) head(cfg *config.Config) (matrix.Head, error) {
 	own := *cfg
 	_, err := o.images.Pins(&own)
 	if err == nil {
+		err = o.images.Check()
+	}
+	if err == nil {
 		h.Images, err = o.images.Digest()
 	}
 	wrong := []error{err}

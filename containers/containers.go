@@ -61,6 +61,8 @@ type Images struct {
 	// Line is what `slipway lock verify` ends with, "sha256:<hex>"; empty with a lock file
 	// that does not have it.
 	Line string
+	// Warning is what the record of a run says about these images; empty: nothing.
+	Warning string
 
 	check func(context.Context) error // nil where nothing is left to check
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -56,7 +57,7 @@ func engine(t *testing.T, answer func(fields []string) (value any, problem strin
 
 func TestAnIndexThatCannotBeReadSaysWhy(t *testing.T) {
 	client := engine(t, func([]string) (any, string) { return nil, "no space left on device" })
-	_, err := FromBundle(t.Context(), client, client.Directory())
+	_, err := FromBundle(t.Context(), client, client.Directory(), trust.Anchor{Digest: trust.Unverified})
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeAbsent})
 	require.ErrorContains(t, err, "read bundle.json: ")
 	require.ErrorContains(t, err, "no space left on device")
@@ -67,6 +68,39 @@ func TestAnIndexThatCannotBeReadSaysWhy(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
 	require.ErrorContains(t, err, "bin/slipway: ")
 	require.ErrorContains(t, err, "no space left on device")
+}
+
+// Nothing of a bundle runs that nobody vouches for, or that has other versions than this
+// program's lock.
+func TestABundleIsCheckedBeforeItRuns(t *testing.T) {
+	text, err := bundle.Index{Version: bundle.Format, Platform: "linux/amd64", Files: []bundle.File{
+		{Path: "bin/slipway", Name: runner, Kind: bundle.Tool, SHA256: strings.Repeat("a", 64)},
+	}}.Marshal()
+	require.NoError(t, err)
+	var asked []string
+	client := engine(t, func(fields []string) (any, string) {
+		asked = append(asked, fields...)
+		switch fields[len(fields)-1] {
+		case "contents":
+			return string(text), ""
+		case "defaultPlatform":
+			return "linux/amd64", ""
+		}
+		return nil, "nothing else is to be asked"
+	})
+	b, err := bundle.Parse(text)
+	require.NoError(t, err)
+	for digest, code := range map[string]fault.Code{
+		"":                                  trust.CodeBundle,
+		"sha256:" + strings.Repeat("b", 64): trust.CodeBundle,
+		b.ReadDigest():                      bundle.CodeLock,
+		trust.Unverified:                    bundle.CodeLock,
+	} {
+		_, err := FromBundle(t.Context(), client, client.Directory(), trust.Anchor{Digest: digest, Name: "the test"})
+		require.ErrorIs(t, err, &fault.Fault{Code: code}, digest)
+	}
+	require.NotContains(t, asked, "withExec")
+	require.NotContains(t, asked, "import")
 }
 
 func TestAResultThatCannotBeReadSaysWhy(t *testing.T) {

@@ -12,29 +12,41 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 )
 
 // runner is the name of Slipway's own program among a bundle's tools.
 const runner = "slipway"
 
-// FromBundle takes everything from a bundle's directory and checks every file of
-// it: the runner by the engine, the rest by the runner. A result for the same
-// content is kept by the engine, so that only the first run pays for it.
-func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Directory) (*Images, error) {
-	index, err := readIndex(ctx, client, dir)
+// FromBundle takes everything from a bundle's directory. Before anything of it runs,
+// anchor has to vouch for its index, which must have what this program's lock pins; then
+// every file is compared with the index: the runner by the engine, the rest by the runner. A
+// result for the same content is kept by the engine, so that only the first run pays for it.
+func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Directory, anchor trust.Anchor) (*Images, error) {
+	index, err := readIndex(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := verify(ctx, client, dir, index); err != nil {
-		return nil, err
-	}
-	digest, err := index.Digest()
+	vouched, err := anchor.Check(index)
 	if err != nil {
 		return nil, err
 	}
 	pins, err := lock.Load()
 	if err != nil {
+		return nil, err
+	}
+	platform, err := client.DefaultPlatform(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask the engine for its platform: %w", err)
+	}
+	if err := index.Check(string(platform)); err != nil {
+		return nil, err
+	}
+	if err := pins.Verify(index); err != nil {
+		return nil, err
+	}
+	if err := verify(ctx, client, dir, index); err != nil {
 		return nil, err
 	}
 	line, err := lock.LineOf(pins, index.Index)
@@ -57,8 +69,9 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Manifests: dir.Directory("manifests"),
 		Refs:      index.Images(),
 		Tools:     tools,
-		Digest:    digest,
+		Digest:    vouched.Digest,
 		Line:      line,
+		Warning:   vouched.Warning(),
 	}
 	images.fromBundle(index)
 	for _, image := range index.Index.Images {
@@ -72,7 +85,7 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 	return images, nil
 }
 
-func readIndex(ctx context.Context, client *dagger.Client, dir *dagger.Directory) (*bundle.Bundle, error) {
+func readIndex(ctx context.Context, dir *dagger.Directory) (*bundle.Bundle, error) {
 	text, err := dir.File(bundle.IndexFile).Contents(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -81,15 +94,7 @@ func readIndex(ctx context.Context, client *dagger.Client, dir *dagger.Directory
 		return nil, &fault.Fault{Code: bundle.CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: bundle.FixAbsent,
 			Err: fmt.Errorf("read %s: %w", bundle.IndexFile, err)}
 	}
-	index, err := bundle.Parse([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	platform, err := client.DefaultPlatform(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask the engine for its platform: %w", err)
-	}
-	return index, index.Check(string(platform))
+	return bundle.Parse([]byte(text))
 }
 
 // verify compares every file with the index. The runner comes first and is

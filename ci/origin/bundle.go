@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The paths in a bundle of what a call needs to start.
@@ -16,6 +17,9 @@ const (
 )
 
 const rebuild = "build the bundle anew: make bundle"
+
+// Unverified, in place of a digest, takes any bundle.
+const Unverified = "none"
 
 // Nowhere refuses a call that was given neither a bundle nor a lock.
 func Nowhere() *Refusal {
@@ -28,6 +32,41 @@ func Nowhere() *Refusal {
 func NoBundle(err error) *Refusal {
 	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "read the bundle's " + Index, Err: err,
 		Fix: "build one with make bundle, or give the path of one before the function: dagger call --bundle DIR install"}
+}
+
+// Vouched fails unless index is that of the bundle that is wanted: the one with this digest,
+// "sha256:<hex>", or any if that is Unverified. Whoever can write a bundle can write its index
+// too, so that this comes before anything of the bundle runs.
+func Vouched(index []byte, digest string) error {
+	sum := sha256.Sum256(index)
+	is := "sha256:" + hex.EncodeToString(sum[:])
+	r := &Refusal{Code: codeTrust, Class: Preflight, Op: "trust the bundle",
+		Fix: "run make bundle, which writes bundleDigest=sha256:… into .env; or give the digest that who built the bundle names, before the function: " +
+			"dagger call --bundle-digest sha256:… install; none takes any bundle"}
+	switch digest {
+	case Unverified, is:
+		return nil
+	case "":
+		r.Err = fmt.Errorf("it is %s, and nothing says that this is the one you want", is)
+	default:
+		r.Err = fmt.Errorf("it is %s, and --bundle-digest, or bundleDigest in .env, says %s", is, digest)
+	}
+	return r
+}
+
+// NotVerified refuses a bundle of which its program, which is the one that the index names,
+// said this on standard error.
+func NotVerified(stderr string) error {
+	why := strings.TrimSpace(stderr)
+	for line := range strings.Lines(stderr) {
+		if coded, ok := strings.CutPrefix(line, "error "); ok {
+			if _, text, ok := strings.Cut(coded, ": "); ok {
+				why = strings.TrimPrefix(strings.TrimSpace(text), "verify the bundle /bundle: ")
+				break
+			}
+		}
+	}
+	return &Refusal{Code: codeContent, Class: Preflight, Op: "verify the bundle", Err: errors.New(why), Fix: rebuild}
 }
 
 // Damaged refuses a bundle whose file path cannot be used.

@@ -6,6 +6,7 @@ const (
 	codeIndex     = "BUN-002"
 	codeContent   = "BUN-003"
 	codeNoImages  = "BUN-006"
+	codeTrust     = "BUN-007"
 	codeLockFile  = "LCK-003"
 	codeNotPushed = "REG-006"
 	codePull      = "REG-009"

@@ -42,9 +42,22 @@ func TestRefusals(t *testing.T) {
 	refused(t, NoLock(why), "LCK-003", Usage, "the engine's words", "slipway bundle push")
 	refused(t, NotPulled("r.example.com:5000/team/toolchain@sha256:00", why), "REG-009", Preflight,
 		"the image toolchain from r.example.com:5000/team: the engine's words", "docker login r.example.com:5000)", "--to r.example.com:5000/team)")
+	refused(t, NotVerified("some noise\nerror BUN-003: verify the bundle /bundle: bin/helm has sha256 00…\n  remedy: x\n"), "BUN-003", Preflight, ": verify the bundle: bin/helm has sha256 00…\n")
+	refused(t, NotVerified("killed"), "BUN-003", Preflight, "killed")
 	if err := NoLock(why); !errors.Is(err, why) {
 		t.Errorf("%v hides its cause", err)
 	}
+}
+
+func TestVouched(t *testing.T) {
+	const index, is = "index", "sha256:1bc04b5291c26a46d918139138b992d2de976d6851d0893b0476b85bfbdfc6e6"
+	for _, digest := range []string{is, Unverified} {
+		if err := Vouched([]byte(index), digest); err != nil {
+			t.Errorf("%s: %v", digest, err)
+		}
+	}
+	refused(t, Vouched([]byte(index), ""), "BUN-007", Preflight, "it is "+is+", and nothing says", "make bundle")
+	refused(t, Vouched([]byte(index+"\n"), is), "BUN-007", Preflight, "says "+is, "--bundle-digest sha256:…")
 }
 
 func TestProgramDigest(t *testing.T) {

@@ -60,6 +60,9 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 		return without
 	}
 	pins, err := a.c.images.Pins(cfg)
+	if err == nil {
+		err = a.c.images.Check()
+	}
 	if err != nil {
 		return errors.Join(without, err)
 	}
@@ -71,6 +74,9 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	images, err := a.c.images.Open(ctx, s.Client, cfg, s.Joined != nil, pins, nil)
 	if err != nil {
 		return errors.Join(without, err)
+	}
+	if images.Warning != "" {
+		fmt.Fprintln(a.io.Err, "slipway: warning: "+images.Warning)
 	}
 	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: a.c.secrets.SecretsFile}
 	c, err := conductor.New(conductor.Options{

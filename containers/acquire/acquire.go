@@ -43,6 +43,9 @@ type Options struct {
 	Waiting func()
 	// Observe is told how it goes; calls do not overlap. It may be nil.
 	Observe func(Progress)
+	// Keep is told, before the index is replaced, which bundle is made of which, by the
+	// digests of their indexes. It may be nil.
+	Keep func(before, after string)
 }
 
 // Progress is how far an image has come.
@@ -59,6 +62,7 @@ type Progress struct {
 type adder struct {
 	Options
 	bundle *bundle.Bundle
+	index  string // digest of its index
 	guard  *plainhttp.Guard
 }
 
@@ -75,6 +79,9 @@ func Add(ctx context.Context, o Options) error {
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
 	}
+	if o.Keep == nil {
+		o.Keep = func(string, string) {}
+	}
 	b, err := bundle.Read(o.Dir)
 	if err != nil {
 		return err
@@ -87,7 +94,7 @@ func Add(ctx context.Context, o Options) error {
 	if b, err = bundle.Read(o.Dir); err != nil { // as whoever had the lock left it
 		return err
 	}
-	a := &adder{Options: o, bundle: b, guard: &plainhttp.Guard{Next: o.Transport, Allow: o.PlainHTTP}}
+	a := &adder{Options: o, bundle: b, index: b.ReadDigest(), guard: &plainhttp.Guard{Next: o.Transport, Allow: o.PlainHTTP}}
 	if err := a.tidy(); err != nil {
 		return err
 	}

@@ -151,16 +151,21 @@ func (a *adder) writeIndex(index bundle.Index) error {
 	if err != nil {
 		return err
 	}
+	fresh, err := bundle.Parse(text)
+	if err != nil {
+		return err
+	}
+	a.Keep(a.index, fresh.ReadDigest())
 	// Where verification does not look, so that a kill leaves nothing that it reports.
-	fresh := a.bundle.Path(path.Join(bundle.AddedDir, atomicfile.Unfinished+bundle.IndexFile))
-	if err := atomicfile.Write(fresh, text, 0o644); err != nil {
+	written := a.bundle.Path(path.Join(bundle.AddedDir, atomicfile.Unfinished+bundle.IndexFile))
+	if err := atomicfile.Write(written, text, 0o644); err != nil {
 		return unwritable(err)
 	}
-	if err := os.Rename(fresh, a.bundle.Path(bundle.IndexFile)); err != nil {
+	if err := os.Rename(written, a.bundle.Path(bundle.IndexFile)); err != nil {
 		return unwritable(err)
 	}
-	a.bundle.Index = index
-	if err := errors.Join(syncDir(filepath.Dir(fresh)), syncDir(a.bundle.Dir())); err != nil {
+	a.bundle.Index, a.index = index, fresh.ReadDigest()
+	if err := errors.Join(syncDir(filepath.Dir(written)), syncDir(a.bundle.Dir())); err != nil {
 		return unwritable(err)
 	}
 	return nil

@@ -63,7 +63,7 @@ func TestWhatWasAddedIsPushed(t *testing.T) {
 	to, uploads := server(t, nil)
 	var there []string
 	push := func() *lock.Lock {
-		l, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock, Observe: func(p Progress) {
+		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p Progress) {
 			require.Equal(t, 8, p.Of)
 			if p.There {
 				there = append(there, p.Image)

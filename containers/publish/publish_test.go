@@ -31,6 +31,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -40,6 +41,9 @@ type fixture struct {
 	lock  *lock.Lock
 	files map[string][]byte // by path
 }
+
+// wanted takes any bundle.
+func wanted() trust.Anchor { return trust.Anchor{Digest: trust.Unverified} }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
@@ -157,7 +161,7 @@ func TestPushedTwiceUploadsOnce(t *testing.T) {
 	var finished, there []string
 	push := func() *lock.Lock {
 		finished, there = nil, nil
-		l, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock, Observe: func(p Progress) {
+		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p Progress) {
 			if p.Finished {
 				require.Equal(t, 5, p.Of)
 				require.Equal(t, p.Total, p.Done)
@@ -217,7 +221,7 @@ func mustRef(t *testing.T, s string) name.Reference {
 func TestToolsAndManifestsAreInTheirImages(t *testing.T) {
 	f := newFixture(t)
 	to, _ := server(t, nil)
-	l, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.NoError(t, err)
 	files := func(name string, r lock.Registry) map[string]string {
 		image, err := remote.Image(mustRef(t, to+"/"+name+"@"+r.Digest))
@@ -260,10 +264,10 @@ func TestAnInterruptedPushGoesOn(t *testing.T) {
 		}
 		return false
 	})
-	_, err := Push(ctx, Options{Dir: f.dir, To: to, Lock: f.lock})
+	_, err := Push(ctx, Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.ErrorIs(t, err, context.Canceled)
 	before := uploads.Load()
-	_, err = Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	_, err = Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.NoError(t, err)
 	// Left are node's manifest, redis (2 layers, config, manifest) and toolchain
 	// (2 layers, 2 tools, config, manifest).
@@ -303,7 +307,7 @@ func TestFaults(t *testing.T) {
 		"no place":     {"https://example.com/slipway", CodePlace, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, err := Push(t.Context(), Options{Dir: f.dir, To: c.to, Lock: f.lock})
+			_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: c.to, Lock: f.lock})
 			failed, ok := errors.AsType[*fault.Fault](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, c.code, failed.Code, "%v", err)
@@ -343,7 +347,7 @@ func TestPlainHTTPMustBeAllowed(t *testing.T) {
 	here, _ := server(t, nil)
 	host, path, _ := strings.Cut(here, "/")
 	for _, far := range []string{"192.168.7.7:5000/", "registry.example.com:5000/"} {
-		o := Options{Dir: f.dir, To: far + path, Lock: f.lock, Transport: elsewhere{host}}
+		o := Options{Dir: f.dir, Anchor: wanted(), To: far + path, Lock: f.lock, Transport: elsewhere{host}}
 		_, err := Push(t.Context(), o)
 		failed, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%v", err)
@@ -357,7 +361,7 @@ func TestPlainHTTPMustBeAllowed(t *testing.T) {
 // TestWhatWasRefusedBefore: the guard refused a redirect, say, and the registry answered since.
 func TestWhatWasRefusedBefore(t *testing.T) {
 	f := newFixture(t)
-	p, err := newPusher(Options{Dir: f.dir, To: "192.168.7.7:5000/slipway", Lock: f.lock})
+	p, err := newPusher(Options{Dir: f.dir, Anchor: wanted(), To: "192.168.7.7:5000/slipway", Lock: f.lock})
 	require.NoError(t, err)
 	_, refused := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
 	require.ErrorIs(t, p.fault("", refused), &fault.Fault{Code: plainhttp.Code})
@@ -371,14 +375,14 @@ func TestADamagedBundleIsNotPushed(t *testing.T) {
 	damaged := append([]byte{}, f.files[bundle.WorkloadArchive]...)
 	damaged[len(damaged)/2] ^= 1
 	f.write(t, bundle.WorkloadArchive, damaged)
-	_, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
 	require.ErrorContains(t, err, bundle.WorkloadArchive)
 	require.Zero(t, uploads.Load())
 
 	f.write(t, bundle.WorkloadArchive, f.files[bundle.WorkloadArchive])
 	f.lock.Images[0].Version = "2"
-	_, err = Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	_, err = Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
 	require.Zero(t, uploads.Load())
 }
@@ -393,7 +397,7 @@ func TestATamperedBlobIsRefused(t *testing.T) {
 		}
 		return false
 	})
-	_, err := Push(t.Context(), Options{Dir: f.dir, To: to, Lock: f.lock})
+	_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodePush})
 	require.ErrorContains(t, err, "the image gitea")
 }

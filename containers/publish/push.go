@@ -24,13 +24,16 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/trust"
 )
 
-// Options say what to push and where. Dir, To and Lock are required.
+// Options say what to push and where. Dir, Anchor, To and Lock are required.
 type Options struct {
 	Dir  string     // of the bundle
 	To   string     // host[:port]/path; an image is <To>/<short name>
 	Lock *lock.Lock // that the bundle must agree with
+	// Anchor vouches for the bundle.
+	Anchor trust.Anchor
 	// PlainHTTP allows HTTP without TLS on hosts other than this machine itself,
 	// on which it is always allowed.
 	PlainHTTP bool
@@ -41,6 +44,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Observe is told how it goes; calls do not overlap. It may be nil.
 	Observe func(Progress)
+	// Warn is told what does not keep the bundle from being pushed. It may be nil.
+	Warn func(string)
 }
 
 // Progress is how far the push of an image has come.
@@ -60,14 +65,17 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	vouched, err := o.Anchor.Check(b)
+	if err != nil {
+		return nil, err
+	}
+	if w := vouched.Warning(); w != "" && o.Warn != nil {
+		o.Warn(w)
+	}
 	if err := b.Verify(ctx); err != nil {
 		return nil, err
 	}
 	if err := o.Lock.Verify(b); err != nil {
-		return nil, err
-	}
-	source, err := b.Digest()
-	if err != nil {
 		return nil, err
 	}
 	p, err := newPusher(o)
@@ -98,7 +106,7 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		if err := p.push(ctx, &all[n], n+1, len(all)); err != nil {
 			return nil, err
 		}
-		entry := lock.Registry{Ref: o.To + "/" + all[n].name + ":" + all[n].tag(), Digest: all[n].digest.String(), Pushed: source}
+		entry := lock.Registry{Ref: o.To + "/" + all[n].name + ":" + all[n].tag(), Digest: all[n].digest.String(), Pushed: vouched.Digest}
 		if name := all[n].added; name != "" {
 			more[name] = entry
 		} else {

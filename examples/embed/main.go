@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/examples/embed/lab"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -23,6 +24,10 @@ import (
 )
 
 const configuration = `{apiVersion: slipway.sh/v1, global: {name: embedded}, lab: {port: 8443}}`
+
+// digest is the variable with the digest of the bundle, which is looked at before anything of
+// it runs.
+const digest = "SLIPWAY_BUNDLE_DIGEST"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -36,7 +41,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("give a workflow, install or destroy, and the directory of a bundle")
+		return errors.New("give a workflow, install or destroy, and the directory of a bundle")
 	}
 	workflow, err := stages.Named(args[0])
 	if err != nil {
@@ -56,7 +61,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer func() { _ = client.Close() }()
 	opts := conductor.Options{Client: client, Config: cfg, Provider: lab.Provider{}, Tools: pins.Versions()}
-	if opts.Images, err = containers.FromBundle(ctx, client, client.Host().Directory(args[1])); err != nil {
+	wanted := trust.Anchor{Digest: os.Getenv(digest), Name: digest}
+	if opts.Images, err = containers.FromBundle(ctx, client, client.Host().Directory(args[1]), wanted); err != nil {
 		return err
 	}
 	files, err := reference.Release(cfg.Platform.Release)

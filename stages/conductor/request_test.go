@@ -122,6 +122,12 @@ func TestTheRecordNamesWhatTheStepsRanWith(t *testing.T) {
 	require.Equal(t, "sha256:2 v0.19.10", record.Images+" "+record.Engine)
 	require.Equal(t, c.opts.Images.Tools, record.Tools)
 	require.Equal(t, config.Install, record.Workflow)
+	require.Empty(t, record.Warnings)
+
+	c.opts.Images.Warning = "the bundle is unverified"
+	record = c.newRecord("r1", config.Install)
+	require.Equal(t, "the bundle is unverified", record.Warnings[0].Summary)
+	require.Contains(t, record.Warnings[0].Fix, "--bundle-digest")
 }
 
 func TestAnotherServerInAKubeconfig(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -177,6 +178,9 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	}
 	if p := c.opts.Release; p != nil {
 		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest, Commit: c.opts.ReleaseCommit}
+	}
+	if w := c.opts.Images.Warning; w != "" {
+		record.Warnings = []report.Warning{{Summary: w, Fix: trust.Fix}}
 	}
 	return record
 }

@@ -89,9 +89,11 @@ func TestImagesOfAnyChart(t *testing.T) {
 		require.NotContains(t, got.err, "infrastructure/", "no step started")
 	})
 
-	k.Bundle = linked(t, original)
+	k.Bundle, k.Config = linked(t, original), t.TempDir() // which remembers what was added
 	program := func(args ...string) string {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(original, "bin/slipway"), args...).CombinedOutput()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(original, "bin/slipway"), args...)
+		cmd.Env = append(os.Environ(), "SLIPWAY_CONFIG_DIR="+k.Config)
+		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
 		return string(out)
 	}
@@ -103,7 +105,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + dir}
 	require.Contains(t, program(add...), "added")
 	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, program(add...))
-	program("bundle", "verify", k.Bundle)
+	require.Contains(t, program("bundle", "verify", k.Bundle), "with what you have added to it")
 	require.Contains(t, program("bundle", "list", k.Bundle), "docker.io/library/e2e-web:1.0")
 
 	const images = `kubectl get pods -n shop -o 'jsonpath={range .items[*]}{.metadata.labels.app} {.spec.containers[0].image} {.status.phase}{"\n"}{end}'`
@@ -121,6 +123,11 @@ func TestImagesOfAnyChart(t *testing.T) {
 		runs(t, k)
 		r := k.must(t, "install", "--platform", release)
 		require.Regexp(t, `(?m)^\s*orchestrator/shop\s+reused`, r.out)
+		stranger := *k
+		stranger.Config = ""
+		r = stranger.cli(t, "status")
+		require.Equal(t, 3, r.code, r.out)
+		require.Contains(t, r.err, "BUN-007", "nobody else has added it")
 		k.must(t, "destroy")
 	})
 

@@ -49,7 +49,7 @@ func TestThisMachine(t *testing.T) {
 		}
 		r = run(own, "lock", "verify", "--bundle", bad)
 		require.Equal(t, 3, r.code, r.err)
-		for _, says := range []string{"BUN-003", "manifests/argocd/core-install.yaml", "BUN-005", "tool helm: the bundle has version 3.20.1, the lock says 3.20.2"} {
+		for _, says := range []string{"BUN-007", "BUN-003", "manifests/argocd/core-install.yaml", "BUN-005", "tool helm: the bundle has version 3.20.1, the lock says 3.20.2"} {
 			require.Contains(t, r.err, says)
 		}
 		require.NotContains(t, r.out, "lock sha256:")

@@ -30,7 +30,7 @@ func (d deployment) pipeline(t *testing.T) {
 	bin, work := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "make"), []byte(makes), 0o755))
 	summary := filepath.Join(bin, "summary.md")
-	for name, text := range map[string]string{"slipway.yaml": configured + "global: {name: " + d.Name + "}\n", ".env": "BUNDLE=" + d.Bundle + "\n"} {
+	for name, text := range map[string]string{"slipway.yaml": configured + "global: {name: " + d.Name + "}\n", ".env": "BUNDLE=" + d.Bundle + "\nbundleDigest=" + os.Getenv("SLIPWAY_BUNDLE_DIGEST") + "\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(work, name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Symlink(filepath.Join(root(t), "examples"), filepath.Join(work, "examples")))

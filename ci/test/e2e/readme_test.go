@@ -34,7 +34,7 @@ func TestTheShellOfTheReadme(t *testing.T) {
 	d := open(t, "")
 	script := `eval "$(make -s env)"; for p in slipway kubectl helm terraform; do [ "$(command -v $p)" = "$SLIPWAY_BUNDLE/bin/$p" ] || exit 1; done
 dagger version && slipway version && kubectl version --client && helm version --short && terraform version
-[ -f "$SLIPWAY_BUNDLE/bundle.json" ]`
+[ -f "$SLIPWAY_BUNDLE/bundle.json" ] && slipway bundle verify "$SLIPWAY_BUNDLE" | grep -q ', as SLIPWAY_BUNDLE_DIGEST says'`
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	cmd.Dir = d.Root
 	r := finish(t, cmd)

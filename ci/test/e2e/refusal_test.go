@@ -41,7 +41,7 @@ func TestRefusals(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(bad, name)), 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(bad, name), text, 0o755))
 		}
-		return []string{"--bundle", bad}
+		return []string{"--bundle", bad, "--bundle-digest", indexDigest(t, bad)}
 	}
 	for what, c := range map[string]struct {
 		flags []string
@@ -51,6 +51,8 @@ func TestRefusals(t *testing.T) {
 		"neither bundle nor lock": {nil, 2, "BUN-006"},
 		"a registry alone":        {[]string{"--registry", "registry.example.com"}, 2, "REG-012"},
 		"no bundle there":         {[]string{"--bundle", t.TempDir()}, 3, "BUN-001"},
+		"no digest":               {damaged("bin/slipway")[:2], 3, "BUN-007"},
+		"another digest":          {[]string{"--bundle", d.Bundle, "--bundle-digest", "sha256:" + emptySHA256}, 3, "BUN-007"},
 		"a damaged index":         {damaged("bundle.json"), 3, "BUN-002"},
 		"a damaged program":       {damaged("bin/slipway"), 3, "BUN-003"},
 		"a damaged toolchain":     {damaged("images/toolchain.tar"), 3, "BUN-003"},

@@ -24,6 +24,7 @@ const stopDelay = time.Minute
 type Deployment struct {
 	Name   string   // none is named if empty
 	Bundle string   // directory, whose command line tool it is
+	Digest string   // of the bundle; if empty it is that of make bundle, in SLIPWAY_BUNDLE_DIGEST and .env
 	Lock   string   // file with the digests of a registry, in place of the bundle
 	Flags  []string // of the module, before the function
 	Root   string   // the checkout, with the module
@@ -55,6 +56,9 @@ func (d Deployment) name() []string {
 func (d Deployment) origin() []string {
 	if d.Lock != "" {
 		return []string{"--lock", d.Lock}
+	}
+	if d.Digest != "" {
+		return []string{"--bundle", d.Bundle, "--bundle-digest", d.Digest}
 	}
 	return []string{"--bundle", d.Bundle}
 }

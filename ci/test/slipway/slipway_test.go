@@ -19,6 +19,8 @@ func TestCommands(t *testing.T) {
 	require.Subset(t, cmd.Env, []string{"SLIPWAY_CONFIG_DIR=/r/ci/test/e2e/testdata/no-deployments", "SLIPWAY_DEPLOYMENT="}, "nobody's own")
 	d.Config = "/c"
 	require.Contains(t, d.CLI(t.Context(), "status").Env, "SLIPWAY_CONFIG_DIR=/c")
+	d.Digest = "sha256:0"
+	require.Equal(t, []string{"/b/bin/slipway", "status", "--name", "n", "--bundle", "/b", "--bundle-digest", "sha256:0"}, d.CLI(t.Context(), "status").Args)
 	d.Name, d.Lock, d.Dir = "", "/l", "/d"
 	cmd = d.Module(t.Context(), "install", "--only", "x")
 	require.Equal(t, []string{"dagger", "call", "--progress", "plain", "--mod", "/r", "--lock", "/l", "install", "--only", "x"}, cmd.Args)

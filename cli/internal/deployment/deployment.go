@@ -122,6 +122,9 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		}
 	}
 	pins, err := f.Images.Pins(cfg)
+	if err == nil {
+		err = f.Images.Check()
+	}
 	if err != nil {
 		return err
 	}
@@ -160,6 +163,9 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Anew != nil, pins, provider); err != nil {
 		return err
+	}
+	if w := opts.Images.Warning; w != "" {
+		fmt.Fprintln(io.Err, "slipway: warning: "+w)
 	}
 	if run.Prepare != nil {
 		if err := run.Prepare(ctx, &opts, from); err != nil {

@@ -30,6 +30,7 @@ import (
 type Flags struct {
 	Bundle, Lock, Registry string
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
+	Trust                  Trust
 
 	flags *pflag.FlagSet
 }
@@ -38,6 +39,7 @@ type Flags struct {
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	f.flags = set
 	set.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	f.Trust.AddFlags(set)
 	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
@@ -64,14 +66,24 @@ func (f *Flags) fromRegistry() bool {
 	return f.Lock != "" && (f.flags.Changed("lock") || !f.flags.Changed("bundle"))
 }
 
-// Pins returns the lock that applies, and sets cfg.Advanced.Registry if images come from
+// Pins returns the lock that applies, a lock file with the pins of this program or its own, and sets cfg.Advanced.Registry if images come from
 // a registry.
 func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
 	}
+	own, err := lock.Load()
+	if err != nil {
+		return nil, err
+	}
 	if f.fromRegistry() {
+		if f.flags.Changed(digestFlag) {
+			return nil, usage.Errorf("--%s is about a bundle, and images come from a registry", digestFlag)
+		}
 		pins, err := lock.Read(f.Lock)
+		if err == nil {
+			err = own.VerifyFile(pins)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +115,18 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 			return nil, err
 		}
 	}
-	return lock.Load()
+	return own, nil
+}
+
+// Check makes sure, as far as that is possible without an engine, that a bundle is the one
+// that is wanted. See Pins for what is refused before.
+func (f *Flags) Check() error {
+	b, err := f.Here()
+	if err != nil || b == nil {
+		return err
+	}
+	_, err = f.Trust.Check(b)
+	return err
 }
 
 // Digest is the one of the bundle's index, or of the lock: of what says which images there
@@ -151,6 +174,9 @@ func (f *Flags) Describe(cfg *config.Config, provider providers.Provider) (*cont
 		return images, nil, reachable(cfg, images, provider, registry)
 	}
 	b, err := bundle.Read(f.Bundle)
+	if err == nil && f.Trust.Digest != "" {
+		_, err = f.Trust.Check(b)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +190,11 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 		if err != nil {
 			return nil, err
 		}
-		return containers.FromBundle(ctx, client, dir)
+		anchor, err := f.Trust.Anchor()
+		if err != nil {
+			return nil, err
+		}
+		return containers.FromBundle(ctx, client, dir, anchor)
 	}
 	platform, err := client.DefaultPlatform(ctx)
 	if err != nil {
