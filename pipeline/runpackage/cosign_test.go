@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // TestCosignVerifies a file of a package against its index, with the command in
@@ -20,7 +22,7 @@ func TestCosignVerifies(t *testing.T) {
 	}
 	info, files := sample()
 	key, other := keys(t)["ECDSA"], keys(t)["ECDSA"]
-	index, err := envelope(t.Context(), state(info, files), key)
+	index, err := dsse.Sign(t.Context(), state(info, files), key)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	put := func(name string, data []byte) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // TestOpenSSLVerifies: the signature is what DSSE says, to a program that shares no code with
@@ -24,7 +26,7 @@ func TestOpenSSLVerifies(t *testing.T) {
 	info, files := sample()
 	for kind, key := range keys(t) {
 		t.Run(kind, func(t *testing.T) {
-			index, err := envelope(t.Context(), state(info, files), key)
+			index, err := dsse.Sign(t.Context(), state(info, files), key)
 			require.NoError(t, err)
 			var e struct {
 				PayloadType string

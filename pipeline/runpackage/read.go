@@ -14,9 +14,9 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // Package is a package that was read whole, and is as it was written.
@@ -49,10 +49,12 @@ func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, err
 	if key == nil {
 		return p, nil
 	}
-	if p.SignedBy, err = checkSignature(ctx, e, key); err != nil {
+	id, err := e.Verify(ctx, key)
+	if err != nil {
 		return nil, &fault.Fault{Code: CodeSignature, Class: fault.Preflight, Op: op, Err: err,
 			Fix: "get the package from whom you trust, or the public key of who made it; who makes it signs it: slipway save --key FILE"}
 	}
+	p.SignedBy = []string{id}
 	return p, nil
 }
 
@@ -235,7 +237,7 @@ func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 	if err := s.Predicate.Info.printable(); err != nil {
 		return nil, nil, err
 	}
-	return &Package{Info: s.Predicate.Info, Files: x.files, SignedBy: slices.Compact(signedBy(e))}, e, nil
+	return &Package{Info: s.Predicate.Info, Files: x.files, SignedBy: slices.Compact(e.SignedBy())}, e, nil
 }
 
 // WriteTo writes files into a directory, which must not hold any of them.

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The codes of this package's faults.
+// The codes of this package's faults, besides dsse.CodeKey.
 const (
 	// CodeUnreadable: the file cannot be read, or is no run package that this program knows.
 	CodeUnreadable fault.Code = "PKG-001"
@@ -28,8 +28,6 @@ const (
 	CodeAltered fault.Code = "PKG-002"
 	// CodeSignature: the package is not signed with the key that it must be signed with.
 	CodeSignature fault.Code = "PKG-003"
-	// CodeKey: the key cannot be used.
-	CodeKey fault.Code = "PKG-004"
 )
 
 // Suffix is how the names of packages end.

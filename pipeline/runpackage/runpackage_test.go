@@ -8,8 +8,6 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"math/big"
 	"os"
@@ -23,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // sample is a package of a run.
@@ -85,7 +84,7 @@ func TestAPackageIsReadAsItWasWritten(t *testing.T) {
 			info.Format = Format
 			require.Equal(t, info, p.Info)
 			require.Equal(t, "sha256:"+sum(data), p.Digest)
-			id, err := keyID(key.Public())
+			id, err := dsse.KeyID(key.Public())
 			require.NoError(t, err)
 			require.Equal(t, []string{id}, p.SignedBy)
 			if kind == "Ed25519" {
@@ -269,7 +268,7 @@ func TestWhatIsNoPackage(t *testing.T) {
 	info, files := sample()
 	s := state(info, files)
 	s.Predicate.Format = Format + 1
-	index, err := envelope(t.Context(), s, nil)
+	index, err := dsse.Sign(t.Context(), s, nil)
 	require.NoError(t, err)
 	var plain bytes.Buffer
 	require.NoError(t, archive(&plain, info.Started, index, files, files.names()))
@@ -304,44 +303,4 @@ func TestNoPackageOfWrongNames(t *testing.T) {
 		require.Error(t, Write(t.Context(), new(bytes.Buffer), info, files, nil))
 	}
 	require.Error(t, Files{"../x": {}}.WriteTo(t.TempDir()))
-}
-
-func TestKeys(t *testing.T) {
-	encode := func(kind string, der []byte, err error) []byte {
-		require.NoError(t, err)
-		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-	}
-	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	require.NoError(t, err)
-	for _, key := range keys(t) {
-		der, err := x509.MarshalPKCS8PrivateKey(key)
-		private := encode("PRIVATE KEY", der, err)
-		got, err := PrivateKey(private)
-		require.NoError(t, err)
-		require.Equal(t, key, got)
-		der, err = x509.MarshalPKIXPublicKey(key.Public())
-		public := encode("PUBLIC KEY", der, err)
-		read, err := PublicKey(public)
-		require.NoError(t, err)
-		require.Equal(t, key.Public(), read)
-		_, err = PrivateKey(public)
-		require.ErrorContains(t, err, "it is a public key")
-		_, err = PublicKey(private)
-		require.ErrorContains(t, err, "it is a private key")
-	}
-	ec, err := x509.MarshalECPrivateKey(keys(t)["ECDSA"].(*ecdsa.PrivateKey))
-	withParameters := append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), encode("EC PRIVATE KEY", ec, err)...)
-	_, err = PrivateKey(withParameters)
-	require.NoError(t, err, "as openssl ecparam -genkey writes it")
-	wrong, err := x509.MarshalPKCS8PrivateKey(p384)
-	other, errOther := x509.MarshalPKIXPublicKey(p384.Public())
-	for _, text := range [][]byte{nil, []byte("secret"), encode("PRIVATE KEY", wrong, err), encode("PRIVATE KEY", []byte("secret"), nil), encode("ENCRYPTED SIGSTORE PRIVATE KEY", nil, nil)} {
-		_, err := PrivateKey(text)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeKey})
-		require.NotContains(t, err.Error(), "secret")
-	}
-	for _, text := range [][]byte{nil, encode("PUBLIC KEY", other, errOther), encode("PUBLIC KEY", []byte("x"), nil), encode("CERTIFICATE", nil, nil)} {
-		_, err := PublicKey(text)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeKey})
-	}
 }

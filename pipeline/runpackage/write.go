@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // window is how far back the compressor looks: a reader needs as much memory.
@@ -33,7 +35,7 @@ func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	index, err := envelope(ctx, state(info, files), key)
+	index, err := dsse.Sign(ctx, state(info, files), key)
 	if err != nil {
 		return fmt.Errorf("sign the index: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -179,7 +180,7 @@ func Verify(ctx context.Context, file, keyFile string) (*runpackage.Package, err
 		if err != nil {
 			return nil, err
 		}
-		if key, err = runpackage.PublicKey(text); err != nil {
+		if key, err = dsse.PublicKey(text); err != nil {
 			return nil, err
 		}
 	}
@@ -193,7 +194,7 @@ func SigningKey(place string) (crypto.Signer, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	key, err := runpackage.PrivateKey(text)
+	key, err := dsse.PrivateKey(text)
 	return key, string(text), err
 }
 
@@ -211,7 +212,7 @@ func (o *Options) SignWith(ctx context.Context, d *deployment.Deployment) error 
 	if err != nil {
 		return noKey(string(ref), err)
 	}
-	o.Key, err = runpackage.PrivateKey([]byte(text))
+	o.Key, err = dsse.PrivateKey([]byte(text))
 	o.Secrets = append(o.Secrets, text)
 	return err
 }
@@ -234,6 +235,6 @@ func keyText(place string) ([]byte, error) {
 }
 
 func noKey(place string, err error) error {
-	return &fault.Fault{Code: runpackage.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
+	return &fault.Fault{Code: dsse.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
 		Fix: "give --key (advanced.save.key in the configuration) the place of a PEM file, or env:NAME for a variable that holds one"}
 }

@@ -1,4 +1,6 @@
-package runpackage
+// Package dsse signs and verifies in-toto statements in DSSE envelopes, with ECDSA P-256 and
+// Ed25519 keys, as cosign and openssl do.
+package dsse
 
 import (
 	"context"
@@ -17,6 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
+// CodeKey: the key cannot be used.
+const CodeKey fault.Code = "PKG-004"
+
 const fixKey = "make one: openssl genpkey -algorithm ed25519 -out key.pem (or -algorithm EC -pkeyopt ec_paramgen_curve:P-256); " +
 	"its public half: openssl pkey -in key.pem -pubout -out key.pub.pem"
 
@@ -33,7 +38,7 @@ func (s signer) Sign(_ context.Context, data []byte) ([]byte, error) {
 }
 
 // KeyID identifies the public key.
-func (s signer) KeyID() (string, error) { return keyID(s.key.Public()) }
+func (s signer) KeyID() (string, error) { return KeyID(s.key.Public()) }
 
 // verifier checks signatures with a public key.
 type verifier struct{ key crypto.PublicKey }
@@ -55,13 +60,13 @@ func (v verifier) Verify(_ context.Context, data, sig []byte) error {
 }
 
 // KeyID identifies the public key.
-func (v verifier) KeyID() (string, error) { return keyID(v.key) }
+func (v verifier) KeyID() (string, error) { return KeyID(v.key) }
 
 // Public is the key.
 func (v verifier) Public() crypto.PublicKey { return v.key }
 
-// keyID is the sha256 of a public key as its PEM file holds it, in hex.
-func keyID(key crypto.PublicKey) (string, error) {
+// KeyID is the sha256 of a public key as its PEM file holds it, in hex.
+func KeyID(key crypto.PublicKey) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return "", err
@@ -70,7 +75,7 @@ func keyID(key crypto.PublicKey) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// PrivateKey reads the key that a package is signed with: PEM, PKCS#8 or as openssl writes
+// PrivateKey reads a key to sign with: PEM, PKCS#8 or as openssl writes
 // one of an elliptic curve, ECDSA P-256 or Ed25519. It fails with CodeKey, and quotes nothing.
 func PrivateKey(text []byte) (crypto.Signer, error) {
 	const op = "read the key to sign with"
@@ -107,7 +112,7 @@ func PrivateKey(text []byte) (crypto.Signer, error) {
 	return nil, unusable(op, errors.New("it is neither ECDSA P-256 nor Ed25519"))
 }
 
-// PublicKey reads the key that a package must be signed with: PEM, ECDSA P-256 or Ed25519.
+// PublicKey reads a key to verify with: PEM, ECDSA P-256 or Ed25519.
 // It fails with CodeKey.
 func PublicKey(text []byte) (crypto.PublicKey, error) {
 	const op = "read the key to verify with"
