@@ -82,3 +82,25 @@ func TestRun_whatIsLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestRun_halted: as after a stop what runs ends, and the cause says why the rest did not
+// start; a fault stays what it is.
+func TestRun_halted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p Pipeline
+		why := &fault.Fault{Code: "ABC-001", Class: fault.Locked, Err: errors.New("somebody else works on it")}
+		halt := make(chan error, 1)
+		slow := Add(&p, key("slow"), func(ctx context.Context) (int, error) {
+			halt <- why
+			time.Sleep(time.Minute)
+			return 0, ctx.Err()
+		})
+		next := Add(&p, key("next"), func(context.Context) (int, error) { return 0, nil }, slow)
+		Add(&p, key("cleanup"), func(context.Context) (int, error) { return 0, nil }, Settled(next))
+		results, err := p.Run(t.Context(), Options{Halt: halt})
+		require.Equal(t, map[string]Status{"slow": Succeeded, "next": Cancelled, "cleanup": Succeeded}, statuses(results))
+		require.ErrorIs(t, err, why)
+		require.Equal(t, fault.Locked, fault.ClassOf(err))
+		require.ErrorIs(t, results[1].Err, why)
+	})
+}

@@ -19,6 +19,9 @@ type Options struct {
 	// Stop, once closed, ends the run after the steps that are running: they finish
 	// and no other starts. Nil: never.
 	Stop <-chan struct{}
+	// Halt, once it yields an error, ends the run as Stop does; the error is the cause.
+	// Nil: never.
+	Halt <-chan error
 	// CleanupTimeout limits each clean-up step (see Settled), the hooks after
 	// steps and the diagnosis; 0: DefaultCleanupTimeout.
 	CleanupTimeout time.Duration
@@ -54,8 +57,8 @@ type Event struct {
 // when every step has ended. Steps that do not depend on each other run at the
 // same time. A step that fails blocks those that need it and no other.
 //
-// Cancelling ctx cancels the running steps and starts no others; closing
-// Options.Stop lets the running ones finish. Clean-up steps run in both cases.
+// Cancelling ctx cancels the running steps and starts no others; Options.Stop and
+// Options.Halt let the running ones finish. Clean-up steps run in each case.
 //
 // The results are in the order in which the steps were added. The error joins,
 // in the same order, a *StepError for each step that failed, then a fault with

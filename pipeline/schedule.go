@@ -17,6 +17,7 @@ type scheduler struct {
 	pool    *pool
 	running int // steps submitted to the pool and not collected
 	stop    <-chan struct{}
+	halted  <-chan error
 	cause   error             // why no more steps start; nil while they do
 	stopped bool              // cause is a stop or a cancellation
 	refused error             // returned by a hook before the run
@@ -30,7 +31,7 @@ type scheduler struct {
 }
 
 func newScheduler(ctx context.Context, p *Pipeline, opts Options) *scheduler {
-	s := &scheduler{p: p, opts: opts, stop: opts.Stop, stages: p.stages(opts.Hooks)}
+	s := &scheduler{p: p, opts: opts, stop: opts.Stop, halted: opts.Halt, stages: p.stages(opts.Hooks)}
 	s.pool = newPool(func(n *node) { s.execute(ctx, n) })
 	return s
 }
@@ -80,7 +81,10 @@ func (s *scheduler) loop(ctx context.Context) {
 				s.running--
 				s.settle(ctx, n)
 			}
-		case <-s.stop: // checkStop handles both
+		case <-s.stop: // checkStop handles this and the end of ctx
+		case cause := <-s.halted:
+			s.halted = nil
+			s.end(cause)
 		case <-ctxDone:
 			ctxDone = nil
 		}
@@ -105,13 +109,20 @@ func (s *scheduler) seed(ctx context.Context) {
 
 // checkStop notices a stop or a cancellation, so that nothing starts after it.
 func (s *scheduler) checkStop(ctx context.Context) {
-	var cause error
 	select {
 	case <-s.stop:
-		s.stop, cause = nil, ErrStopped
+		s.stop = nil
+		s.end(ErrStopped)
+	case cause := <-s.halted:
+		s.halted = nil
+		s.end(cause)
 	default:
-		cause = context.Cause(ctx)
+		s.end(context.Cause(ctx))
 	}
+}
+
+// end stops the run for a cause, unless that is nil or the run is stopped already.
+func (s *scheduler) end(cause error) {
 	if cause != nil && s.cause == nil {
 		s.stopped = true
 		s.halt(cause)
