@@ -111,6 +111,7 @@ func newState(p *Program) *cobra.Command {
 		sub("hold", 0, 0, func(ctx context.Context, io streams, s state, _ []string) error {
 			return s.Hold(ctx, io.Stop, o.who, o.timeout)
 		}),
+		sub("watch", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Watch(ctx, o.who.Run) }),
 		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)
 		}),
@@ -130,7 +131,7 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
 	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
 	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
-	set.StringVar(&o.who.Run, "run", "", "hold: id of the run")
+	set.StringVar(&o.who.Run, "run", "", "hold, watch: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")

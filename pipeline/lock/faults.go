@@ -13,7 +13,7 @@ const (
 	// holder, when the lock was taken, and the last heartbeat.
 	CodeHeld fault.Code = "LOK-001"
 	// CodeLost: the deployment's lock was lost during the run: it was broken by
-	// force, or no heartbeat could be written in time and others may have taken
+	// force, or its holder gave no sign of life in time and others may have taken
 	// it over. The run was stopped.
 	CodeLost fault.Code = "LOK-002"
 	// CodeNoReason: the lock is to be broken, but no reason was given.
@@ -52,7 +52,7 @@ func lost(format string, args ...any) error {
 
 func notReleased(r Record, err error) error {
 	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: "release the deployment's lock", Err: err,
-		Fix: fmt.Sprintf("nothing; the next run can take it after %s", r.ttl())}
+		Fix: fmt.Sprintf("nothing; the next run can take it after %s", r.over())}
 }
 
 func unconditional(r Record) error {

@@ -25,15 +25,16 @@ type Lease struct {
 	stopped     chan struct{} // closed when they have stopped
 	releaseOnce func(context.Context) error
 
-	mu      sync.Mutex
-	lost    error // why the lease was lost; nil while it is held
-	beatErr error // of the last heartbeat
+	mu       sync.Mutex
+	deadline time.Duration // by Options.Boot: the lease has expired then
+	lost     error         // why the lease was lost; nil while it is held
+	beatErr  error         // of the last heartbeat
 }
 
-// lease starts the heartbeats of r, which was created after started.
-func (l *Lock) lease(ctx context.Context, r Record, started time.Time) (context.Context, *Lease) {
+// lease starts the heartbeats of r, which was created after started, boot by Options.Boot.
+func (l *Lock) lease(ctx context.Context, r Record, started time.Time, boot time.Duration) (context.Context, *Lease) {
 	ctx, end := context.WithCancelCause(ctx)
-	le := &Lease{lock: l, record: r, end: end, stop: make(chan struct{}), stopped: make(chan struct{})}
+	le := &Lease{lock: l, record: r, end: end, stop: make(chan struct{}), stopped: make(chan struct{}), deadline: boot + r.ttl()}
 	le.expire = time.AfterFunc(r.ttl(), le.expired)
 	le.expire.Reset(time.Until(started.Add(r.ttl())))
 	beats, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -59,12 +60,13 @@ func (l *Lease) beat(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		started := time.Now()
+		started, boot := time.Now(), l.lock.opts.Boot()
 		err := l.renew(ctx)
 		l.mu.Lock()
 		gone := l.lost != nil
 		if l.beatErr = err; err == nil && !gone {
 			l.expire.Reset(time.Until(started.Add(l.record.ttl())))
+			l.deadline = boot + l.record.ttl()
 		}
 		l.mu.Unlock()
 		switch {
@@ -86,12 +88,26 @@ func (l *Lease) renew(ctx context.Context) error {
 	if err := l.checkOwn(ctx); err != nil {
 		return err
 	}
+	if err := l.awake(); err != nil {
+		return err
+	}
 	r := l.record
 	r.Beat = l.lock.opts.Clock().UTC()
 	if err := r.write(ctx, l.lock.store.Put); err != nil {
 		return err
 	}
 	return l.checkHighest(ctx)
+}
+
+// awake fails if the machine was suspended for so long that the lease has expired, which its
+// timer, standing still meanwhile, does not tell.
+func (l *Lease) awake() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if late := l.lock.opts.Boot() - l.deadline; late > 0 {
+		return lost("the last heartbeat was %s ago, and one is good for %s", (late + l.record.ttl()).Round(time.Second), l.record.ttl())
+	}
+	return nil
 }
 
 // checkOwn fails if the lease's record is no longer its own. A damaged record passes,
@@ -124,9 +140,15 @@ func (l *Lease) checkHighest(ctx context.Context) error {
 	if n < l.record.Generation {
 		return lost("its record %s was removed from the store", key(l.record.Generation))
 	}
-	next, err := l.lock.read(ctx, l.record.Generation+1)
+	return l.lock.successor(ctx, l.record.Generation, n)
+}
+
+// successor is the fault of a generation that has lost the lock to the next, of which n is
+// the highest.
+func (l *Lock) successor(ctx context.Context, generation, n int64) error {
+	next, err := l.read(ctx, generation+1)
 	if err != nil {
-		if next, err = l.lock.read(ctx, n); err != nil {
+		if next, err = l.read(ctx, n); err != nil {
 			return lost("somebody else has taken it (%v)", err)
 		}
 	}
@@ -181,6 +203,9 @@ func (l *Lease) Check(ctx context.Context) error {
 	err := l.checkOwn(ctx)
 	if err == nil {
 		err = l.checkHighest(ctx)
+	}
+	if err == nil {
+		err = l.awake()
 	}
 	if isLost(err) {
 		l.lose(err)

@@ -5,8 +5,8 @@
 // Each time the lock is taken it gets the next generation and a record of its own,
 // lock/<generation>.json. That record is created only once, so of several contenders
 // one wins. The highest generation is never removed. A holder rewrites its record as
-// a heartbeat, and loses the lock when there is a higher generation. docs/state.md
-// describes the protocol.
+// a heartbeat, and loses the lock when there is a higher generation. What works under the
+// lock watches it, and stops when it is lost. docs/state.md describes the protocol.
 package lock
 
 import (
@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -39,8 +40,9 @@ type writer interface {
 // The defaults suit a holder that runs beside the steps of its run on a machine that may
 // be very busy.
 const (
-	DefaultBeat = 3 * time.Second
-	DefaultTTL  = 20 * time.Second
+	DefaultBeat  = 3 * time.Second
+	DefaultTTL   = 20 * time.Second
+	DefaultGrace = 30 * time.Second
 )
 
 // Options configures New. All contenders should use the same; in doubt the holder's
@@ -51,11 +53,22 @@ type Options struct {
 	// TTL is how long a holder has the lock after a heartbeat; 0 is DefaultTTL. It
 	// must be several beats long.
 	TTL time.Duration
+	// Grace is how long what works under the lock may take to end once it is lost;
+	// nobody takes the lock over before that. 0 is DefaultGrace.
+	Grace time.Duration
 	// Clock returns the time to write into records; nil is time.Now. Clocks of
 	// contenders may differ.
 	Clock func() time.Time
+	// Boot returns the time since some moment in the past, during which the machine may
+	// have been suspended; nil is the system's clock.
+	Boot func() time.Duration
+	// Gone reports whether it is known that nothing works for a holder any more, whatever
+	// its record says, and keeps it so until done is called: nothing can begin to. Nil: it is
+	// never known.
+	Gone func(Holder) (done func(), gone bool)
 	// Waiting is called when Acquire or Unlock is going to watch for d whether a
-	// holder is alive; it may be nil.
+	// holder is alive, or until what works for one whose lock was broken has ended; it
+	// may be nil.
 	Waiting func(holder Record, d time.Duration)
 }
 
@@ -64,6 +77,9 @@ type Options struct {
 type Lock struct {
 	store Store
 	opts  Options
+
+	mu   sync.Mutex
+	seen snapshot // the last one
 }
 
 // New returns the lock in s. It does not access s.
@@ -74,15 +90,22 @@ func New(s Store, opts Options) *Lock {
 	if opts.TTL == 0 {
 		opts.TTL = DefaultTTL
 	}
+	if opts.Grace == 0 {
+		opts.Grace = DefaultGrace
+	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	return &Lock{s, opts}
+	if opts.Boot == nil {
+		opts.Boot = sinceBoot
+	}
+	return &Lock{store: s, opts: opts}
 }
 
 // Acquire takes the lock for who. It does not wait for a holder that is alive: the
 // error is then a fault of class Locked that wraps a *HeldError. The caller may try again,
-// as Hold in package incontainer does until its timeout. If the holder seems dead, Acquire waits a few beats to make sure, then takes the lock over.
+// as Hold in package incontainer does until its timeout. If the holder seems dead, Acquire
+// waits until what works for it must have ended, then takes the lock over.
 //
 // The returned context is derived from ctx and ends when the lock is lost, with a
 // fault as its cause; use it for all work under the lock. Ending ctx does not release
@@ -90,20 +113,21 @@ func New(s Store, opts Options) *Lock {
 func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease, error) {
 	var from snapshot
 	for {
-		after, err := l.vacant(ctx, &from)
+		after, done, err := l.vacant(ctx, &from)
 		if err != nil {
 			return nil, nil, err
 		}
-		started, now := time.Now(), l.opts.Clock().UTC()
+		started, boot, now := time.Now(), l.opts.Boot(), l.opts.Clock().UTC()
 		r := Record{
 			Generation: from.generation + 1, State: Held, Holder: who, Token: rand.Text(), Acquired: now, Beat: now,
-			Every: l.opts.Beat.Milliseconds(), TTL: l.opts.TTL.Milliseconds(), After: after,
+			Every: l.opts.Beat.Milliseconds(), TTL: l.opts.TTL.Milliseconds(), Grace: l.opts.Grace.Milliseconds(), After: after,
 		}
 		mine, err := l.create(ctx, r)
+		done()
 		if err == nil && mine {
 			mine, err = l.settle(ctx, r)
 		}
-		if took := time.Since(started); err == nil && mine && took > r.ttl()/2 {
+		if took := max(time.Since(started), l.opts.Boot()-boot); err == nil && mine && took > r.ttl()/2 {
 			// To others the record already looks like that of a dead holder.
 			err = lost("it took %s to take it, and a heartbeat is good for %s only", took.Round(time.Millisecond), r.ttl())
 		}
@@ -112,7 +136,7 @@ func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease
 			l.abandon(ctx, r)
 			return nil, nil, err
 		case mine:
-			ctx, lease := l.lease(ctx, r, started)
+			ctx, lease := l.lease(ctx, r, started, boot)
 			return ctx, lease, nil
 		}
 	}
@@ -181,7 +205,7 @@ func (l *Lock) abandon(ctx context.Context, r Record) {
 // does not wait.
 func (l *Lock) Live(ctx context.Context) (*Record, error) {
 	s, err := l.snapshot(ctx)
-	if err != nil || s.free() || l.timeout(s) > 0 {
+	if err != nil || !l.recent(s) {
 		return nil, err
 	}
 	return &s.record, nil
@@ -202,18 +226,16 @@ func (l *Lock) Current(ctx context.Context) (*Record, error) {
 	return &s.record, nil
 }
 
-// HeldBy returns nil if run holds the lock; a step calls it before it changes
-// something. If another run or nobody holds it, the error is LOK-002; otherwise it is the
-// store's, or that of a damaged record.
-func (l *Lock) HeldBy(ctx context.Context, run string) error {
-	r, err := l.Current(ctx)
-	switch {
-	case err != nil:
-		return err
-	case r == nil:
-		return lost("run %s does not hold it any more: nobody has it", run)
-	case r.Holder.Run != run:
-		return lost("run %s does not hold it any more: %s has it", run, r.Holder)
+// HeldBy returns the record of run, which holds the lock. If another run or nobody holds it,
+// the error is LOK-002; otherwise it is the store's, or that of a damaged record.
+//
+// Call it right before something is written that must not replace what a later holder
+// wrote. It does not matter how old the last heartbeat is: nobody takes the lock over
+// before the grace for such writes has passed.
+func (l *Lock) HeldBy(ctx context.Context, run string) (Record, error) {
+	s, err := l.heldBy(ctx, run)
+	if err != nil {
+		return Record{}, err
 	}
-	return nil
+	return s.record, nil
 }

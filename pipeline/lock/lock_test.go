@@ -75,11 +75,15 @@ func TestAcquire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, current, live)
 		require.NoError(t, lease.Check(ctx))
-		require.NoError(t, l.HeldBy(t.Context(), alice.Run))
-		requireLost(t, l.HeldBy(t.Context(), bob.Run), "run 20260102-040506-d4e5f6 does not hold it any more: alice@build-7 (install, run 20260102-030405-a1b2c3) has it")
+		held, err := l.HeldBy(t.Context(), alice.Run)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, held.Generation)
+		_, err = l.HeldBy(t.Context(), bob.Run)
+		requireLost(t, err, "run 20260102-040506-d4e5f6 does not hold it any more: alice@build-7 (install, run 20260102-030405-a1b2c3) has it")
 
 		require.NoError(t, lease.Release(t.Context()))
-		requireLost(t, l.HeldBy(t.Context(), alice.Run), "nobody has it")
+		_, err = l.HeldBy(t.Context(), alice.Run)
+		requireLost(t, err, "nobody has it")
 		require.NoError(t, lease.Release(t.Context()), "again")
 		require.ErrorIs(t, context.Cause(ctx), context.Canceled)
 		current, err = l.Current(t.Context())
@@ -117,8 +121,8 @@ func TestRelease_ofACancelledRun(t *testing.T) {
 	})
 }
 
-// TestAcquire_ofADeadHolder: one that was killed is taken over after expiry, and
-// only then.
+// TestAcquire_ofADeadHolder: one that was killed is taken over once what works for it must
+// have ended, and only then.
 func TestAcquire_ofADeadHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
@@ -127,8 +131,9 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		time.Sleep(11 * time.Second) // its last heartbeat is 2 s old
 		his.Set(faulty.Plan{Error: 1})
 		time.Sleep(17 * time.Second)
-		var waited time.Duration
-		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, d time.Duration) { waited += d }})
+		var waits []time.Duration
+		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, d time.Duration) { waits = append(waits, d) }})
+		seen := time.Now()
 		_, _, err := l.Acquire(t.Context(), bob)
 		requireHeld(t, err, alice)
 		require.NoError(t, ctx.Err(), "it has its time yet")
@@ -139,9 +144,11 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, live, "the record is held, but too old")
 		bobs, taken := acquire(t, l, bob)
-		require.Equal(t, 2*lock.DefaultBeat, waited, "it watched for two heartbeats")
+		const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
+		require.Equal(t, over, time.Since(seen), "what works for it has the time to live, a heartbeat and the grace")
+		require.Equal(t, []time.Duration{over - 2*time.Second}, waits)
 		require.Equal(t, alice, taken.Record().After.Holder)
-		require.Contains(t, taken.Record().After.Why, "it had expired")
+		require.Equal(t, "its holder gave no sign of life for 53s", taken.Record().After.Why)
 
 		his.Set(faulty.Plan{})
 		requireLost(t, lease.Release(t.Context()), "no heartbeat")
@@ -153,6 +160,41 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		require.Equal(t, bob, history[0].Holder)
 		require.Equal(t, alice, history[0].After.Holder)
 		require.NoError(t, taken.Release(t.Context()))
+	})
+}
+
+// TestAcquire_ofOneThatIsGone: where it is known that nothing works for a holder any more,
+// nobody waits, and it stays known until the lock is taken.
+func TestAcquire_ofOneThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		_, lease := acquire(t, lock.New(s, lock.Options{}), alice)
+		gone, known := false, 0
+		var created []int // how much was known then
+		l := lock.New(&gate{Store: s, before: func(op, _ string) {
+			if op == "create" {
+				created = append(created, known)
+			}
+		}}, lock.Options{Gone: func(who lock.Holder) (func(), bool) {
+			require.Equal(t, alice, who)
+			if !gone {
+				return nil, false
+			}
+			known++
+			return func() { known-- }, true
+		}})
+		_, _, err := l.Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+		gone = true
+		start := time.Now()
+		_, taken := acquire(t, l, bob)
+		require.Equal(t, start, time.Now())
+		require.Equal(t, []int{1, 0}, created, "the record, and the attempt to create it again")
+		require.Zero(t, known)
+		after := taken.Record().After
+		require.Equal(t, "every process of it has ended", after.Why)
+		require.NoError(t, taken.Release(t.Context()))
+		require.Error(t, lease.Release(t.Context()))
 	})
 }
 
@@ -169,7 +211,7 @@ func TestRelease_unreachable(t *testing.T) {
 		require.Equal(t, err, lease.Release(t.Context()))
 		require.LessOrEqual(t, time.Since(start), 15*time.Second)
 		f, _ := errors.AsType[*fault.Fault](err)
-		require.Contains(t, f.Fix, "after 20s")
+		require.Contains(t, f.Fix, "after 53s")
 		_, _, err = lock.New(s, lock.Options{}).Acquire(t.Context(), bob)
 		requireHeld(t, err, alice)
 	})
@@ -214,7 +256,7 @@ func TestCheck(t *testing.T) {
 // TestAcquire_clocksDiffer: a wrong clock neither kills a holder that is alive
 // nor keeps a dead one.
 func TestAcquire_clocksDiffer(t *testing.T) {
-	for name, skew := range map[string]time.Duration{"behind": -time.Hour, "far behind": -1000 * time.Hour, "ahead": time.Hour, "far ahead": 1000 * time.Hour} {
+	for name, skew := range map[string]time.Duration{"a little behind": -15 * time.Second, "a little ahead": 15 * time.Second, "behind": -time.Hour, "far behind": -1000 * time.Hour, "ahead": time.Hour, "far ahead": 1000 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memory(t)
@@ -228,8 +270,15 @@ func TestAcquire_clocksDiffer(t *testing.T) {
 				time.Sleep(2 * time.Second) // no heartbeat is due at this moment
 				his.Set(faulty.Plan{Error: 1})
 				killed := time.Now()
-				_, taken := acquire(t, lock.New(s, lock.Options{}), bob)
-				require.LessOrEqual(t, time.Since(killed), 40*time.Second)
+				l := lock.New(s, lock.Options{})
+				_, taken, err := l.Acquire(t.Context(), bob)
+				for errors.Is(err, &fault.Fault{Code: lock.CodeHeld}) { // by its clock it was alive
+					time.Sleep(time.Second)
+					_, taken, err = l.Acquire(t.Context(), bob)
+				}
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, time.Since(killed), 53*time.Second, "its clock does not shorten the time of what works for it")
+				require.LessOrEqual(t, time.Since(killed), 56*time.Second)
 				require.Error(t, lease.Release(t.Context()))
 				require.NoError(t, taken.Release(t.Context()))
 			})
@@ -300,7 +349,7 @@ func TestAcquire_damagedRecord(t *testing.T) {
 		require.NoError(t, s.Put(t.Context(), "lock/000000000007.json", []byte("not ours")))
 		start := time.Now()
 		_, lease = acquire(t, l, bob)
-		require.Equal(t, lock.DefaultTTL, time.Since(start))
+		require.Equal(t, 53*time.Second, time.Since(start))
 		require.EqualValues(t, 8, lease.Record().Generation)
 		require.Contains(t, lease.Record().After.Why, "lock record lock/000000000007.json: it is torn")
 		require.NoError(t, lease.Release(t.Context()))

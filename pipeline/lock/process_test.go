@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
@@ -21,12 +20,11 @@ import (
 const holderVariable = "SLIPWAY_TEST_LOCK"
 
 // On a machine that is busy a process may stand still for seconds. So no lease of
-// these tests ends by itself, and who takes one over has a clock by which it has
-// expired long ago: then it is taken once it does not change for two heartbeats,
-// which one that has ended, or stands still, never does.
+// these tests ends by itself, and who takes one over believes that nothing works for its
+// holder any more.
 var (
 	quick = lock.Options{Beat: 100 * time.Millisecond, TTL: 10 * time.Minute}
-	late  = lock.Options{Beat: quick.Beat, TTL: quick.TTL, Clock: func() time.Time { return time.Now().Add(time.Hour) }}
+	sure  = lock.Options{Beat: quick.Beat, TTL: quick.TTL, Gone: func(lock.Holder) (func(), bool) { return func() {}, true }}
 )
 
 // holder is another process that holds the lock of a directory.
@@ -84,10 +82,7 @@ func takeOver(t *testing.T, dir string) (context.Context, *lock.Lease) {
 	require.NoError(t, err)
 	_, _, err = lock.New(s, quick).Acquire(t.Context(), bob)
 	requireHeld(t, err, alice)
-	ctx, lease, err := lock.New(s, late).Acquire(t.Context(), bob)
-	if errors.Is(err, &fault.Fault{Code: lock.CodeHeld}) { // a heartbeat was on its way
-		ctx, lease, err = lock.New(s, late).Acquire(t.Context(), bob)
-	}
+	ctx, lease, err := lock.New(s, sure).Acquire(t.Context(), bob)
 	require.NoError(t, err)
 	require.Equal(t, alice, lease.Record().After.Holder)
 	return ctx, lease
@@ -112,7 +107,7 @@ func TestAcquire_ofAPausedProcess(t *testing.T) {
 	ctx, lease := takeOver(t, dir)
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGCONT))
 	cause, release := h.line(t), h.line(t)
-	require.Regexp(t, "^hold the deployment's lock: bob@laptop .* took it over at .*, because it had expired", cause)
+	require.Regexp(t, "^hold the deployment's lock: bob@laptop .* took it over at .*, because every process of it has ended", cause)
 	require.Equal(t, cause, release)
 	require.NoError(t, h.cmd.Wait())
 	require.NoError(t, lease.Check(ctx))

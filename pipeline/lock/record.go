@@ -59,8 +59,9 @@ type Record struct {
 	Released   time.Time `json:"released,omitzero"`
 	Every      int64     `json:"everyMilliseconds,omitempty"` // between heartbeats
 	TTL        int64     `json:"ttlMilliseconds,omitempty"`
-	Reason     string    `json:"reason,omitempty"` // if forced
-	After      *Broken   `json:"after,omitempty"`  // the generation that was broken; nil if the lock was free
+	Grace      int64     `json:"graceMilliseconds,omitempty"` // if forced: 0 if nothing works for the holder any more
+	Reason     string    `json:"reason,omitempty"`            // if forced
+	After      *Broken   `json:"after,omitempty"`             // the generation that was broken; nil if the lock was free
 }
 
 // Broken describes a generation that its holder did not release.
@@ -84,6 +85,19 @@ func (r Record) write(ctx context.Context, put func(ctx context.Context, key str
 // every and ttl return the holder's settings, clamped to a sane range.
 func (r Record) every() time.Duration { return clamp(r.Every) }
 func (r Record) ttl() time.Duration   { return clamp(r.TTL) }
+
+// grace returns how long what works for the holder may take to end. A holder that does not
+// say so is of a version whose steps take DefaultGrace.
+func (r Record) grace() time.Duration {
+	if r.Grace == 0 && r.State == Held {
+		return DefaultGrace
+	}
+	return clamp(r.Grace)
+}
+
+// over returns how long after a holder's last heartbeat nothing works for it any more: what
+// watches the lock notices within a beat that there was none for the time to live.
+func (r Record) over() time.Duration { return r.ttl() + r.every() + r.grace() }
 
 func clamp(milliseconds int64) time.Duration {
 	return min(max(time.Duration(milliseconds)*time.Millisecond, time.Millisecond), 10*time.Minute)

@@ -17,7 +17,9 @@ type snapshot struct {
 	generation int64
 	raw        []byte
 	record     Record
-	damage     error // why raw is not a valid record
+	damage     error         // why raw is not a valid record
+	since      time.Time     // when this Lock had seen it so first
+	unchanged  time.Duration // from then until it was asked for last
 }
 
 // maxReads is how often snapshot starts over when the lock changes while it reads.
@@ -26,6 +28,7 @@ const maxReads = 20
 // snapshot reads the highest generation.
 func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 	for range maxReads {
+		asked := time.Now() // this process may be stopped at any moment
 		n, err := l.highest(ctx)
 		if err != nil || n == 0 {
 			return snapshot{}, err
@@ -42,70 +45,118 @@ func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 		} else if err != nil {
 			return snapshot{}, err
 		}
-		return s, nil
+		return l.dated(s, asked), nil
 	}
 	return snapshot{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
 }
 
-// vacant reports whether the lock can be taken. It waits only to make sure that a holder
-// that seems dead is, and stores the record it saw in s. It returns the dead holder's
-// generation, nil if the lock was free, or a fault that names the live holder.
-func (l *Lock) vacant(ctx context.Context, s *snapshot) (*Broken, error) {
-	now, err := l.snapshot(ctx)
-	for {
+// dated notes for how long s, which was asked for at a moment, has been as it is.
+func (l *Lock) dated(s snapshot, asked time.Time) snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !s.same(l.seen) {
+		l.seen = s
+		l.seen.since = time.Now()
+	}
+	s.since = l.seen.since
+	s.unchanged = asked.Sub(s.since)
+	return s
+}
+
+// vacant reports whether the lock can be taken. It waits only for what works for a holder
+// that seems dead to end, and stores the record it saw in s. It returns the dead holder's
+// generation, nil if the lock was free, or a fault that names the live holder. done must be
+// called once the next generation has been created.
+func (l *Lock) vacant(ctx context.Context, s *snapshot) (after *Broken, done func(), err error) {
+	done = func() {}
+	for first := true; ; first = false {
+		now, err := l.snapshot(ctx)
 		if err != nil {
-			return nil, err
+			return nil, done, err
 		}
-		*s = now
-		if s.free() {
-			return nil, nil
+		other, changed := now.generation != s.generation, !now.same(*s)
+		if *s = now; s.free() && !s.ending() {
+			return nil, done, nil
 		}
-		wait := l.timeout(*s)
-		if wait == 0 {
-			return nil, l.held(s.record)
+		if !first && !other && changed && s.damage == nil && !s.free() {
+			return nil, done, l.held(s.record) // the record changed, so the holder is alive
 		}
-		if l.opts.Waiting != nil {
-			l.opts.Waiting(s.record, wait)
-		}
-		if err := pause(ctx, wait); err != nil {
-			return nil, err
-		}
-		now, err = l.snapshot(ctx)
+		end, gone := l.gone(*s)
+		left := l.limit(*s) - s.unchanged
 		switch {
-		case err != nil:
-		case now.generation == s.generation && bytes.Equal(now.raw, s.raw):
-			return s.broken(s.expiry(wait)), nil
-		case now.generation == s.generation && now.damage == nil && now.record.State == Held:
-			return nil, l.held(now.record) // the record changed, so the holder is alive
+		case gone && s.free():
+			return nil, end, nil
+		case gone:
+			return s.broken("every process of it has ended"), end, nil
+		case left <= 0 && s.free():
+			return nil, done, nil
+		case left <= 0:
+			return s.broken(s.expiry(l.limit(*s))), done, nil
+		case (first || other) && l.recent(*s):
+			return nil, done, l.held(s.record)
+		case (first || changed) && l.opts.Waiting != nil:
+			l.opts.Waiting(s.record, left)
+		}
+		if err := pause(ctx, min(l.opts.Beat, left)); err != nil {
+			return nil, done, err
 		}
 	}
 }
 
-// timeout returns how long a record must stay unchanged before its holder counts as
-// dead, or 0 if the holder appears to be alive. The holder's clock may be wrong, so
-// the age of a heartbeat alone proves nothing.
-func (l *Lock) timeout(s snapshot) time.Duration {
-	if s.damage != nil {
-		return l.opts.TTL
+// limit returns how long a record must stay unchanged, by the contender's own clock, before
+// nothing works for its holder any more. The time in the record does not count: clocks of
+// machines differ.
+func (l *Lock) limit(s snapshot) time.Duration {
+	switch {
+	case s.damage != nil:
+		return l.opts.TTL + l.opts.Beat + l.opts.Grace
+	case s.ending(): // its holder was told with this record, if it was alive
+		return s.record.every() + s.record.grace()
 	}
-	switch age := l.opts.Clock().Sub(s.record.Beat); {
-	case age > s.record.ttl():
-		return 2 * s.record.every()
-	case age < -s.record.ttl():
-		return s.record.ttl()
+	return s.record.over()
+}
+
+// recent reports whether the holder appears to be alive by the time in its record, so that
+// there is no need to watch it.
+func (l *Lock) recent(s snapshot) bool {
+	if s.damage != nil || s.free() {
+		return false
 	}
-	return 0
+	return l.opts.Clock().Sub(s.record.Beat).Abs() <= s.record.ttl()
+}
+
+// gone reports whether it is known that nothing works for the holder of s any more, and
+// keeps it so until done is called.
+func (l *Lock) gone(s snapshot) (done func(), gone bool) {
+	if l.opts.Gone == nil || s.damage != nil {
+		return nil, false
+	}
+	if s.free() {
+		return l.opts.Gone(s.record.After.Holder)
+	}
+	return l.opts.Gone(s.record.Holder)
 }
 
 // free reports whether nobody holds the lock according to its record.
 func (s snapshot) free() bool { return s.generation == 0 || s.damage == nil && s.record.State != Held }
+
+// ending reports whether the lock was broken by force and something may still work for its
+// holder.
+func (s snapshot) ending() bool {
+	return s.damage == nil && s.record.State == Forced && s.record.Grace > 0 && s.record.After != nil
+}
+
+// same reports whether both are of one generation and nothing was written between them.
+func (s snapshot) same(other snapshot) bool {
+	return s.generation == other.generation && bytes.Equal(s.raw, other.raw)
+}
 
 // expiry describes why the lock may be taken: s did not change while it was watched.
 func (s snapshot) expiry(watched time.Duration) string {
 	if s.damage != nil {
 		return fmt.Sprintf("%v, and nobody mended it within %s", s.damage, watched)
 	}
-	return fmt.Sprintf("it had expired, and its holder gave no sign of life for another %s", watched)
+	return fmt.Sprintf("its holder gave no sign of life for %s", watched)
 }
 
 // broken describes s as a generation that is broken.

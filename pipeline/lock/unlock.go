@@ -18,7 +18,8 @@ const retained = 16
 // Unlock breaks the lock and records who did it, when and why, in the same write.
 // Without force it does so only if the holder seems dead, after watching it for a
 // while; otherwise the error is that of Acquire. A holder that is alive finds out at
-// its next heartbeat, and its context ends.
+// its next heartbeat, and its context ends. Nobody gets a lock that was broken with force
+// before what works for that holder must have ended, too.
 func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool) (Record, error) {
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return Record{}, &fault.Fault{Code: CodeNoReason, Class: fault.Usage, Op: opUnlock,
@@ -31,17 +32,23 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 	if s.free() {
 		return Record{}, notLocked()
 	}
-	after := s.broken("it was taken away by force")
+	after, grace := s.broken("it was taken away by force"), s.record.grace()
 	if !force {
-		if after, err = l.vacant(ctx, &s); err != nil {
+		var done func()
+		if after, done, err = l.vacant(ctx, &s); err != nil {
 			return Record{}, err
 		}
+		defer done()
 		if after == nil { // it was released meanwhile
 			return Record{}, notLocked()
 		}
+		grace = 0
 	}
 	now := l.opts.Clock().UTC()
-	r := Record{Generation: s.generation + 1, State: Forced, Holder: by, Token: rand.Text(), Acquired: now, Beat: now, Reason: reason, After: after}
+	r := Record{
+		Generation: s.generation + 1, State: Forced, Holder: by, Token: rand.Text(), Acquired: now, Beat: now, Reason: reason, After: after,
+		Every: l.opts.Beat.Milliseconds(), Grace: grace.Milliseconds(),
+	}
 	mine, err := l.create(ctx, r)
 	if err != nil {
 		return Record{}, err

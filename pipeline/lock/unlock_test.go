@@ -40,6 +40,9 @@ func TestUnlock(t *testing.T) {
 		requireLost(t, context.Cause(ctx), "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T00:00:00Z: the machine burnt")
 		requireLost(t, lease.Release(t.Context()), "the machine burnt")
 
+		_, next := acquire(t, l, bob)
+		require.Equal(t, 33*time.Second, time.Since(at), "what works for alice has a heartbeat to notice and the grace to end")
+		require.NoError(t, next.Release(t.Context()))
 		for range 40 { // the records are pruned, the history stays
 			_, lease := acquire(t, l, alice)
 			require.NoError(t, lease.Release(t.Context()))
@@ -72,7 +75,11 @@ func TestUnlock_ofADeadHolder(t *testing.T) {
 		history, err := l.History(t.Context())
 		require.NoError(t, err)
 		require.Len(t, history, 1)
-		require.Contains(t, history[0].After.Why, "it had expired")
+		require.Contains(t, history[0].After.Why, "no sign of life for 53s")
+		at := time.Now()
+		_, next := acquire(t, l, bob)
+		require.Equal(t, at, time.Now(), "it was waited for")
+		require.NoError(t, next.Release(t.Context()))
 		require.Error(t, lease.Release(t.Context()))
 	})
 }

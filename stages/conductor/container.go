@@ -3,6 +3,7 @@ package conductor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -62,7 +64,11 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	if req.Count {
 		c.known = result.Known
 	}
-	return result, result.Decode(req.ID(), out)
+	err = result.Decode(req.ID(), out)
+	if req.Locked && errors.Is(err, &fault.Fault{Code: lock.CodeLost}) {
+		c.lock.lose(err)
+	}
+	return result, err
 }
 
 // mounts are what containers can get besides the deployment's state.

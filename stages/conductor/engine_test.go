@@ -26,10 +26,11 @@ import (
 // engine is a Dagger engine that runs nothing: it keeps what it is asked, gives
 // every object an id, and answers the rest from a table.
 type engine struct {
-	answers map[string]any    // by what the question holds
-	exit    int               // code of every command
-	fails   string            // what the one command holds that has that code; empty: all
-	exports func(path string) // is called with each file that it has written; may be nil
+	answers map[string]any           // by what the question holds
+	exit    int                      // code of every command
+	fails   string                   // what the one command holds that has that code; empty: all
+	exports func(path string)        // is called with each file that it has written; may be nil
+	lasts   map[string]chan struct{} // until when commands run that hold this
 
 	mu    sync.Mutex
 	asked []string
@@ -46,7 +47,7 @@ var (
 // conducted is a conductor on an engine that has these answers.
 func conducted(t *testing.T, answers map[string]any) (*Conductor, *engine) {
 	t.Helper()
-	e := &engine{answers: answers}
+	e := &engine{answers: answers, lasts: map[string]chan struct{}{watching: nil}}
 	client, err := dagger.Connect(t.Context(), dagger.WithConn(e))
 	require.NoError(t, err)
 	images := &containers.Images{Toolchain: client.Container(), Node: client.Container()}
@@ -81,7 +82,18 @@ func (e *engine) Do(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text))}, nil
 }
 
+// watching is what the command holds that watches the lock, until its end or the run's.
+const watching = `"slipway","state","watch"`
+
 func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
+	for part, end := range e.lasts {
+		if leaf == "exitCode" && strings.Contains(query, part) {
+			select {
+			case <-end:
+			case <-ctx.Done():
+			}
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.asked = append(e.asked, query)

@@ -49,6 +49,7 @@ type hookRunner struct {
 	// exec runs a hook, once, with what it gets from Slipway in env.
 	exec    func(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error)
 	observe func(pipeline.Event)
+	lock    *deploymentLock // nil: no hook changes the deployment
 
 	mu     sync.Mutex
 	ended  []pipeline.Result
@@ -87,7 +88,7 @@ func (r *hookRunner) bind(hooks []config.Hook) []pipeline.Hook {
 			if fault.ClassOf(on.Err) == fault.Cancelled {
 				on.Status = pipeline.Cancelled // a whole run only knows that it failed
 			}
-			if !on.Status.OK() && !h.Always {
+			if !on.Status.OK() && !h.Always || r.lock.loss() != nil {
 				return nil
 			}
 			return r.once(ctx, h, on)
@@ -117,6 +118,8 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	}
 	r.observe(pipeline.Event{Time: res.Started, Status: res.Status, Result: res})
 
+	ctx, stop := r.lock.bound(ctx)
+	defer stop()
 	own, end := inSpan(ctx, res.Key)
 	out, err := r.exec(own, h, on.Key, r.env(h, on))
 	interrupted := err != nil && ctx.Err() != nil

@@ -2,9 +2,14 @@ package conductor
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"time"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 )
 
 // deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
@@ -13,14 +18,21 @@ type deploymentLock struct {
 	hold  *containers.Hold
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
+
+	once sync.Once
+	lost chan struct{}     // closed once it is known to be lost
+	why  error             // set before lost is closed
+	halt chan error        // yields why, once
+	end  func(cause error) // ends the run's context
 }
 
 // takeLock begins to take the lock for a run. Taking it starts a container; steps that
 // change nothing run meanwhile. The returned context ends with the fault if the lock
-// cannot be taken.
+// cannot be taken, and with the fault that the lock was lost once the steps that ran then have
+// had their time to end.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
-	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{})}
+	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
 	l.hold = r.Cluster.deployment.Hold("slipway", "state", "hold", "--user", r.opts.User, "--host", r.opts.Host,
 		"--run", r.steps.requests.run, "--workflow", r.workflow.Name, "--patience", r.opts.LockTimeout.String())
 	go func() {
@@ -30,25 +42,85 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 			return
 		}
 		close(l.taken)
+		go l.watch(ctx, r.commands, r.steps.requests.run)
 	}()
 	return ctx, l, end
 }
 
-// wait returns once the lock is held, or with the reason why it cannot be taken. A clean-up
-// step, whose context outlasts that, is skipped then: the run has made nothing.
+// watch has a container watch the lock until ctx ends: nothing else tells that the one that
+// holds it has ended.
+func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
+	watch := func() error {
+		if err := c.run(ctx, "slipway", "state", "watch", "--run", run); err != nil {
+			return err
+		}
+		return errors.New("the lock is not watched any more") // it ends with an error or not at all
+	}
+	err := watch()
+	if ctx.Err() == nil && fault.ClassOf(err) != fault.Locked { // its container was killed
+		err = watch()
+	}
+	if ctx.Err() == nil {
+		l.lose(err)
+	}
+}
+
+// lose notes that the lock was lost, unless that is known. Steps watch it themselves and end
+// in good order; what has not ended when others may take the lock over is ended by the end of
+// the run's context.
+func (l *deploymentLock) lose(err error) {
+	l.once.Do(func() {
+		l.why = err
+		close(l.lost)
+		l.halt <- err
+		time.AfterFunc(lock.DefaultBeat+lock.DefaultGrace, func() { l.end(err) })
+	})
+}
+
+// loss is why the lock was lost; nil while that is not known.
+func (l *deploymentLock) loss() error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.lost:
+		return l.why
+	default:
+		return nil
+	}
+}
+
+// bound returns a context derived from ctx that also ends when the lock is lost, for what
+// does not watch it itself. stop must be called.
+func (l *deploymentLock) bound(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	if l != nil {
+		go func() {
+			select {
+			case <-l.lost:
+				end(l.why)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { end(nil) }
+}
+
+// wait returns once the lock is held, or with the reason why it cannot be taken or was lost.
+// A clean-up step, whose context outlasts that, is skipped then: the run has made nothing.
 func (l *deploymentLock) wait(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
 	select {
 	case <-l.taken:
-		return nil
+		return l.loss()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-l.tried:
 		switch {
 		case l.held():
-			return nil
+			return l.loss()
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
@@ -72,7 +144,11 @@ func (l *deploymentLock) release(ctx context.Context) error {
 	if l == nil || !l.held() {
 		return nil
 	}
-	return l.hold.Stop(ctx)
+	err := l.hold.Stop(ctx)
+	if l.loss() != nil {
+		return nil // there is nothing to release, and most often nobody to stop
+	}
+	return err
 }
 
 // hook delays the hooks before the whole workflow until the lock is held.

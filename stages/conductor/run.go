@@ -41,7 +41,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	for _, collect := range r.graph.collect {
 		collect(&found)
 	}
-	if w.Tries || w.Removes {
+	if w.Tries || w.Removes || r.steps.lock.loss() != nil {
 		found.State = nil
 	}
 	if w.Removes && err == nil {
@@ -126,7 +126,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	begun := r.begin(ctx, *record)
 	observe := oneAtATime(r.opts.Observe)
-	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe}
+	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe, lock: lock}
 	if r.opts.Begin != nil {
 		r.opts.Begin(nodes)
 	}
@@ -144,10 +144,10 @@ func (r *run) carryOut(ctx context.Context) error {
 		}
 	}
 	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{
-		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Observe: observe,
+		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Halt: lock.halt, Observe: observe,
 		Hooks: around, CleanupTimeout: hooksTimeout(own),
 		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
-			if !lock.held() {
+			if !lock.held() || lock.loss() != nil {
 				return nil
 			}
 			d, err := diagnose(ctx, r.steps, r.graph, r.workflow.Name, failed)
@@ -157,6 +157,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	})
 	if !lock.held() {
 		return err
+	}
+	if err == nil {
+		err = lock.loss()
 	}
 	if r.workflow.Conclude != nil {
 		err = r.workflow.Conclude(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -25,7 +26,11 @@ const DefaultLockTimeout = 15 * time.Second
 // openLock is the deployment's lock in its store.
 func openLock(s *store.Store, errw io.Writer) *lock.Lock {
 	return lock.New(s, lock.Options{Waiting: func(r lock.Record, d time.Duration) {
-		say(errw, "lock", "%s gave no sign of life; waiting up to %s for one", r.Holder, d.Round(time.Second))
+		if r.State == lock.Forced {
+			say(errw, "lock", "%s broke the lock of %s, which may still be ending; waiting up to %s", r.Holder, r.After.Holder, d.Round(time.Second))
+			return
+		}
+		say(errw, "lock", "%s gave no sign of life; waiting up to %s for one, as it may still be ending", r.Holder, d.Round(time.Second))
 	}})
 }
 
@@ -45,21 +50,56 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 		return store.Preflight(err)
 	}
 	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, timeout)
-	if err != nil {
+	switch {
+	case errors.Is(err, errStopped):
+		return nil // before it had the lock
+	case err != nil:
 		return store.Preflight(err)
 	}
 	err = listenWhile(held, stop)
 	return errors.Join(err, lease.Release(ctx))
 }
 
+// Watch returns once run has lost the lock, with the fault that says why. A store that
+// cannot be used at first is given as long to answer as later on.
+func (s *State) Watch(ctx context.Context, run string) error {
+	l := openLock(s.store, s.errw)
+	for begun := time.Now(); ; {
+		watched, w, err := l.Watch(ctx, run)
+		if err == nil {
+			defer w.Stop()
+			<-watched.Done()
+			return context.Cause(watched)
+		}
+		if fault.ClassOf(err) == fault.Locked || time.Since(begun) > lock.DefaultTTL {
+			return err
+		}
+		select {
+		case <-time.After(lock.DefaultBeat):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // acquire takes the lock. A holder whose last heartbeat is recent may have been killed
 // since: it counts as alive only once another heartbeat arrives, and as dead once the
 // last one has expired. acquire waits up to timeout for a live holder.
 func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, timeout time.Duration) (context.Context, *lock.Lease, error) {
+	waiting, end := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-stop: // also while Acquire waits for one that seems dead
+			end(errStopped)
+		case <-done:
+		}
+	}()
 	var last *lock.HeldError // as it was seen last
 	var changed time.Time    // when that was new; zero: never
 	for started := time.Now(); ; {
-		held, lease, err := l.Acquire(ctx, who)
+		held, lease, err := l.Acquire(waiting, who)
 		now, isHeld := errors.AsType[*lock.HeldError](err)
 		if !isHeld {
 			return held, lease, err
@@ -75,13 +115,14 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 		}
 		select {
 		case <-time.After(lock.DefaultBeat / 4):
-		case <-stop:
+		case <-waiting.Done():
 			return nil, nil, err
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
 		}
 	}
 }
+
+// errStopped is why the lock is not waited for any longer.
+var errStopped = errors.New("it was told to end")
 
 // listenWhile listens on containers.HoldPort until stop is closed or ctx ends.
 func listenWhile(ctx context.Context, stop <-chan struct{}) error {
@@ -105,7 +146,9 @@ func listenWhile(ctx context.Context, stop <-chan struct{}) error {
 	case <-stop:
 		err = nil
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		if err = context.Cause(ctx); errors.Is(err, errStopped) {
+			err = nil
+		}
 	}
 	_ = listener.Close()
 	<-served

@@ -118,3 +118,52 @@ func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
 	require.False(t, errors.Is(err, context.Canceled))
 }
+
+// TestARunThatLosesItsLockIsWatched: the watch says why it was lost.
+func TestARunThatLosesItsLockIsWatched(t *testing.T) {
+	root := t.TempDir()
+	s := &State{store: volume(t, root), errw: io.Discard}
+	require.ErrorContains(t, s.Watch(t.Context(), "r1"), "nobody has it")
+	stop, first, said := holder(t, root, "r1")
+	l := openLock(volume(t, root), said)
+	require.Eventually(t, func() bool {
+		r, err := l.Current(t.Context())
+		return err == nil && r != nil
+	}, 10*time.Second, 10*time.Millisecond)
+	watched := make(chan error, 1)
+	go func() { watched <- s.Watch(t.Context(), "r1") }()
+	select {
+	case err := <-watched:
+		t.Fatal(err)
+	case <-time.After(time.Second):
+	}
+	close(stop)
+	require.NoError(t, <-first)
+	err := <-watched
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	require.ErrorContains(t, err, "it was released")
+}
+
+// TestWhoWaitsForADeadHolderCanBeStopped: it does not wait for the end of that one's time.
+func TestWhoWaitsForADeadHolderCanBeStopped(t *testing.T) {
+	root := t.TempDir()
+	s := volume(t, root)
+	l := lock.New(s, lock.Options{Clock: func() time.Time { return time.Now().Add(-time.Hour) }})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, err := l.Acquire(ctx, lock.Holder{Run: "r0"})
+	require.NoError(t, err)
+	data, err := s.Get(t.Context(), "lock/000000000001.json")
+	require.NoError(t, err)
+	cancel()
+	require.NoError(t, s.Put(t.Context(), "lock/000000000002.json", data)) // one that cannot be read
+	stop, ended, said := holder(t, root, "r1")
+	time.Sleep(200 * time.Millisecond)
+	close(stop)
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits on")
+	}
+	require.Contains(t, said.String(), "waiting up to 53s")
+}

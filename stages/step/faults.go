@@ -85,6 +85,10 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 			Fix: "report this with the step's log: slipway report", Err: p,
 		}
 	}
+	if lost, ok := errors.AsType[*fault.Fault](context.Cause(ctx)); ok { // of the deployment's lock
+		f := *lost
+		return &f
+	}
 	if ctx.Err() != nil && (!coded || f.Class != fault.Timeout) {
 		if errors.Is(context.Cause(ctx), errTimeUp) {
 			fix := fixStep

@@ -42,13 +42,24 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 	return &stepRecords{s, journal.On(s, req.Deployment), req}, nil
 }
 
-// locked fails if the step requires the lock and its run does not hold it: another run
-// may have taken it over since the step started.
-func (b *stepRecords) locked(ctx context.Context) error {
+// watch fails if the step requires the lock and its run does not hold it: another run may
+// have taken it over since the step started. The returned context ends when the run loses
+// the lock; a step that only looks does not wait for that.
+func (b *stepRecords) watch(ctx context.Context) (_ context.Context, stop func(), err error) {
+	stop = func() {}
 	if !b.req.Locked {
-		return nil
+		return ctx, stop, nil
 	}
-	return lock.New(b.store, lock.Options{}).HeldBy(ctx, b.req.Run)
+	l := lock.New(b.store, lock.Options{})
+	if b.req.VerifyOnly {
+		_, err := l.HeldBy(ctx, b.req.Run)
+		return ctx, stop, err
+	}
+	watched, w, err := l.Watch(ctx, b.req.Run)
+	if err != nil {
+		return ctx, stop, err
+	}
+	return watched, w.Stop, nil
 }
 
 // interrupted reports whether the last attempt at the step was killed before it recorded

@@ -1,7 +1,9 @@
 package step_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // TestAStepNeedsTheLockOfItsRun: one that another run has taken away keeps a step
@@ -36,4 +39,69 @@ func TestAStepNeedsTheLockOfItsRun(t *testing.T) {
 	require.Equal(t, 1, b.calls)
 	require.NoError(t, lease.Release(ctx))
 	require.NoError(t, s.Close())
+}
+
+// TestAStepThatLosesTheLockOfItsRun is told to end at once, and says why it did whatever it
+// returns; one whose holder was killed learns it from the heartbeats that do not come.
+func TestAStepThatLosesTheLockOfItsRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose func(*testing.T, *lock.Lock, context.CancelFunc)
+		err  error
+		says string
+	}{
+		"taken away": {func(t *testing.T, l *lock.Lock, _ context.CancelFunc) {
+			_, err := l.Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, "a test", true)
+			require.NoError(t, err)
+		}, nil, "boss@desk took it away"},
+		"taken away, and the step fails": {func(t *testing.T, l *lock.Lock, _ context.CancelFunc) {
+			_, err := l.Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, "a test", true)
+			require.NoError(t, err)
+		}, &fault.Fault{Code: "ABC-001", Class: fault.Timeout, Err: context.Canceled}, "boss@desk took it away"},
+		"its holder is dead": {func(_ *testing.T, _ *lock.Lock, kill context.CancelFunc) { kill() }, nil, "no sign of life from its holder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			s, err := store.Open(t.Context(), "file://"+b.path("state"), store.Options{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, s.Close()) }()
+			holder := &mortal{Store: s}
+			holder.alive, holder.kill = context.WithCancel(t.Context())
+			l := lock.New(s, lock.Options{})
+			_, lease, err := lock.New(holder, lock.Options{Beat: 50 * time.Millisecond, TTL: time.Second}).Acquire(t.Context(), lock.Holder{User: "u", Run: "r1"})
+			require.NoError(t, err)
+			b.do = func(ctx context.Context, _ *step.Env) {
+				time.Sleep(1200 * time.Millisecond)
+				require.NoError(t, ctx.Err())
+				c.lose(t, l, holder.kill)
+				select {
+				case <-ctx.Done():
+				case <-time.After(5 * time.Second):
+					t.Error("the step was not told")
+				}
+				b.err = c.err
+				if b.err == nil {
+					b.err = ctx.Err()
+				}
+			}
+			code, res := b.run(contract.Request{Run: "r1", Locked: true})
+			require.Equal(t, int(fault.Locked), code, res.Fault)
+			require.ErrorIs(t, res.Fault, &fault.Fault{Code: lock.CodeLost})
+			require.ErrorContains(t, res.Fault, c.says)
+			require.Error(t, lease.Release(t.Context()))
+		})
+	}
+}
+
+// mortal is a store that does not answer the holder of a lock any more once it is killed.
+type mortal struct {
+	lock.Store
+	alive context.Context
+	kill  context.CancelFunc
+}
+
+func (m *mortal) Put(ctx context.Context, key string, data []byte) error {
+	if m.alive.Err() != nil {
+		return m.alive.Err()
+	}
+	return m.Store.Put(ctx, key, data)
 }

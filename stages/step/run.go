@@ -21,12 +21,15 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// Grace is how long a step may take to return after its context has ended.
-const Grace = 30 * time.Second
+// Grace is how long a step may take to return after its context has ended. No other run
+// begins to work before that.
+const Grace = lock.DefaultGrace
 
 // verifyLimit bounds the check of an earlier result, and verifyGrace how long the check
 // may then take to return its error.
@@ -223,12 +226,14 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	}
 	id := env.ID
 	records, err := openRecords(ctx, env, req)
-	if err == nil {
-		err = records.locked(ctx)
-	}
 	if err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
+	ctx, stop, err := records.watch(ctx)
+	if err != nil {
+		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+	}
+	defer stop()
 	out, why := records.reuse(ctx, code, env, min(grace, verifyGrace))
 	if why == nil {
 		return contract.Reused, out, nil

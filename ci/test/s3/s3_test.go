@@ -124,7 +124,7 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("a dead holder", func(t *testing.T) {
 		s, _ := next(t)
-		quick := lock.Options{Beat: 100 * time.Millisecond, TTL: 2 * time.Second}
+		quick := lock.Options{Beat: 100 * time.Millisecond, TTL: 2 * time.Second, Grace: 200 * time.Millisecond}
 		ctx, lease, err := lock.New(&deaf{Store: s}, quick).Acquire(t.Context(), lock.Holder{User: "alice", Host: "a"})
 		require.NoError(t, err)
 		_, _, err = lock.New(s, quick).Acquire(t.Context(), lock.Holder{User: "bob", Host: "b"})

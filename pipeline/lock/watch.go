@@ -1,0 +1,190 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Watch is the lock of a run, as a process sees it that works under it and does not hold it
+// itself. It is safe for concurrent use.
+type Watch struct {
+	lock   *Lock
+	run    string
+	record Record // as it was seen first
+	end    context.CancelCauseFunc
+	ended  chan struct{} // closed when nothing is watched any more
+
+	mu        sync.Mutex
+	seen      snapshot      // the last one that is of the record's holder
+	confirmed time.Duration // by Options.Boot: the holder was alive then
+}
+
+type watchKey struct{}
+
+// Watch watches the lock, which run holds, until Stop. The error is that of HeldBy, or
+// LOK-002 if the holder's last heartbeat is old and no other arrives. Stop must be called
+// unless there is an error.
+//
+// The returned context is derived from ctx and ends when run has lost the lock, or when
+// nothing has shown for the holder's time to live that it has it: its cause is LOK-002.
+// Whoever works with it then has the holder's grace to end, in which it may still write, and
+// is bound to it by Guard.
+func (l *Lock) Watch(ctx context.Context, run string) (context.Context, *Watch, error) {
+	w := &Watch{lock: l, run: run, ended: make(chan struct{})}
+	if err := w.begin(ctx); err != nil {
+		return nil, nil, err
+	}
+	ctx, w.end = context.WithCancelCause(context.WithValue(ctx, watchKey{}, w))
+	go w.watch(ctx)
+	return ctx, w, nil
+}
+
+// Record is the record of the lock's holder when it was first seen.
+func (w *Watch) Record() Record { return w.record }
+
+// Stop ends the watch and its context.
+func (w *Watch) Stop() {
+	w.end(nil)
+	<-w.ended
+}
+
+// Guard returns LOK-002 if ctx is that of a Watch and so much time has passed since the
+// holder was last known to be alive that another run may work by now. It asks nobody, so that
+// it can be called right before each request: a process that was stopped for a while, or a
+// machine that slept, is not let do what it had decided to do before.
+func Guard(ctx context.Context) error {
+	w, ok := ctx.Value(watchKey{}).(*Watch)
+	if !ok {
+		return nil
+	}
+	if silent := w.silent(); silent > w.record.ttl()+w.record.grace() {
+		err := lost("nothing is known of it since %s ago", silent.Round(time.Second))
+		w.end(err)
+		return err
+	}
+	return nil
+}
+
+// silent is how long ago the holder was last known to be alive.
+func (w *Watch) silent() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lock.opts.Boot() - w.confirmed
+}
+
+// begin makes sure that the run has the lock and its holder is alive. By the clock of this
+// machine, which is most often that of the holder as well, the last heartbeat tells; if it
+// does not, the next one must.
+func (w *Watch) begin(ctx context.Context) error {
+	asked := w.lock.opts.Boot()
+	s, err := w.lock.heldBy(ctx, w.run)
+	if err != nil {
+		return err
+	}
+	w.record, w.seen = s.record, s
+	if age := w.lock.opts.Clock().Sub(s.record.Beat); 0 <= age && age <= s.record.ttl() {
+		w.confirmed = asked - age
+		return nil
+	}
+	for range 2 * looks {
+		if err := pause(ctx, s.record.every()/looks); err != nil {
+			return err
+		}
+		asked = w.lock.opts.Boot()
+		now, err := w.lock.heldBy(ctx, w.run)
+		if err != nil {
+			return err
+		}
+		if !now.same(s) {
+			w.seen, w.confirmed = now, asked
+			return nil
+		}
+	}
+	return lost("its holder gives no sign of life: the last one was at %s", s.record.Beat.Format(time.RFC3339))
+}
+
+// looks is how often begin looks for a heartbeat in the time in which one must arrive.
+const looks = 6
+
+// heldBy is HeldBy with the whole snapshot.
+func (l *Lock) heldBy(ctx context.Context, run string) (snapshot, error) {
+	s, err := l.snapshot(ctx)
+	switch {
+	case err != nil:
+		return s, err
+	case s.damage != nil:
+		return s, s.damage
+	case s.free():
+		return s, lost("run %s does not hold it any more: nobody has it", run)
+	case s.record.Holder.Run != run:
+		return s, lost("run %s does not hold it any more: %s has it", run, s.record.Holder)
+	}
+	return s, nil
+}
+
+// watch looks at the lock once a beat, until it is lost or ctx ends.
+func (w *Watch) watch(ctx context.Context) {
+	defer close(w.ended)
+	every, ttl := w.record.every(), w.record.ttl()
+	for next := every; pause(ctx, next) == nil; {
+		// Only after a look: a process that was stopped may find that all is well.
+		err := w.look(ctx, max(min(ttl-w.silent(), ttl/3), every))
+		if isLost(err) {
+			w.end(err)
+			return
+		}
+		if next = every; err != nil {
+			next = every / 5
+		}
+		if silent := w.silent(); silent >= ttl && ctx.Err() == nil {
+			why := "no sign of life from its holder"
+			if err != nil {
+				why = fmt.Sprintf("it could not be read (%v)", err)
+			}
+			w.end(lost("%s for %s", why, silent.Round(time.Second)))
+			return
+		}
+	}
+}
+
+// look reads the lock, for at most limit: the answer to the next question may come. The error is LOK-002 if it is lost, and otherwise
+// why nothing was learnt.
+func (w *Watch) look(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	asked, answer := w.lock.opts.Boot(), make(chan error, 1)
+	go func() { answer <- w.read(ctx, asked) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done(): // a disk may not answer at all
+		return context.Cause(ctx)
+	}
+}
+
+// read is look, begun at a moment by Options.Boot.
+func (w *Watch) read(ctx context.Context, asked time.Duration) error {
+	now, err := w.lock.snapshot(ctx)
+	switch mine := w.record.Generation; {
+	case err != nil:
+		return err
+	case now.generation > mine:
+		return w.lock.successor(ctx, mine, now.generation)
+	case now.generation < mine:
+		return lost("its record %s was removed from the store", key(mine))
+	case now.damage != nil:
+		return now.damage // the holder mends it
+	case now.record.Token != w.record.Token:
+		return lost("its record %s is of %s", key(mine), now.record.Holder)
+	case now.record.State != Held:
+		return lost("it was released")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if asked > w.confirmed && !now.same(w.seen) {
+		w.seen, w.confirmed = now, asked
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+const (
+	firstStep  = `"slipway","step","preorchestrator/namespaces"`
+	secondStep = `"slipway","step","preorchestrator/requires"`
+	lockLost   = `{"code":"LOK-002","class":6,"op":"hold the deployment's lock","fix":"see","message":"bob took it over"}`
+)
+
+// loseWhile conducts a workflow of two steps, one after the other, whose lock is lost while
+// the first one runs, which lasts for d and then leaves result.
+func loseWhile(t *testing.T, d time.Duration, result string, w Workflow) (*report.Run, *engine, error) {
+	t.Helper()
+	c, e := conducted(t, map[string]any{
+		firstStep: result, secondStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}",
+		watching: "slipway-fault: " + lockLost,
+	})
+	c.opts.ReleaseDir = c.opts.Client.Directory()
+	lost, ended := make(chan struct{}), make(chan struct{})
+	e.exit, e.fails = 6, watching
+	e.lasts[watching], e.lasts[firstStep] = lost, ended
+	time.AfterFunc(time.Minute, func() { close(lost) })
+	time.AfterFunc(time.Minute+d, func() { close(ended) })
+	w.Name, w.Wire = config.Install, func(g *Graph) error {
+		first := Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} })
+		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
+		return nil
+	}
+	record, err := c.Conduct(t.Context(), w)
+	return record, e, err
+}
+
+// TestARunThatLosesTheLock lets what runs end, starts nothing else, and leaves to the other
+// run what is the deployment's.
+func TestARunThatLosesTheLock(t *testing.T) {
+	for name, c := range map[string]struct {
+		lasts  time.Duration // the first step, from then on
+		result string
+		first  pipeline.Status
+	}{
+		"a step that notices first":  {-time.Second, `{"status":"failed","fault":` + lockLost + `}`, pipeline.Failed},
+		"a step that notices itself": {time.Second, `{"status":"failed","fault":` + lockLost + `}`, pipeline.Failed},
+		"a step that succeeds":       {time.Second, `{"status":"succeeded","output":{}}`, pipeline.Succeeded},
+		"a step that goes on":        {time.Hour, "", pipeline.Cancelled},
+	} {
+		for _, removes := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					start := time.Now()
+					record, e, err := loseWhile(t, c.lasts, c.result, Workflow{Removes: removes})
+					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+					require.ErrorContains(t, err, "bob took it over")
+					require.Equal(t, fault.Locked, fault.ClassOf(err))
+					require.LessOrEqual(t, time.Since(start), time.Minute+lock.DefaultBeat+lock.DefaultGrace)
+					require.Equal(t, report.Failed, record.Outcome)
+					require.Equal(t, c.first, record.Steps[0].Status)
+					require.NotEqual(t, pipeline.Succeeded, record.Steps[1].Status)
+					asked := e.all()
+					require.NotContains(t, asked, secondStep)
+					require.NotContains(t, asked, "diagnosis/collect")
+					require.NotContains(t, asked, `"purge"`)
+					require.NotContains(t, asked, `\"runtime\"`)
+					require.Contains(t, asked, `"slipway","state","keep"`, "what the run did is known")
+				})
+			})
+		}
+	}
+}
+
+// TestALockLostAtTheVeryEnd: a run does not succeed without it.
+func TestALockLostAtTheVeryEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, e := conducted(t, map[string]any{
+			firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}", watching: "slipway-fault: " + lockLost,
+		})
+		c.opts.ReleaseDir = c.opts.Client.Directory()
+		lost := make(chan struct{})
+		e.exit, e.fails, e.lasts[watching] = 6, watching, lost
+		record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
+			Add(g, contract.NamespacesStep(), func() contract.Nothing {
+				close(lost)
+				synctest.Wait()
+				return contract.Nothing{}
+			})
+			return nil
+		}})
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+		require.Equal(t, report.Failed, record.Outcome)
+	})
+}
+
+// TestAWatchThatIsKilledIsNotALoss: it is started again, once.
+func TestAWatchThatIsKilledIsNotALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &deploymentLock{lost: make(chan struct{}), halt: make(chan error, 1), end: func(error) {}}
+		c, e := conducted(t, map[string]any{watching: "killed"})
+		killed := make(chan struct{})
+		e.exit, e.fails, e.lasts[watching] = 137, watching, killed
+		ctx, cancel := context.WithCancel(t.Context())
+		go l.watch(ctx, c.commands, "r1")
+		synctest.Wait()
+		killed <- struct{}{}
+		synctest.Wait()
+		require.NoError(t, l.loss())
+		killed <- struct{}{}
+		synctest.Wait()
+		require.ErrorContains(t, l.loss(), "killed")
+		require.ErrorContains(t, <-l.halt, "killed")
+		cancel()
+	})
+}
+
+// TestHooksOfARunThatLosesTheLock: one that runs is ended, and none is begun, also not one
+// that always runs.
+func TestHooksOfARunThatLosesTheLock(t *testing.T) {
+	f := &fakeHooks{envs: map[string]map[string]string{}}
+	l := &deploymentLock{lost: make(chan struct{}), why: &fault.Fault{Code: lock.CodeLost, Class: fault.Locked, Err: errors.New("bob took it over")}}
+	r := f.runner()
+	r.lock = l
+	r.exec = func(ctx context.Context, h config.Hook, _ pipeline.Key, _ map[string]string) (containers.HookOutcome, error) {
+		f.add(h.Name)
+		close(l.lost)
+		<-ctx.Done()
+		return containers.HookOutcome{}, context.Cause(ctx)
+	}
+	hook := config.Hook{Name: "runs", After: "a/one", Always: true}
+	hook.SetDefaults()
+	bound := r.bind([]config.Hook{hook})
+	err := bound[0].After(t.Context(), pipeline.Result{Status: pipeline.Succeeded})
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	require.NoError(t, bound[0].After(t.Context(), pipeline.Result{Status: pipeline.Failed}))
+	require.Equal(t, []string{"runs"}, f.log)
+}
