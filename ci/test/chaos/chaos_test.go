@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 		"no bundle":                   {"--bundle", ""},
 		"read the configuration":      {"--bundle", "b", "--config", filepath.Join(dir, "none.yaml")},
 		"colour":                      {"--bundle", "b", "--config", write("wrong.yaml", "colour: red\n")},
-		"that of provider existing is not Slipway's: give --kinds conductor,step,engine": {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
+		"that of provider existing is not Slipway's: give --kinds conductor,step,hold,engine": {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
 	} {
 		_, err := parse(args, t.Output())
 		require.ErrorContains(t, err, text)
@@ -63,11 +63,11 @@ func TestParse(t *testing.T) {
 
 	s, err = parse([]string{"--bundle", "b"}, t.Output())
 	require.NoError(t, err)
-	require.Equal(t, []string{"conductor", "step", "engine", "api"}, s.kinds)
+	require.Equal(t, []string{"conductor", "step", "hold", "engine", "api"}, s.kinds)
 	s, err = parse([]string{"--bundle", "b", "--config", existing}, t.Output())
 	require.NoError(t, err)
 	require.False(t, s.own)
-	require.Equal(t, []string{"conductor", "step", "engine"}, s.kinds)
+	require.Equal(t, []string{"conductor", "step", "hold", "engine"}, s.kinds)
 }
 
 func TestCommandsOfTheDeployment(t *testing.T) {
@@ -82,5 +82,10 @@ func TestWhoIsAStep(t *testing.T) {
 	require.True(t, process{args: []string{"slipway", "step", "infrastructure/terraform"}}.isStep())
 	require.False(t, process{args: []string{"/.init", "slipway", "step", "infrastructure/terraform"}}.isStep())
 	require.False(t, process{args: []string{"slipway", "install"}}.isStep())
+	hold := process{args: []string{"slipway", "state", "hold", "--user", "u", "--run", "r1", "--workflow", "install"}}
+	require.True(t, hold.holds("r1"))
+	require.False(t, hold.holds("r2"))
+	require.False(t, process{args: []string{"/.init", "slipway", "state", "hold", "--run", "r1"}}.holds("r1"))
+	require.False(t, process{args: []string{"slipway", "state", "hold", "--run"}}.holds(""))
 	require.True(t, process{args: []string{"/usr/local/bin/slipway-node", "kube-apiserver", "--x"}}.isAPIServer())
 }

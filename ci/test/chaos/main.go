@@ -7,6 +7,8 @@
 //
 //	conductor  SIGKILL to the program that drives the run
 //	step       SIGKILL to a step's process, in its container
+//	hold       SIGKILL to what holds the lock, while another install begins: the first must
+//	           stop by itself, and the other go on once nothing works for the first any more
 //	engine     SIGKILL to the Dagger engine, which is then started again
 //	api        the API server stands still for 30 seconds; the install goes on by itself
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,18 +79,27 @@ func (p process) isStep() bool {
 	return len(p.args) > 2 && filepath.Base(p.args[0]) == "slipway" && p.args[1] == "step"
 }
 
-// deployment is the one that a step works on, as the request in its container says; empty
-// if the step has ended.
-func (p process) deployment() string {
+// request is what a step says in its container of whom it works for; the zero value if it has
+// ended.
+type request struct{ Deployment, Run string }
+
+func (p process) request() request {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/root%s", p.pid, contract.RequestFile))
 	if err != nil {
-		return ""
+		return request{}
 	}
-	var request struct{ Deployment string }
-	if err := json.Unmarshal(text, &request); err != nil {
-		return ""
+	var r request
+	if err := json.Unmarshal(text, &r); err != nil {
+		return request{}
 	}
-	return request.Deployment
+	return r
+}
+
+// holds reports whether it holds the lock for a run.
+func (p process) holds(run string) bool {
+	at := slices.Index(p.args, "--run")
+	return len(p.args) > 2 && filepath.Base(p.args[0]) == "slipway" && p.args[1] == "state" && p.args[2] == "hold" &&
+		at > 0 && at+1 < len(p.args) && p.args[at+1] == run
 }
 
 // isAPIServer reports whether it is the node's API server.

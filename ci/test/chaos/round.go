@@ -27,13 +27,14 @@ const standstill = 30 * time.Second
 var kinds = map[string]func(*round, context.Context, *running) (string, error){ //nolint:gochecknoglobals // a table
 	"conductor": (*round).killConductor,
 	"step":      (*round).killStep,
+	"hold":      (*round).killHolder,
 	"engine":    (*round).killEngine,
 	"api":       (*round).stopAPI,
 }
 
 // kindNames are those of all kinds, or of those that need no cluster of Slipway's own.
 func kindNames(own bool) []string {
-	names := []string{"conductor", "step", "engine"}
+	names := []string{"conductor", "step", "hold", "engine"}
 	if own {
 		names = append(names, "api")
 	}
@@ -179,7 +180,7 @@ func (r *round) killConductor(_ context.Context, inst *running) (string, error) 
 }
 
 func (r *round) killStep(ctx context.Context, inst *running) (string, error) {
-	p, err := r.find(ctx, inst, func(p process) bool { return p.isStep() && p.deployment() == r.Name })
+	p, err := r.find(ctx, inst, func(p process) bool { return p.isStep() && p.request().Deployment == r.Name })
 	if err != nil {
 		return "", err
 	}
