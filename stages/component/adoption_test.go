@@ -1,10 +1,8 @@
 package component
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chart"
@@ -158,9 +156,7 @@ func TestAnAdoptedComponentThatDoesNotGetHealthy(t *testing.T) {
 	require.NotNil(t, s.api.Get(atRelease), "Helm lets go only of what Argo CD has")
 
 	in.Tree.Revision = "def"
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err = adopt(ctx, s.env, in)
+	_, err = adopt(t.Context(), s.env, in)
 	require.ErrorContains(t, err, "at revision abc")
 }
 
