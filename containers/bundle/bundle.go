@@ -69,14 +69,22 @@ const (
 	FixAbsent = "build one with make bundle, or give the path of one: --bundle DIR"
 )
 
+// What a bundle says of itself; see the kinds SBOM and Provenance.
+const (
+	SBOMFile       = "sbom.cdx.json"
+	ProvenanceFile = "provenance.json"
+)
+
 // Kind says what a file of a bundle is.
 type Kind string
 
 // The kinds of files.
 const (
-	Tool     Kind = "tool"     // a program for the steps, in bin/
-	Images   Kind = "images"   // an OCI archive, in images/
-	Manifest Kind = "manifest" // Kubernetes objects, in manifests/
+	Tool       Kind = "tool"       // a program for the steps, in bin/
+	Images     Kind = "images"     // an OCI archive, in images/
+	Manifest   Kind = "manifest"   // Kubernetes objects, in manifests/
+	SBOM       Kind = "sbom"       // what the bundle consists of: CycloneDX
+	Provenance Kind = "provenance" // what it was built from: see package provenance
 )
 
 // Index is the content of bundle.json. Files are sorted by path, images by name.

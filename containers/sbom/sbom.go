@@ -1,5 +1,6 @@
-// Package sbom lists what a run executes, as a CycloneDX document: Slipway's program with its
-// Go modules, the tools of the toolchain, and the images by digest with what they are made of.
+// Package sbom lists what a run executes, or a bundle holds, as a CycloneDX document: Slipway's
+// program with its Go modules, the tools of the toolchain, and the images by digest with what
+// they are made of.
 package sbom
 
 import (
@@ -16,40 +17,55 @@ import (
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
 // Of is what a document is about.
 type Of struct {
-	Run     string    // id
-	At      time.Time // when the run began
+	Run     string    // id; empty: it is about a bundle
+	At      time.Time // when the run began; zero for a bundle
 	Version string    // of Slipway
 	Pins    *lock.Lock
-	Images  *containers.Images
+	Images  Images
 	// Packages are the Debian packages of images, versions by image and name. Of an image that
 	// is not in it, those are listed that the lock has it built from.
 	Packages map[string]map[string]string
 	// Platform is that of the images, "linux/amd64".
 	Platform string
-	Build    *debug.BuildInfo // of the program; nil: not known
+	// Builds say what programs were built from, by name of the tool or image; of one that is not
+	// in it the lock's modules are listed.
+	Builds map[string]*debug.BuildInfo
 	// Incomplete says that the run had more than is known.
 	Incomplete bool
+}
+
+// Images are the digests of tools and images.
+type Images struct {
+	All    string            // of everything below
+	Tools  map[string]string // by name
+	Images map[string]string // references by digest, by short name
+	Others map[string]string // references by digest, by what they stand for
 }
 
 // Document returns the document, JSON: the same bytes for the same content.
 func Document(of Of) ([]byte, error) {
 	all := []cyclonedx.Component{program(of)}
 	for _, t := range of.Pins.Tools {
-		all = append(all, tool(t, of.Images.Tools[t.Name]))
+		all = append(all, tool(t, of))
 	}
 	all = append(all, images(of)...)
 	slices.SortStableFunc(all, func(a, b cyclonedx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	bom := cyclonedx.NewBOM()
 	bom.SerialNumber = serial(of)
-	bom.Metadata = &cyclonedx.Metadata{
-		Timestamp: of.At.UTC().Format(time.RFC3339),
-		Component: &cyclonedx.Component{BOMRef: "run", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-run", Version: of.Run},
+	if of.Run == "" {
+		bom.Metadata = &cyclonedx.Metadata{Component: &cyclonedx.Component{
+			BOMRef: "bundle", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-bundle", Version: of.Images.All,
+		}}
+	} else {
+		bom.Metadata = &cyclonedx.Metadata{
+			Timestamp: of.At.UTC().Format(time.RFC3339),
+			Component: &cyclonedx.Component{BOMRef: "run", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-run", Version: of.Run},
+		}
 	}
 	bom.Components = &all
 	if of.Incomplete {
@@ -64,7 +80,7 @@ func Document(of Of) ([]byte, error) {
 
 // serial is a UUID (version 8, of its own kind) made of what the document is about.
 func serial(of Of) string {
-	b := sha256.Sum256([]byte(of.Run + "\n" + of.Images.Digest + "\n" + of.Version))
+	b := sha256.Sum256([]byte(of.Run + "\n" + of.Images.All + "\n" + of.Version))
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
@@ -75,18 +91,35 @@ func program(of Of) cyclonedx.Component {
 		BOMRef: "slipway", Type: cyclonedx.ComponentTypeApplication, Name: "slipway", Version: of.Version,
 		Hashes: hashes(of.Images.Tools["slipway"]),
 	}
-	if of.Build == nil {
-		return c
+	c.Components = list(modules(c.BOMRef, of.Builds[c.Name]))
+	return c
+}
+
+// made is what a program was built from, or the lock's modules where that is not known.
+func made(of string, build *debug.BuildInfo, pinned []lock.Module) []cyclonedx.Component {
+	if build != nil {
+		return modules(of, build)
 	}
-	var modules []cyclonedx.Component
-	for _, m := range of.Build.Deps {
-		if m.Replace != nil {
+	var all []cyclonedx.Component
+	for _, m := range pinned {
+		all = append(all, module(of, m.Path, m.Version, m.Sum))
+	}
+	return all
+}
+
+// modules are those that a program was built from, and Go's own.
+func modules(of string, build *debug.BuildInfo) []cyclonedx.Component {
+	if build == nil {
+		return nil
+	}
+	var all []cyclonedx.Component
+	for _, m := range build.Deps {
+		if m.Replace != nil && m.Replace.Sum != "" { // else it is a folder
 			m = m.Replace
 		}
-		modules = append(modules, module(c.BOMRef, m.Path, m.Version, m.Sum))
+		all = append(all, module(of, m.Path, m.Version, m.Sum))
 	}
-	c.Components = list(append(modules, module(c.BOMRef, "std", of.Build.GoVersion, "")))
-	return c
+	return append(all, module(of, "std", build.GoVersion, ""))
 }
 
 // module is a Go module that the component called of is made of.
@@ -104,15 +137,11 @@ func module(of, path, version, sum string) cyclonedx.Component {
 	return c
 }
 
-func tool(t lock.Tool, digest string) cyclonedx.Component {
+func tool(t lock.Tool, of Of) cyclonedx.Component {
 	c := cyclonedx.Component{
-		BOMRef: "tool/" + t.Name, Type: cyclonedx.ComponentTypeApplication, Name: t.Name, Version: t.Version, Hashes: hashes(digest),
+		BOMRef: "tool/" + t.Name, Type: cyclonedx.ComponentTypeApplication, Name: t.Name, Version: t.Version, Hashes: hashes(of.Images.Tools[t.Name]),
 	}
-	var modules []cyclonedx.Component
-	for _, m := range t.Modules {
-		modules = append(modules, module(c.BOMRef, m.Path, m.Version, m.Sum))
-	}
-	c.Components = list(modules)
+	c.Components = list(made(c.BOMRef, of.Builds[t.Name], t.Modules))
 	return c
 }
 
@@ -122,8 +151,7 @@ func images(of Of) []cyclonedx.Component {
 	for _, i := range of.Pins.Images {
 		known[i.Name] = i
 	}
-	refs := maps.Clone(of.Images.Refs)
-	maps.Copy(refs, of.Images.Registry)
+	refs := of.Images.Images
 	pinned := map[string]lock.Package{}
 	for _, p := range of.Pins.Packages[of.Platform] {
 		pinned[p.Name] = p
@@ -139,12 +167,12 @@ func images(of Of) []cyclonedx.Component {
 				have[p] = pinned[p].Version
 			}
 		}
-		out = append(out, image(name, refs[name], known[name], of.Pins.Suite, pinned, have))
+		out = append(out, image(name, refs[name], known[name], of.Pins.Suite, pinned, have, of.Builds[name]))
 	}
-	for _, upstream := range slices.Sorted(maps.Keys(of.Images.StandsFor)) {
-		if ref := of.Images.StandsFor[upstream]; !seen[ref] {
+	for _, upstream := range slices.Sorted(maps.Keys(of.Images.Others)) {
+		if ref := of.Images.Others[upstream]; !seen[ref] {
 			seen[ref] = true
-			out = append(out, image(upstream, ref, lock.Image{}, "", nil, nil))
+			out = append(out, image(upstream, ref, lock.Image{}, "", nil, nil, nil))
 		}
 	}
 	return out
@@ -152,16 +180,13 @@ func images(of Of) []cyclonedx.Component {
 
 // image is an image by digest, with the modules that it is built from and the Debian packages
 // that it has, versions by name; those that the lock pins so for this platform by digest.
-func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package, have map[string]string) cyclonedx.Component {
+func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package, have map[string]string, build *debug.BuildInfo) cyclonedx.Component {
 	repository, digest, _ := strings.Cut(ref, "@")
 	c := cyclonedx.Component{
 		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: cmp.Or(i.Version, digest), Hashes: hashes(digest),
 		PackageURL: "pkg:oci/" + repository[strings.LastIndexByte(repository, '/')+1:] + "@" + url.QueryEscape(digest) + "?repository_url=" + url.QueryEscape(repository),
 	}
-	var parts []cyclonedx.Component
-	for _, m := range i.Modules {
-		parts = append(parts, module(c.BOMRef, m.Path, m.Version, m.Sum))
-	}
+	parts := made(c.BOMRef, build, i.Modules)
 	for _, p := range slices.Sorted(maps.Keys(have)) {
 		part := cyclonedx.Component{BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p}
 		if part.Version = have[p]; part.Version != "" {

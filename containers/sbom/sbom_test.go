@@ -10,7 +10,6 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -20,12 +19,12 @@ func TestDocument(t *testing.T) {
 	sha := strings.Repeat("ab", 32)
 	of := Of{
 		Run: "20260102-030405-abcdef", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "v1.2.3", Pins: pins, Platform: "linux/amd64",
-		Images: &containers.Images{
-			Digest: "sha256:" + sha, Tools: map[string]string{"terraform": "sha256:" + sha},
-			Refs:      map[string]string{"gitea": "slipway.local/gitea@sha256:" + sha},
-			StandsFor: map[string]string{"docker.io/library/redis:8": "slipway.local/added/redis@sha256:" + sha},
+		Images: Images{
+			All: "sha256:" + sha, Tools: map[string]string{"terraform": "sha256:" + sha},
+			Images: map[string]string{"gitea": "slipway.local/gitea@sha256:" + sha},
+			Others: map[string]string{"docker.io/library/redis:8": "slipway.local/added/redis@sha256:" + sha},
 		},
-		Build: &debug.BuildInfo{GoVersion: "go1.26.0", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0+incompatible", Sum: "h1:x"}}},
+		Builds: map[string]*debug.BuildInfo{"slipway": {GoVersion: "go1.26.0", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0+incompatible", Sum: "h1:x"}}}},
 	}
 	text, err := Document(of)
 	require.NoError(t, err)
@@ -65,4 +64,21 @@ func TestDocument(t *testing.T) {
 	require.Contains(t, all, "image/docker.io/library/redis:8", "one that was added")
 	require.Equal(t, "pkg:golang/example.com/m@v1.0.0+incompatible", (*all["slipway"].Components)[0].PackageURL)
 	require.Equal(t, "pkg:golang/std@1.26.0", (*all["slipway"].Components)[1].PackageURL)
+
+	// Of a bundle: with what its tools were built from, and without a time.
+	of.Run, of.At = "", time.Time{}
+	of.Builds["terraform"] = &debug.BuildInfo{GoVersion: "go1.26.0", Deps: []*debug.Module{{Path: "example.com/t", Version: "v2.0.0"}}}
+	of.Builds["gitea"] = of.Builds["terraform"]
+	text, err = Document(of)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"image/gitea|example.com/t"`)
+	bom = cyclonedx.BOM{}
+	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
+	require.Equal(t, "slipway-bundle sha256:"+sha, bom.Metadata.Component.Name+" "+bom.Metadata.Component.Version)
+	require.Empty(t, bom.Metadata.Timestamp)
+	for _, c := range *bom.Components {
+		if c.BOMRef == "tool/terraform" {
+			require.Equal(t, "tool/terraform|example.com/t tool/terraform|std", (*c.Components)[0].BOMRef+" "+(*c.Components)[1].BOMRef)
+		}
+	}
 }

@@ -107,9 +107,13 @@ func (b *builder) stoodFor(manifest []byte) error {
 }
 
 // indexKey is the digest of all that the index depends on: programs and layers
-// by what they are stored under, images by their digests.
-func (b *builder) indexKey(parts []part, images []bundle.Image) store.Key {
-	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch)
+// by what they are stored under, images by their digests, and the lock.
+func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, error) {
+	pins, err := b.lock.Marshal() // with digests of packages, which the documents have
+	if err != nil {
+		return store.Key{}, err
+	}
+	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "1").String("lock", string(pins))
 	for _, p := range parts {
 		source, err := filepath.Rel(b.store.Path(), p.source)
 		if err != nil || p.Kind != bundle.Tool {
@@ -120,7 +124,7 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) store.Key {
 	for _, i := range images {
 		in.Strings("image", append([]string{i.Name, i.Ref, i.Digest}, i.StandsFor...))
 	}
-	return in.Key()
+	return in.Key(), nil
 }
 
 // place makes the bundle ready below the store and gives its folder, named by the digest of
@@ -137,9 +141,13 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		return "", "", false, err
 	}
 	defer guard.Release()
+	key, err := b.indexKey(parts, images)
+	if err != nil {
+		return "", "", false, err
+	}
 	fresh := "" // a bundle that is made anew and not yet in its place
 	defer func() { _ = os.RemoveAll(fresh) }()
-	memo, known, err := b.store.Do(ctx, b.indexKey(parts, images), func(ctx context.Context, memo string) error {
+	memo, known, err := b.store.Do(ctx, key, func(ctx context.Context, memo string) error {
 		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
 			return err
 		}
@@ -303,14 +311,27 @@ func (b *builder) assemble(ctx context.Context, root string, parts []part, image
 		}
 		index.Files = append(index.Files, f)
 	}
-	data, err := index.Marshal()
+	err = writeIndex(dir, index)
 	if err == nil {
-		err = errors.Join(os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644), os.Chmod(dir, 0o755))
+		var more []bundle.File
+		more, err = b.documents(ctx, dir)
+		index.Files = append(index.Files, more...)
+	}
+	if err == nil {
+		err = errors.Join(writeIndex(dir, index), os.Chmod(dir, 0o755))
 	}
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, nil
+}
+
+func writeIndex(dir string, index bundle.Index) error {
+	data, err := index.Marshal()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644)
 }
 
 // write puts the part into dir and measures it.

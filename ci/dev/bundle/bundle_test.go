@@ -28,7 +28,9 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	t.Helper()
 	st, err := store.Open(t.TempDir())
 	require.NoError(t, err)
-	b := &builder{arch: "amd64", store: st, report: progress.New(io.Discard, 0, false), added: bundle.Additions(t.TempDir())}
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	b := &builder{arch: "amd64", lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0, false), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
@@ -199,12 +201,47 @@ func TestTwoBundlesAreCompared(t *testing.T) {
 
 	var output bytes.Buffer
 	require.NoError(t, compare(dir, to, &output))
-	require.Contains(t, output.String(), "alike: 3")
+	require.Contains(t, output.String(), "alike: 5")
 	parts[0].Version = "2"
 	require.NoError(t, os.WriteFile(parts[0].source, []byte("other"), 0o755))
 	other, _, _, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.ErrorContains(t, compare(dir, other, io.Discard), "bin/helm: first")
+}
+
+// TestABundleSaysWhatItIsMadeOf: with the modules of its programs, and the same of the same.
+func TestABundleSaysWhatItIsMadeOf(t *testing.T) {
+	b, parts, images := sample(t)
+	self, err := os.Executable() // a Go program
+	require.NoError(t, err)
+	b.built = map[string]string{"pause": self}
+	root := t.TempDir()
+	var all [][]byte
+	for range 2 {
+		dir, err := b.assemble(t.Context(), root, parts, images)
+		require.NoError(t, err)
+		require.NoError(t, bundle.Verify(t.Context(), dir))
+		for _, name := range []string{bundle.SBOMFile, bundle.ProvenanceFile, bundle.IndexFile} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			require.NoError(t, err)
+			all = append(all, text)
+		}
+	}
+	require.Equal(t, all[:3], all[3:])
+	for _, says := range []string{`"bomFormat": "CycloneDX"`, `"slipway-bundle"`, `"image/pause|github.com/klauspost/compress"`, b.sources} {
+		require.Contains(t, string(all[0]), says)
+	}
+	require.NotContains(t, string(all[0]), "timestamp")
+	require.NotContains(t, string(all[0]), "../..", "the repository itself")
+	for _, says := range []string{`"uri": "pkg:golang/github.com/klauspost/compress@`, `"dirHash": "`, strings.Repeat("5", 64), `"go1.`, `"linux/amd64"`} {
+		require.Contains(t, string(all[1]), says)
+	}
+	b.built["pause"] = parts[0].source
+	_, err = b.assemble(t.Context(), root, parts, images)
+	require.ErrorContains(t, err, "read what pause was built from")
+	left, err := filepath.Glob(filepath.Join(root, "*"))
+	require.NoError(t, err)
+	require.Len(t, left, 2, "nothing is left of it")
 }
 
 func TestTheLockAndTheModulesAgree(t *testing.T) {

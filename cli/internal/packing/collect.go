@@ -322,7 +322,7 @@ func (p *packer) images(ctx context.Context) error {
 			p.unread = err
 		}
 	}
-	if err := p.add(runpackage.ImagesFile, DigestsOf(of.Images)); err != nil {
+	if err := p.add(runpackage.ImagesFile, Digests(of.Images)); err != nil {
 		return err
 	}
 	text, err := sbom.Document(of)
@@ -337,14 +337,14 @@ func (p *packer) images(ctx context.Context) error {
 // Otherwise no more is known than the run's record says.
 func (p *packer) ranWith() sbom.Of {
 	r, d := p.record, p.deployment
-	of := sbom.Of{Run: r.ID, At: r.Started, Version: r.Slipway, Pins: d.Pins, Images: d.Images}
+	of := sbom.Of{Run: r.ID, At: r.Started, Version: r.Slipway, Pins: d.Pins, Images: sbom.Images(DigestsOf(d.Images))}
 	same := r.Images == d.Images.Digest
 	if r.Images == "" { // an earlier Slipway did not write it down
 		same = maps.Equal(r.Tools, d.Images.Tools) && r.Lock == d.Images.Line
 	}
 	if !same {
 		p.info.OtherImages, of.Incomplete = true, true
-		of.Images = &containers.Images{Tools: r.Tools, Refs: map[string]string{}, Digest: r.Images}
+		of.Images = sbom.Images{Tools: r.Tools, Images: map[string]string{}, All: r.Images}
 		of.Pins = &lock.Lock{}
 		for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
 			if name != "slipway" { // which the SBOM has by itself
@@ -353,7 +353,9 @@ func (p *packer) ranWith() sbom.Of {
 		}
 	}
 	if same && r.Slipway == d.Version {
-		of.Build, _ = debug.ReadBuildInfo()
+		if build, ok := debug.ReadBuildInfo(); ok {
+			of.Builds = map[string]*debug.BuildInfo{"slipway": build}
+		}
 	}
 	return of
 }

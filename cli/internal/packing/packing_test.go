@@ -190,13 +190,13 @@ func TestAPackageSaysWhatTheRunRanWith(t *testing.T) {
 		of := p.ranWith()
 		require.Equal(t, c.other, p.info.OtherImages, what)
 		require.Equal(t, c.other, of.Incomplete, what)
-		require.Equal(t, c.other, of.Build == nil, what)
+		require.Equal(t, c.other, of.Builds == nil, what)
 		require.Equal(t, "v0.19.10", p.info.Engine, what)
 		if !c.other {
-			require.Equal(t, DigestsOf(d.Images), DigestsOf(of.Images), what)
+			require.Equal(t, DigestsOf(d.Images), Digests(of.Images), what)
 			continue
 		}
-		require.Equal(t, Digests{All: c.run.Images, Tools: c.run.Tools, Images: map[string]string{}}, DigestsOf(of.Images), what)
+		require.Equal(t, Digests{All: c.run.Images, Tools: c.run.Tools, Images: map[string]string{}}, Digests(of.Images), what)
 		text, err := sbom.Document(of)
 		require.NoError(t, err)
 		require.NotContains(t, string(text), "gitea", what)
