@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -48,11 +49,11 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 	}
 	what := packing.Options{Run: o.run, Out: o.out}
 	if o.key != "" {
-		key, text, err := packing.SigningKey(o.key)
+		private, text, err := key.Private(o.key)
 		if err != nil {
 			return err
 		}
-		what.Key, what.Secrets = key, []string{text}
+		what.Key, what.Secrets = private, []string{text}
 	}
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		if what.Key == nil {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/module"
-	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -174,28 +174,14 @@ func incomplete(op, fix string, err error) error {
 // Verify reads a package and verifies it, with the key that keyFile names unless that is
 // empty: a file, or a place as the configuration names them.
 func Verify(ctx context.Context, file, keyFile string) (*runpackage.Package, error) {
-	var key crypto.PublicKey
+	var public crypto.PublicKey
 	if keyFile != "" {
-		text, err := keyText(keyFile)
-		if err != nil {
-			return nil, err
-		}
-		if key, err = dsse.PublicKey(text); err != nil {
+		var err error
+		if public, err = key.Public(keyFile); err != nil {
 			return nil, err
 		}
 	}
-	return runpackage.Read(ctx, file, key)
-}
-
-// SigningKey is the private key at a place: a file, or as the configuration names secrets.
-// It comes with its text, which must be in no package.
-func SigningKey(place string) (crypto.Signer, string, error) {
-	text, err := keyText(place)
-	if err != nil {
-		return nil, "", err
-	}
-	key, err := dsse.PrivateKey(text)
-	return key, string(text), err
+	return runpackage.Read(ctx, file, public)
 }
 
 // SignWith has the package signed with the key of the configuration, if it names one.
@@ -206,35 +192,13 @@ func (o *Options) SignWith(ctx context.Context, d *deployment.Deployment) error 
 	}
 	secret, err := d.Inputs.Secrets.Find(ctx, ref)
 	if err != nil {
-		return noKey(string(ref), err)
+		return key.Missing(string(ref), err)
 	}
 	text, err := secret.Plaintext(ctx)
 	if err != nil {
-		return noKey(string(ref), err)
+		return key.Missing(string(ref), err)
 	}
 	o.Key, err = dsse.PrivateKey([]byte(text))
 	o.Secrets = append(o.Secrets, text)
 	return err
-}
-
-// keyText is what is at the place of a key: file:PATH, env:NAME or a path.
-func keyText(place string) ([]byte, error) {
-	ref := config.SecretRef(place)
-	if kind, _ := ref.Split(); kind == config.SecretEnv || kind == config.SecretFile {
-		text := secrets.AtHand(ref)
-		if text == nil {
-			return nil, noKey(place, errors.New("it is not there, or empty"))
-		}
-		return text, nil
-	}
-	text, err := os.ReadFile(place)
-	if err != nil {
-		return nil, noKey(place, err)
-	}
-	return text, nil
-}
-
-func noKey(place string, err error) error {
-	return &fault.Fault{Code: dsse.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
-		Fix: "give --key (advanced.save.key in the configuration) the place of a PEM file, or env:NAME for a variable that holds one"}
 }

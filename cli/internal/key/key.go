@@ -1,0 +1,56 @@
+// Package key reads the keys that sign and verify, from where a command line names them: a
+// path, or file:PATH or env:NAME as in the configuration.
+package key
+
+import (
+	"crypto"
+	"errors"
+	"os"
+
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/dsse"
+)
+
+// Private is the private key at a place, and its text, which must be written nowhere. It
+// fails with dsse.CodeKey.
+func Private(place string) (crypto.Signer, string, error) {
+	text, err := read(place)
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := dsse.PrivateKey(text)
+	return key, string(text), err
+}
+
+// Public is the public key at a place. It fails with dsse.CodeKey.
+func Public(place string) (crypto.PublicKey, error) {
+	text, err := read(place)
+	if err != nil {
+		return nil, err
+	}
+	return dsse.PublicKey(text)
+}
+
+func read(place string) ([]byte, error) {
+	ref := config.SecretRef(place)
+	if kind, _ := ref.Split(); kind == config.SecretEnv || kind == config.SecretFile {
+		text := secrets.AtHand(ref)
+		if text == nil {
+			return nil, Missing(place, errors.New("it is not there, or empty"))
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(place)
+	if err != nil {
+		return nil, Missing(place, err)
+	}
+	return text, nil
+}
+
+// Missing is the fault of a key that cannot be read.
+func Missing(place string, err error) error {
+	return &fault.Fault{Code: dsse.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
+		Fix: "give the place of a PEM file, or env:NAME for a variable that holds one: --key; of packages also advanced.save.key in the configuration"}
+}
