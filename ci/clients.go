@@ -25,7 +25,7 @@ func (m *Slipway) Clients(ctx context.Context) (*dagger.Directory, error) {
 		return all, nil
 	}
 	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
-	done, err := c.exec(append([]string{"clients", "--to", changed, "--bundle", bundleDir}, m.wanted()...)...).Sync(ctx)
+	done, err := c.exec(append([]string{"clients", "--to", changed, "--bundle", bundleDir}, m.wanted(c)...)...).Sync(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	if m.Bundle == nil {
 		return nil, origin.Nowhere()
 	}
-	program, err := verified(ctx, m.Bundle, m.BundleDigest)
+	program, err := m.verified(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -107,17 +107,41 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conductor{
+	c := &conductor{
 		ctr: base.
 			WithMountedFile("/usr/local/bin/slipway", program). // copied, it would be a layer for each session
 			WithNewFile("/slipway/in/bundle.id", string(id)).
 			WithDirectory("/slipway/out", dag.Directory()),
-		args: append([]string{"--bundle-id", "/slipway/in/bundle.id"}, m.wanted()...),
-	}, nil
+	}
+	c.args = append([]string{"--bundle-id", "/slipway/in/bundle.id"}, m.wanted(c)...)
+	return c, nil
 }
 
-// wanted is the flag that says which bundle is wanted.
-func (m *Slipway) wanted() []string { return []string{"--bundle-digest", m.BundleDigest} }
+// wanted is the flag with which a command in c knows which bundle is wanted.
+func (m *Slipway) wanted(c *conductor) []string {
+	if m.BundleKey == nil {
+		return []string{"--bundle-digest", m.BundleDigest}
+	}
+	const key = "/slipway/in/bundle.pub.pem"
+	c.ctr = c.ctr.WithMountedFile(key, m.BundleKey)
+	return []string{"--bundle-key", key}
+}
+
+// vouched fails unless the bundle with this index is the one that is wanted.
+func (m *Slipway) vouched(ctx context.Context, index []byte) error {
+	if m.BundleKey == nil {
+		return origin.Vouched(index, m.BundleDigest)
+	}
+	key, err := m.BundleKey.Contents(ctx)
+	if err != nil {
+		return err
+	}
+	signature, err := m.Bundle.File(origin.Signature).Contents(ctx)
+	if err != nil {
+		return origin.Unsigned(err)
+	}
+	return origin.Signed(index, []byte(signature), []byte(key))
+}
 
 // exec runs one command, uncached.
 func (c *conductor) exec(args ...string) *dagger.Container {
@@ -164,15 +188,16 @@ func (m *Slipway) command(ctx context.Context, config *dagger.File, name string,
 }
 
 // verified is Slipway's own program out of the bundle, after the bundle was found to be the
-// one with this digest, and every file of it the one that its index names: the program by the
+// one that is wanted, and every file of it the one that its index names: the program by the
 // engine, the rest by the program, alone in its container. Package containers does the same,
 // and the engine answers that from what was done here.
-func verified(ctx context.Context, bundle *dagger.Directory, digest string) (*dagger.File, error) {
+func (m *Slipway) verified(ctx context.Context) (*dagger.File, error) {
+	bundle := m.Bundle
 	index, err := bundle.File(origin.Index).Contents(ctx)
 	if err != nil {
 		return nil, origin.NoBundle(err)
 	}
-	if err := origin.Vouched([]byte(index), digest); err != nil {
+	if err := m.vouched(ctx, []byte(index)); err != nil {
 		return nil, err
 	}
 	want, err := origin.ProgramDigest([]byte(index))

@@ -24,7 +24,11 @@ type Slipway struct {
 	// +private
 	BundleDigest string
 	// +private
+	BundleKey *dagger.File
+	// +private
 	Lock *dagger.File
+	// +private
+	LockSignature *dagger.File
 	// +private
 	Registry string
 	// +private
@@ -47,11 +51,21 @@ func New(
 	// `make bundle` puts it into .env, too. none takes any bundle.
 	// +optional
 	bundleDigest string,
+	// Public key, PEM, that the bundle, or the lock, must be signed with.
+	//
+	// `slipway bundle sign` signs one. It takes the digest's place, also where .env has one.
+	// +optional
+	bundleKey *dagger.File,
 	// Digests of the images in a registry, written by `slipway bundle push`.
 	//
 	// It takes the bundle's place, also where .env names one.
 	// +optional
 	lock *dagger.File,
+	// Signature of that file, which `slipway bundle push --key` writes beside it.
+	//
+	// It must be by the key of bundle-key.
+	// +optional
+	lockSignature *dagger.File,
 	// The registry of these images, host[:port][/path]; replaces that of the lock.
 	// +optional
 	registry string,
@@ -74,7 +88,7 @@ func New(
 	secrets *dagger.Secret,
 ) *Slipway {
 	return &Slipway{
-		Bundle: bundle, BundleDigest: bundleDigest, Lock: lock, Registry: registry,
+		Bundle: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry,
 		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
 	}
 }

@@ -113,14 +113,14 @@ func (m *Slipway) BundleList(
 	// +default="text"
 	format string,
 ) (string, error) {
-	return m.onBundle(ctx, "bundle", "list", bundleDir, "--output", format)
+	return m.onBundle(ctx, false, "bundle", "list", bundleDir, "--output", format)
 }
 
 // BundleVerify compares the bundle with its digest, and its files with its index.
 //
 // +cache="never"
 func (m *Slipway) BundleVerify(ctx context.Context) (string, error) {
-	return m.onBundle(ctx, append([]string{"bundle", "verify", bundleDir}, m.wanted()...)...)
+	return m.onBundle(ctx, true, "bundle", "verify", bundleDir)
 }
 
 // LockVerify proves that the bundle is what the program's list of pins says.
@@ -129,7 +129,7 @@ func (m *Slipway) BundleVerify(ctx context.Context) (string, error) {
 //
 // +cache="never"
 func (m *Slipway) LockVerify(ctx context.Context) (string, error) {
-	return m.onBundle(ctx, append([]string{"lock", "verify", "--bundle", bundleDir}, m.wanted()...)...)
+	return m.onBundle(ctx, true, "lock", "verify", "--bundle", bundleDir)
 }
 
 // LockUpdate is a lock.yaml with the public origins that it did not have.
@@ -248,7 +248,7 @@ func (m *Slipway) reading(ctx context.Context, config *dagger.File, platform *da
 		return nil, err
 	case m.Lock == nil:
 		c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
-		c.args = append(append(c.args, "--bundle", bundleDir), m.wanted()...)
+		c.args = append(append(c.args, "--bundle", bundleDir), m.wanted(c)...)
 		return c, nil
 	}
 	c.args = append(c.args, "--lock", "/slipway/in/lock.json")
@@ -267,8 +267,9 @@ func (m *Slipway) print(ctx context.Context, args ...string) (string, error) {
 	return c.stdout(ctx, args...)
 }
 
-// onBundle runs a command on the bundle, also where a lock takes its place.
-func (m *Slipway) onBundle(ctx context.Context, args ...string) (string, error) {
+// onBundle runs a command on the bundle, also where a lock takes its place; with compare one
+// that asks which bundle is wanted.
+func (m *Slipway) onBundle(ctx context.Context, compare bool, args ...string) (string, error) {
 	c, err := m.starting(ctx, nil, nil)
 	if err != nil {
 		return "", err
@@ -277,6 +278,9 @@ func (m *Slipway) onBundle(ctx context.Context, args ...string) (string, error) 
 		return "", refuse(origin.NoBundle(errors.New("only a lock was given, and this looks at a bundle")))
 	}
 	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
+	if compare {
+		args = append(args, m.wanted(c)...)
+	}
 	return c.stdout(ctx, args...)
 }
 

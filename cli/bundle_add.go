@@ -81,8 +81,8 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+args[0]) },
 	}
 	b, err := bundle.Read(args[0])
-	if err == nil && o.trust.Digest != "" {
-		_, err = o.trust.Check(b)
+	if err == nil && o.trust.Given() {
+		_, err = o.trust.Check(ctx, b)
 	}
 	if err != nil {
 		return err

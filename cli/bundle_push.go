@@ -2,24 +2,29 @@ package cli
 
 import (
 	"context"
+	"crypto"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
+	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/publish"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 type bundlePushOptions struct {
-	to, lock string
-	plain    bool
-	trust    images.Trust
+	to, lock, key string
+	plain         bool
+	trust         images.Trust
 }
 
 func newBundlePush() *cobra.Command {
@@ -30,6 +35,7 @@ func newBundlePush() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
 	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
+	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.FileSuffix+" behind its name")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
@@ -41,6 +47,13 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("push the bundle", "run the same command again: images that are there are not pushed again"))
 	defer release()
+	var private crypto.Signer
+	if o.key != "" {
+		var err error
+		if private, _, err = key.Private(o.key); err != nil {
+			return err
+		}
+	}
 	pins, err := lock.Load()
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
@@ -64,7 +77,28 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if err := atomicfile.Write(o.lock, text, 0o644); err != nil {
 		return fmt.Errorf("write the lock: %w", err)
 	}
+	if private != nil {
+		if err := o.sign(ctx, args[0], text, private); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(io.Out, "%s holds the digests; install with: slipway install --lock %s\n", o.lock, o.lock)
+	return nil
+}
+
+// sign writes the signature of the lock with this text.
+func (o *bundlePushOptions) sign(ctx context.Context, dir string, text []byte, private crypto.Signer) error {
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return err
+	}
+	signature, err := trust.SignFile(ctx, b, filepath.Base(o.lock), text, private)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(o.lock+trust.FileSuffix, signature, 0o644); err != nil {
+		return fmt.Errorf("write the lock's signature: %w", err)
+	}
 	return nil
 }
 

@@ -20,8 +20,9 @@ func newBundleVerify() *cobra.Command {
 		Args: takes(1, 1, "give the directory of one bundle"), RunE: atOnce(o.run),
 		Long: `Compares a bundle with its digest, and every file of it with its index.
 
-Whoever can write the files can write the index as well: without --bundle-digest or its
-variable this only finds damage, and the last line says what the digest is.`,
+Whoever can write the files can write the index as well: without --bundle-digest,
+--bundle-key or their variables this only finds damage, and the last line says what the
+digest is.`,
 	}
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
@@ -33,8 +34,8 @@ func (o *bundleVerifyOptions) run(ctx context.Context, io console.Streams, args 
 		return err
 	}
 	vouched := "nothing says that this is the one you want"
-	if o.trust.Digest != "" {
-		v, err := o.trust.Check(b)
+	if o.trust.Given() {
+		v, err := o.trust.Check(ctx, b)
 		if err != nil {
 			return err
 		}

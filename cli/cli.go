@@ -101,7 +101,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),
 		newUse(p), newEnv(p), newSchema(p),
 		newClients(),
-		group("bundle", "Lists or checks a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundlePush()),
+		group("bundle", "Lists, checks or signs a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundleSign(), newBundlePush()),
 		group("platform", "Begins a platform release, shows what it installs, or prints the schema of its file", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
 		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(p), newLockUpdate()),
 		newExplain(), newVersion(p),

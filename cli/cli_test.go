@@ -107,7 +107,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"upgrade, parallel":   {[]string{"upgrade", "--parallel", "-1"}, "give 0 or more"},
 		"upgrade, no command": {[]string{"upgrade", "1.1.0"}, `unexpected argument "1.1.0"`},
 		"output":              {[]string{"status", "--output", "xml"}, "give text or json"},
-		"bundle":              {[]string{"bundle"}, "give list or verify or add or push"},
+		"bundle":              {[]string{"bundle"}, "give list or verify or add or sign or push"},
 		"lock":                {[]string{"lock"}, "give verify or update"},
 		"no such lock":        {[]string{"lock", "updat"}, `there is no "updat"; give verify or update`},
 		"where to look":       {[]string{"lock", "update", "--fiel"}, "See slipway lock update --help."},

@@ -55,7 +55,7 @@ func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string
 		if put.Bundle, err = bundle.Read(o.bundle); err != nil {
 			return err
 		}
-		v, err := o.trust.Check(put.Bundle)
+		v, err := o.trust.Check(ctx, put.Bundle)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -131,6 +137,130 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 	require.Equal(t, 3, exit)
 	require.Contains(t, errs, "BUN-005", "but it is not what the lock says")
 	require.Contains(t, errs, "warning: the bundle "+after.ReadDigest()+" is unverified")
+}
+
+// A bundle that is signed is the one that who has the key wants, and no other.
+func TestBundleSign(t *testing.T) {
+	withoutImages(t)
+	private, public := keyPair(t)
+	_, other := keyPair(t)
+	dir := smallBundle(t)
+	for what, args := range map[string][]string{"no key": {dir}, "no directory": {"--key", private}, "the public key": {dir, "--key", public}, "no such key": {dir, "--key", "/none"}} {
+		exit, _, errs := slipway(append([]string{"bundle", "sign"}, args...)...)
+		require.Equal(t, 2, exit, "%s: %s", what, errs)
+	}
+	exit, _, errs := slipway("bundle", "sign", dir, "--key", private)
+	require.Equal(t, 3, exit, errs)
+	require.Contains(t, errs, "BUN-008: ", "it does not say what it was built from")
+	provenanceOf(t, dir)
+	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-key", public)
+	require.Equal(t, 3, exit, errs)
+	require.Contains(t, errs, "has no signature that can be read")
+	exit, _, errs = slipway("bundle", "sign", dir, "--key", private, "--bundle-digest", "sha256:"+strings.Repeat("0", 64))
+	require.Equal(t, 3, exit, errs)
+	require.Contains(t, errs, "BUN-007", "nobody signs another bundle")
+	exit, out, errs := slipway("bundle", "sign", dir, "--key", private)
+	require.Zero(t, exit, errs)
+	require.Contains(t, out, "--bundle-key FILE")
+
+	t.Setenv("SLIPWAY_BUNDLE_DIGEST", "sha256:"+strings.Repeat("0", 64))
+	exit, out, errs = slipway("bundle", "verify", dir, "--bundle-key", public)
+	require.Zero(t, exit, "the flag wins over the variable: %s", errs)
+	require.Contains(t, out, "signed with the key ")
+	t.Setenv("SLIPWAY_BUNDLE_KEY", public)
+	exit, _, errs = slipway("bundle", "verify", dir)
+	require.Zero(t, exit, "the key wins in the environment: %s", errs)
+	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-digest", "sha256:"+strings.Repeat("0", 64))
+	require.Equal(t, 3, exit, errs)
+	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-key", other)
+	require.Equal(t, 3, exit, errs)
+	require.Contains(t, errs, "it is not signed with the key")
+	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-key", public, "--bundle-digest", "none")
+	require.Equal(t, 2, exit)
+	require.Contains(t, errs, "give either --bundle-digest or --bundle-key")
+
+	exit, _, errs = slipway("bundle", "add", dir, "--image", "web="+webLayout(t))
+	require.Zero(t, exit, errs)
+	exit, out, errs = slipway("bundle", "verify", dir)
+	require.Zero(t, exit, errs)
+	require.Contains(t, out, ", with what you have added to it")
+}
+
+// With a key, a lock file is the one that was signed with it.
+func TestASignedLock(t *testing.T) {
+	withoutImages(t)
+	private, public := keyPair(t)
+	_, other := keyPair(t)
+	file := lockFile(t, "r.example.com")
+	for what, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no signature":          {[]string{"--bundle-key", public}, 3, "LCK-007"},
+		"a signature, no key":   {[]string{"--lock-signature", file}, 2, "--lock-signature goes with --bundle-key FILE"},
+		"no such key":           {[]string{"--bundle-key", private + ".none"}, 2, "PKG-004"},
+		"something else":        {[]string{"--bundle-key", public, "--lock-signature", file}, 3, "LCK-007"},
+		"no key, no signature":  {nil, 2, "REG-011"}, // what comes next
+		"signed, another's key": {[]string{"--bundle-key", other, "--lock-signature", "SIGNED"}, 3, "it is not signed with the key"},
+		"signed":                {[]string{"--bundle-key", public, "--lock-signature", "SIGNED"}, 2, "REG-011"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			file := lockFile(t, "localhost:1/slipway")
+			for i, a := range c.args {
+				if a == "SIGNED" {
+					dir := smallBundle(t)
+					provenanceOf(t, dir)
+					b, err := bundle.Read(dir)
+					require.NoError(t, err)
+					key, _, err := key.Private(private)
+					require.NoError(t, err)
+					text, err := os.ReadFile(file)
+					require.NoError(t, err)
+					signature, err := trust.SignFile(t.Context(), b, "slipway.lock.json", text, key)
+					require.NoError(t, err)
+					c.args[i] = file + ".elsewhere"
+					require.NoError(t, os.WriteFile(c.args[i], signature, 0o644))
+				}
+			}
+			code, _, errs := slipway(append([]string{"validate", "--lock", file}, c.args...)...)
+			require.Equal(t, c.code, code, errs)
+			require.Contains(t, errs, c.says)
+		})
+	}
+}
+
+// keyPair are the files of a pair of keys.
+func keyPair(t *testing.T) (private, public string) {
+	t.Helper()
+	half, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	put := func(name, kind string, der []byte, err error) string {
+		require.NoError(t, err)
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+		return file
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	private = put("key.pem", "PRIVATE KEY", der, err)
+	der, err = x509.MarshalPKIXPublicKey(half)
+	return private, put("key.pub.pem", "PUBLIC KEY", der, err)
+}
+
+// provenanceOf has a bundle say what it was built from.
+func provenanceOf(t *testing.T, dir string) {
+	t.Helper()
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	const text = "{}"
+	require.NoError(t, os.WriteFile(b.Path(bundle.ProvenanceFile), []byte(text), 0o644))
+	sum, err := bundle.Sum(t.Context(), b.Path(bundle.ProvenanceFile))
+	require.NoError(t, err)
+	b.Files = append(b.Files, bundle.File{Path: bundle.ProvenanceFile, Name: "provenance", Kind: bundle.Provenance, SHA256: sum, Size: int64(len(text))})
+	index, err := b.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(b.Path(bundle.IndexFile), index, 0o644))
 }
 
 func TestBundlePushUsage(t *testing.T) {

@@ -30,7 +30,7 @@ func newLockVerify(p *Program) *cobra.Command {
 		Use: "verify", Short: "Proves that program, tools, images and manifests of this machine are those of the lock", Args: noArgs, RunE: atOnce(o.run),
 		Long: `Proves that what this machine runs is what the lock in this program pins:
 
-- the bundle is the one that --bundle-digest, or its variable, names
+- the bundle is the one that --bundle-digest names, or that --bundle-key signed
 - this program and that of the bundle are compiled from the same sources
 - every file of the bundle is the one that its index names, by sha256
 - tools and manifests are of the pinned versions and origins
@@ -60,7 +60,7 @@ func (o *lockVerifyOptions) run(ctx context.Context, io console.Streams, _ []str
 	if err != nil {
 		return err
 	}
-	vouched, unknown := o.trust.Check(b)
+	vouched, unknown := o.trust.Check(ctx, b)
 	damaged := b.Verify(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -83,6 +83,7 @@ var unlike = map[string]string{
 	"use":          "chooses among the configurations stored on this machine",
 	"env":          "prints variables for the shell of this machine",
 	"bundle add":   "takes images from files of this machine and with the credentials of its docker login, and changes the bundle where it lies",
+	"bundle sign":  "see bundle add",
 	"bundle push":  "uses the credentials of docker login, and the bundle has to be on this machine anyway",
 
 	// What an object of Dagger's is in place of.

@@ -50,7 +50,7 @@ images are not known: they are zeros. What a component takes from the bundle is 
 	return cmd
 }
 
-func (o *platformRenderOptions) run(_ context.Context, io console.Streams, _ []string) error {
+func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	o.source.Release = o.release.Known(o.source.Path)
 	cfg, err := o.source.Load(io)
 	if err != nil {
@@ -68,7 +68,7 @@ func (o *platformRenderOptions) run(_ context.Context, io console.Streams, _ []s
 			return usage.Errorf("platform %s %s has no component %s", r.Name, r.Version, name)
 		}
 	}
-	survey, err := o.survey(cfg, r)
+	survey, err := o.survey(ctx, cfg, r)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (o *platformRenderOptions) run(_ context.Context, io console.Streams, _ []s
 }
 
 // survey is what the release is rendered from.
-func (o *platformRenderOptions) survey(cfg *config.Config, r *platform.Release) (contract.Survey, error) {
+func (o *platformRenderOptions) survey(ctx context.Context, cfg *config.Config, r *platform.Release) (contract.Survey, error) {
 	provider, err := o.source.Providers.Get(cfg.Provider)
 	if err != nil { // nothing can be installed to it yet
 		provider = nil
@@ -92,7 +92,7 @@ func (o *platformRenderOptions) survey(cfg *config.Config, r *platform.Release) 
 	var known *containers.Images
 	var manifests fs.FS
 	if o.images.Given() {
-		if known, manifests, err = o.images.Describe(cfg, provider); err != nil {
+		if known, manifests, err = o.images.Describe(ctx, cfg, provider); err != nil {
 			return contract.Survey{}, err
 		}
 	}

@@ -195,13 +195,13 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 
 // head is what the matrix runs with. Images and releases that an install would refuse are
 // refused.
-func (o *matrixOptions) head(cfg *config.Config) (matrix.Head, error) {
+func (o *matrixOptions) head(ctx context.Context, cfg *config.Config) (matrix.Head, error) {
 	sum := sha256.Sum256(cfg.Canonical())
 	h := matrix.Head{Slipway: o.program.Version, Source: o.program.Source, Configuration: hex.EncodeToString(sum[:]), Releases: map[string]string{}}
 	own := *cfg
-	_, err := o.images.Pins(&own)
+	_, err := o.images.Pins(ctx, &own)
 	if err == nil {
-		err = o.images.Check()
+		err = o.images.Check(ctx)
 	}
 	if err == nil {
 		h.Images, err = o.images.Digest()
@@ -244,7 +244,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	head, err := o.head(cfg)
+	head, err := o.head(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -97,14 +97,14 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 	o.add(o.set)
 	head := func() matrix.Head {
 		t.Helper()
-		h, err := o.head(&config.Config{})
+		h, err := o.head(t.Context(), &config.Config{})
 		require.NoError(t, err)
 		return h
 	}
-	_, err := o.head(&config.Config{})
+	_, err := o.head(t.Context(), &config.Config{})
 	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-006"})
 	require.NoError(t, o.set.Parse([]string{"--bundle", from}))
-	_, err = o.head(&config.Config{})
+	_, err = o.head(t.Context(), &config.Config{})
 	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-007"})
 	require.NoError(t, o.set.Parse([]string{"--bundle-digest", "none"}))
 	first := head()

@@ -43,7 +43,7 @@ func newValidate(p *Program) *cobra.Command {
 	return cmd
 }
 
-func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string) error {
+func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	o.source.Release = o.release.Known(o.source.Path)
 	cfg, err := o.source.Load(io)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *validateOptions) run(_ context.Context, io console.Streams, _ []string)
 	if err != nil {
 		provider, note = nil, fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
 	}
-	if err := together(o.configuration(cfg, found, provider), o.content(io, cfg, found, provider)); err != nil {
+	if err := together(o.configuration(cfg, found, provider), o.content(ctx, io, cfg, found, provider)); err != nil {
 		return err
 	}
 	warnOfClear(io.Err, cfg)
@@ -96,7 +96,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 // content checks what the release is made of and, where they are named, that the bundle or
 // the registry has the images. A configuration that does not say which components that is,
 // with which values, is told of by configuration.
-func (o *validateOptions) content(io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
+func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
 	_, err := r.Off(cfg.Choices())
 	if errors.Join(err, r.Overrides(cfg.Overrides()), r.CheckSettings(cfg.Platform.Settings)) != nil {
 		return nil
@@ -104,7 +104,7 @@ func (o *validateOptions) content(io console.Streams, cfg *config.Config, r *pla
 	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, bundle: o.images.Bundle}
 	var unknown error // where the images are
 	if o.images.Given() {
-		if known, manifests, err := o.images.Describe(cfg, provider); err != nil {
+		if known, manifests, err := o.images.Describe(ctx, cfg, provider); err != nil {
 			unknown = err
 		} else {
 			check.images, check.manifests, check.registry = known, manifests, known.Registry != nil

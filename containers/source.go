@@ -28,7 +28,10 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 	if err != nil {
 		return nil, err
 	}
-	vouched, err := anchor.Check(index)
+	vouched, err := anchor.Check(ctx, index, func() ([]byte, error) {
+		text, err := dir.File(bundle.SignatureFile).Contents(ctx)
+		return []byte(text), err
+	})
 	if err != nil {
 		return nil, err
 	}

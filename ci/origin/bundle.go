@@ -40,18 +40,19 @@ func NoBundle(err error) *Refusal {
 func Vouched(index []byte, digest string) error {
 	sum := sha256.Sum256(index)
 	is := "sha256:" + hex.EncodeToString(sum[:])
-	r := &Refusal{Code: codeTrust, Class: Preflight, Op: "trust the bundle",
-		Fix: "run make bundle, which writes bundleDigest=sha256:… into .env; or give the digest that who built the bundle names, before the function: " +
-			"dagger call --bundle-digest sha256:… install; none takes any bundle"}
 	switch digest {
 	case Unverified, is:
 		return nil
 	case "":
-		r.Err = fmt.Errorf("it is %s, and nothing says that this is the one you want", is)
-	default:
-		r.Err = fmt.Errorf("it is %s, and --bundle-digest, or bundleDigest in .env, says %s", is, digest)
+		return untrusted(fmt.Errorf("it is %s, and nothing says that this is the one you want", is))
 	}
-	return r
+	return untrusted(fmt.Errorf("it is %s, and --bundle-digest, or bundleDigest in .env, says %s", is, digest))
+}
+
+func untrusted(err error) error {
+	return &Refusal{Code: codeTrust, Class: Preflight, Op: "trust the bundle", Err: err,
+		Fix: "run make bundle, which writes bundleDigest=sha256:… into .env; or give the digest that who built the bundle names, or the key with which they signed it, " +
+			"before the function: dagger call --bundle-digest sha256:… install, or dagger call --bundle-key key.pub.pem install; --bundle-digest none takes any bundle"}
 }
 
 // NotVerified refuses a bundle of which its program, which is the one that the index names,

@@ -2,14 +2,16 @@ package origin
 
 // The codes of refusals. Those that the program has too are documented there.
 const (
-	codeNoBundle  = "BUN-001"
-	codeIndex     = "BUN-002"
-	codeContent   = "BUN-003"
-	codeNoImages  = "BUN-006"
-	codeTrust     = "BUN-007"
-	codeLockFile  = "LCK-003"
-	codeNotPushed = "REG-006"
-	codePull      = "REG-009"
-	codeNowhere   = "REG-010"
-	codeAlone     = "REG-012"
+	codeNoBundle      = "BUN-001"
+	codeIndex         = "BUN-002"
+	codeContent       = "BUN-003"
+	codeNoImages      = "BUN-006"
+	codeTrust         = "BUN-007"
+	codeKey           = "PKG-004"
+	codeLockSignature = "LCK-007"
+	codeLockFile      = "LCK-003"
+	codeNotPushed     = "REG-006"
+	codePull          = "REG-009"
+	codeNowhere       = "REG-010"
+	codeAlone         = "REG-012"
 )

@@ -1,9 +1,18 @@
 package origin
 
 import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -58,6 +67,73 @@ func TestVouched(t *testing.T) {
 	}
 	refused(t, Vouched([]byte(index), ""), "BUN-007", Preflight, "it is "+is+", and nothing says", "make bundle")
 	refused(t, Vouched([]byte(index+"\n"), is), "BUN-007", Preflight, "says "+is, "--bundle-digest sha256:…")
+}
+
+// TestSigned: what package trust of the program signed, see testdata, and what others sign.
+func TestSigned(t *testing.T) {
+	file := func(name string) []byte {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	index, signature, key := file("bundle.json"), file("bundle.dsse.json"), file("key.pub.pem")
+	if err := Signed(index, signature, key); err != nil {
+		t.Error(err)
+	}
+	refused(t, Signed(append(index, '\n'), signature, key), "BUN-007", Preflight, "it is the signature of something else", "--bundle-key")
+	if err := SignedLock(index, signature, key); err != nil {
+		t.Error(err)
+	}
+	refused(t, SignedLock(append(index, '\n'), signature, key), "LCK-007", Preflight, "it is the signature of something else", "--lock-signature")
+	refused(t, SignedLock(index, signature, nil), "PKG-004", Usage, "no PUBLIC KEY")
+	refused(t, Unsigned(errors.New("no such file")), "BUN-007", Preflight, "no signature that can be read: no such file")
+
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := func(key any) []byte {
+		der, err := x509.MarshalPKIXPublicKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	}
+	sum := sha256.Sum256(index)
+	signed := func(kind, statement, predicate, sha string) []byte {
+		payload := fmt.Sprintf(`{"_type":%q,"predicateType":%q,"subject":[{"digest":{"sha256":%q}}]}`, statement, predicate, sha)
+		digest := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(kind), kind, len(payload), payload))
+		sig, err := ecdsa.SignASN1(rand.Reader, ec, digest[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Appendf(nil, `{"payloadType":%q,"payload":%q,"signatures":[{"sig":"AA=="},{"keyid":"","sig":%q}]}`,
+			kind, base64.StdEncoding.EncodeToString([]byte(payload)), base64.StdEncoding.EncodeToString(sig))
+	}
+	const kind, statement, predicate = "application/vnd.in-toto+json", "https://in-toto.io/Statement/v0.1", "https://slsa.dev/provenance/v1"
+	sha := hex.EncodeToString(sum[:])
+	if err := Signed(index, signed(kind, statement, predicate, sha), public(ec.Public())); err != nil {
+		t.Errorf("as cosign has it: %v", err)
+	}
+	for says, text := range map[string][]byte{
+		"it is not signed with the key":         signature,
+		"its payload is":                        signed("text/plain", statement, predicate, sha),
+		`it states "x"`:                         signed(kind, "x", predicate, sha),
+		"run-package":                           signed(kind, statement, "https://slipway.sh/run-package/v1", sha),
+		"it is the signature of something else": signed(kind, statement, predicate, strings.Repeat("0", 64)),
+		"unexpected end":                        nil,
+	} {
+		refused(t, Signed(index, text, public(ec.Public())), "BUN-007", Preflight, "it is sha256:"+sha, says)
+	}
+	for _, wrong := range [][]byte{nil, []byte("key"), public(other.Public()), bytes.ReplaceAll(key, []byte("PUBLIC"), []byte("PRIVATE"))} {
+		refused(t, Signed(index, signature, wrong), "PKG-004", Usage, "--bundle-key key.pub.pem")
+	}
 }
 
 func TestProgramDigest(t *testing.T) {

@@ -75,6 +75,9 @@ const (
 	ProvenanceFile = "provenance.json"
 )
 
+// SignatureFile is the signature of the index, beside it: see package trust.
+const SignatureFile = "bundle.dsse.json"
+
 // Kind says what a file of a bundle is.
 type Kind string
 

@@ -57,6 +57,9 @@ func TestAnIntactBundleVerifies(t *testing.T) {
 	require.True(t, ok)
 	require.FileExists(t, b.Path(helm.Path))
 
+	require.NoError(t, os.WriteFile(filepath.Join(dir, SignatureFile), []byte("{}"), 0o644))
+	require.NoError(t, Verify(t.Context(), dir), "the index cannot name its signature")
+
 	link := filepath.Join(t.TempDir(), "current")
 	require.NoError(t, os.Symlink(dir, link))
 	require.NoError(t, Verify(t.Context(), link))

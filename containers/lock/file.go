@@ -22,18 +22,18 @@ const (
 	CodeUnreachable fault.Code = "REG-002"
 )
 
-// Read reads the lock file that `slipway bundle push` wrote. It fails with
-// CodeFile where there is none or it cannot be understood.
-func Read(path string) (*Lock, error) {
+// Read reads the lock file that `slipway bundle push` wrote, and gives its text, too. It
+// fails with CodeFile where there is none or it cannot be understood.
+func Read(path string) (*Lock, []byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, unusable(err)
+		return nil, nil, unusable(err)
 	}
 	l, err := Parse(data)
 	if err != nil {
-		return nil, unusable(fmt.Errorf("%s: %w", path, err))
+		return nil, nil, unusable(fmt.Errorf("%s: %w", path, err))
 	}
-	return l, nil
+	return l, data, nil
 }
 
 func unusable(err error) error {

@@ -193,7 +193,7 @@ func TestPushedTwiceUploadsOnce(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "slipway.lock.json")
 	require.NoError(t, os.WriteFile(path, text, 0o755))
-	read, err := lock.Read(path)
+	read, _, err := lock.Read(path)
 	require.NoError(t, err)
 	require.Equal(t, second, read)
 	require.Equal(t, to, read.Location)

@@ -65,7 +65,7 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	vouched, err := o.Anchor.Check(b)
+	vouched, err := o.Anchor.Check(ctx, b, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,10 @@
 package trust
 
 import (
+	"context"
+	"crypto"
 	"fmt"
+	"os"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
@@ -20,10 +23,12 @@ const Unverified = "none"
 type Anchor struct {
 	// Digest is that of the bundle's index, "sha256:<hex>", or Unverified.
 	Digest string
-	// Name says where Digest comes from, for people: "--bundle-digest".
+	// Key signed the bundle, or the one that it was made of; it takes the place of Digest.
+	Key crypto.PublicKey
+	// Name says where Digest or Key comes from, for people: "--bundle-digest".
 	Name string
-	// Additions are the user's: a bundle that slipway bundle add made of the one with Digest
-	// is vouched for as well.
+	// Additions are the user's: a bundle that slipway bundle add made of one that is vouched
+	// for is vouched for as well.
 	Additions bundle.Additions
 }
 
@@ -45,29 +50,52 @@ func (v Vouched) Warning() string {
 // Fix is the remedy for an unverified bundle.
 const Fix = "give the digest that who built the bundle names: --bundle-digest sha256:… (env SLIPWAY_BUNDLE_DIGEST); " +
 	"in a checkout make bundle writes it into .env, and eval \"$(make -s env)\" puts it into the shell; " +
-	"--bundle-digest none takes any bundle"
+	"or the key with which they signed it: --bundle-key FILE (env SLIPWAY_BUNDLE_KEY); --bundle-digest none takes any bundle"
 
-// Check fails with CodeBundle unless the anchor vouches for the bundle.
-func (a Anchor) Check(b *bundle.Bundle) (Vouched, error) {
+// Check fails with CodeBundle unless the anchor vouches for the bundle. signature reads its
+// bundle.SignatureFile, and is asked only if there is a key; nil reads it out of the bundle's
+// directory.
+func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, signature func() ([]byte, error)) (Vouched, error) {
 	v := Vouched{Digest: b.ReadDigest(), By: "as " + a.Name + " says"}
-	switch a.Digest {
-	case Unverified:
+	wanted := a.Digest
+	switch {
+	case a.Key != nil:
+		if signature == nil {
+			signature = func() ([]byte, error) { return os.ReadFile(b.Path(bundle.SignatureFile)) }
+		}
+		text, err := signature()
+		if ctx.Err() != nil {
+			return v, context.Cause(ctx)
+		}
+		if err != nil {
+			return v, refused(fmt.Errorf("it is %s, and has no signature that can be read: %w", v.Digest, err))
+		}
+		var id string
+		if wanted, id, err = signed(ctx, text, a.Key); err != nil {
+			return v, refused(fmt.Errorf("it is %s, and %w", v.Digest, err))
+		}
+		v.By = "signed with the key " + id
+	case wanted == Unverified:
 		v.By, v.Unverified = "unverified", true
 		return v, nil
-	case v.Digest:
-		return v, nil
-	case "":
+	case wanted == "":
 		return v, refused(fmt.Errorf("it is %s, and nothing says that this is the one you want", v.Digest))
 	}
-	made, err := a.Additions.Made(a.Digest, v.Digest)
+	if wanted == v.Digest {
+		return v, nil
+	}
+	made, err := a.Additions.Made(wanted, v.Digest)
 	if err != nil {
 		return v, err
 	}
-	if !made {
-		return v, refused(fmt.Errorf("it is %s, and %s says %s", v.Digest, a.Name, a.Digest))
+	switch {
+	case made:
+		v.By += ", with what you have added to it"
+		return v, nil
+	case a.Key != nil:
+		return v, refused(fmt.Errorf("it is %s, and its signature is for %s", v.Digest, wanted))
 	}
-	v.By += ", with what you have added to it"
-	return v, nil
+	return v, refused(fmt.Errorf("it is %s, and %s says %s", v.Digest, a.Name, wanted))
 }
 
 func refused(err error) error {

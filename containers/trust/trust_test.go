@@ -28,20 +28,20 @@ func TestADigestVouches(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, digest, b.ReadDigest())
 	a := Anchor{Digest: digest, Name: "--bundle-digest"}
-	v, err := a.Check(b)
+	v, err := a.Check(t.Context(), b, nil)
 	require.NoError(t, err)
 	require.Equal(t, Vouched{Digest: digest, By: "as --bundle-digest says"}, v)
 	require.Empty(t, v.Warning())
 
-	_, err = a.Check(forged)
+	_, err = a.Check(t.Context(), forged, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeBundle})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.ErrorContains(t, err, "it is "+forged.ReadDigest()+", and --bundle-digest says "+digest)
-	_, err = Anchor{}.Check(b)
+	_, err = Anchor{}.Check(t.Context(), b, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeBundle})
 	require.ErrorContains(t, err, "nothing says")
 
-	v, err = Anchor{Digest: Unverified}.Check(forged)
+	v, err = Anchor{Digest: Unverified}.Check(t.Context(), forged, nil)
 	require.NoError(t, err)
 	require.True(t, v.Unverified)
 	require.Contains(t, v.Warning(), forged.ReadDigest()+" is unverified")
@@ -51,12 +51,12 @@ func TestADigestVouches(t *testing.T) {
 func TestWhatTheUserHasAddedIsVouchedFor(t *testing.T) {
 	b, added, forged := bundled(t, 1), bundled(t, 2), bundled(t, 3)
 	a := Anchor{Digest: b.ReadDigest(), Name: "x", Additions: bundle.Additions(t.TempDir())}
-	_, err := a.Check(added)
+	_, err := a.Check(t.Context(), added, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeBundle})
 	require.NoError(t, a.Additions.Keep(b.ReadDigest(), added.ReadDigest()))
-	v, err := a.Check(added)
+	v, err := a.Check(t.Context(), added, nil)
 	require.NoError(t, err)
 	require.Equal(t, "as x says, with what you have added to it", v.By)
-	_, err = a.Check(forged)
+	_, err = a.Check(t.Context(), forged, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeBundle})
 }

@@ -2,8 +2,12 @@ package e2e
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,12 +89,48 @@ func TestForgedBundle(t *testing.T) {
 		require.Empty(t, ran())
 	})
 
+	t.Run("a key", long(func(t *testing.T) {
+		signed := module
+		signed.Bundle = linked(t, d.Bundle)
+		private, public := keyPair(t)
+		_, other := keyPair(t)
+		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
+		require.Zero(t, r.code, slipway.Tail(r.err))
+		signed.Flags = []string{"--bundle-key", public}
+		require.Contains(t, signed.ok(t, "bundle-verify").out, "signed with the key ")
+		signed.Flags = []string{"--bundle-key", other}
+		refused(t, signed.call(t, "bundle-verify"), "BUN-007", "it is not signed with the key")
+		refused(t, finish(t, d.CLI(t.Context(), "status", "--bundle", signed.Bundle, "--bundle-key", other)), "BUN-007", "it is not signed with the key")
+		r = finish(t, d.CLI(t.Context(), "status", "--bundle", signed.Bundle, "--bundle-key", public))
+		require.Equal(t, 2, r.code, slipway.Tail(r.err))
+		require.Contains(t, r.err, "DEP-001", "it has looked")
+		require.NotContains(t, r.err, "unverified")
+	}))
+
 	t.Run("none takes any", func(t *testing.T) {
 		r := finish(t, d.CLI(t.Context(), "status", "--bundle", forged, "--bundle-digest", "none"))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "DEP-001", "it has looked")
 		require.Contains(t, r.err, "warning: the bundle "+digest+" is unverified")
 	})
+}
+
+// keyPair are the files of a pair of keys.
+func keyPair(t *testing.T) (private, public string) {
+	t.Helper()
+	half, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	put := func(name, kind string, der []byte, err error) string {
+		require.NoError(t, err)
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+		return file
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	private = put("key.pem", "PRIVATE KEY", der, err)
+	der, err = x509.MarshalPKIXPublicKey(half)
+	return private, put("key.pub.pem", "PUBLIC KEY", der, err)
 }
 
 // forgedBundle is a copy of a bundle with another helm, and an index that says so.

@@ -121,9 +121,9 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	pins, err := f.Images.Pins(cfg)
+	pins, err := f.Images.Pins(ctx, cfg)
 	if err == nil {
-		err = f.Images.Check()
+		err = f.Images.Check(ctx)
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,11 +17,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/directory"
+	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -29,6 +32,7 @@ import (
 // Flags say where images come from.
 type Flags struct {
 	Bundle, Lock, Registry string
+	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
 
@@ -41,10 +45,13 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
 	f.Trust.AddFlags(set)
 	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
+	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key; with --bundle-key, LOCK"+trust.FileSuffix+" if not given")
 	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = set.MarkHidden("bundle-id")
 }
+
+const signatureFlag = "lock-signature"
 
 // codeNoLockFile: a registry was given, and no lock that says what is in it.
 const codeNoLockFile fault.Code = "REG-012"
@@ -68,7 +75,7 @@ func (f *Flags) fromRegistry() bool {
 
 // Pins returns the lock that applies, a lock file with the pins of this program or its own, and sets cfg.Advanced.Registry if images come from
 // a registry.
-func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
+func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error) {
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
 	}
@@ -80,7 +87,10 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 		if f.flags.Changed(digestFlag) {
 			return nil, usage.Errorf("--%s is about a bundle, and images come from a registry", digestFlag)
 		}
-		pins, err := lock.Read(f.Lock)
+		pins, text, err := lock.Read(f.Lock)
+		if err == nil {
+			err = f.signed(ctx, text)
+		}
 		if err == nil {
 			err = own.VerifyFile(pins)
 		}
@@ -118,14 +128,30 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 	return own, nil
 }
 
+// signed fails if there is a key, and the lock file with this text is not signed with it.
+func (f *Flags) signed(ctx context.Context, text []byte) error {
+	if f.Trust.key == "" {
+		if f.Signature != "" {
+			return usage.Errorf("--%s goes with --%s FILE, which verifies it", signatureFlag, keyFlag)
+		}
+		return nil
+	}
+	public, err := key.Public(f.Trust.key)
+	if err != nil {
+		return err
+	}
+	_, err = trust.CheckFile(ctx, text, func() ([]byte, error) { return os.ReadFile(cmp.Or(f.Signature, f.Lock+trust.FileSuffix)) }, public)
+	return err
+}
+
 // Check makes sure, as far as that is possible without an engine, that a bundle is the one
 // that is wanted. See Pins for what is refused before.
-func (f *Flags) Check() error {
+func (f *Flags) Check(ctx context.Context) error {
 	b, err := f.Here()
 	if err != nil || b == nil {
 		return err
 	}
-	_, err = f.Trust.Check(b)
+	_, err = f.Trust.Check(ctx, b)
 	return err
 }
 
@@ -160,8 +186,8 @@ func (f *Flags) Given() bool { return f.Bundle != "" || f.Lock != "" || f.Regist
 
 // Describe is what is known without an engine of the images that apply, and the bundle's
 // manifests, which are nil where images come from a registry. See Pins for cfg.
-func (f *Flags) Describe(cfg *config.Config, provider providers.Provider) (*containers.Images, fs.FS, error) {
-	pins, err := f.Pins(cfg)
+func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider providers.Provider) (*containers.Images, fs.FS, error) {
+	pins, err := f.Pins(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,8 +200,8 @@ func (f *Flags) Describe(cfg *config.Config, provider providers.Provider) (*cont
 		return images, nil, reachable(cfg, images, provider, registry)
 	}
 	b, err := bundle.Read(f.Bundle)
-	if err == nil && f.Trust.Digest != "" {
-		_, err = f.Trust.Check(b)
+	if err == nil && f.Trust.Given() {
+		_, err = f.Trust.Check(ctx, b)
 	}
 	if err != nil {
 		return nil, nil, err

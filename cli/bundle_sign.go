@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/images"
+	"github.com/slipway-sh/slipway/cli/internal/key"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+)
+
+type bundleSignOptions struct {
+	trust images.Trust
+	key   string
+}
+
+func newBundleSign() *cobra.Command {
+	var o bundleSignOptions
+	cmd := &cobra.Command{
+		Use: "sign DIR --key KEY", Short: "Signs a bundle, for those who have the public key",
+		Args: takes(1, 1, "give the directory of one bundle: slipway bundle sign DIR --key KEY"), RunE: atOnce(o.run),
+		Long: `Signs a bundle, for those who have the public key: they give it as --bundle-key in place of
+a digest.
+
+What is signed is a statement about the bundle's index, with the bundle's provenance (SLSA),
+as in-toto and cosign have it; it is written into the bundle, as ` + bundle.SignatureFile + `. Every
+file is compared with the index before. After slipway bundle add, sign again for others.`,
+		Example: `  openssl genpkey -algorithm ed25519 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub.pem
+  slipway bundle sign DIR --key key.pem
+  slipway install --bundle DIR --bundle-key key.pub.pem`,
+	}
+	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME")
+	o.trust.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *bundleSignOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	if o.key == "" {
+		return usage.Errorf("bundle sign needs --key KEY")
+	}
+	private, _, err := key.Private(o.key)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Read(args[0])
+	if err == nil && o.trust.Given() {
+		_, err = o.trust.Check(ctx, b)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := trust.Sign(ctx, b, private)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(b.Path(bundle.SignatureFile), text, 0o644); err != nil {
+		return trust.NotSigned(err)
+	}
+	v, err := trust.Anchor{Key: private.Public()}.Check(ctx, b, nil)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.Out, "bundle.json is %s, %s\nuse it with the public key: --bundle %s --bundle-key FILE\n", v.Digest, v.By, args[0])
+	return err
+}
