@@ -37,6 +37,7 @@ type Store struct {
 	location string // for messages: the URL, without its query
 	local    bool
 	limit    time.Duration
+	check    func(context.Context) error // before each write; nil: none
 }
 
 // backend stores the values. Keys passed to it are complete and valid.
@@ -75,6 +76,15 @@ func (s *Store) Sub(prefix string) (*Store, error) {
 	return &sub, nil
 }
 
+// Fenced returns the store for a writer that can lose the right to write. check is called
+// before each Put, Create and Delete; if it fails, nothing is written, and its error is
+// wrapped.
+func (s *Store) Fenced(check func(context.Context) error) *Store {
+	fenced := *s
+	fenced.check = check
+	return &fenced
+}
+
 // Get returns a value. The error is fs.ErrNotExist if there is none.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	var data []byte
@@ -92,7 +102,7 @@ func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 	if err := checkSize(key, data); err != nil {
 		return err
 	}
-	return s.do(ctx, "write", key, func(ctx context.Context) error { return s.b.put(ctx, s.prefix+key, data, false) })
+	return s.write(ctx, "write", key, func(ctx context.Context) error { return s.b.put(ctx, s.prefix+key, data, false) })
 }
 
 // Create creates a value that does not exist yet; of several callers one succeeds and
@@ -102,12 +112,12 @@ func (s *Store) Create(ctx context.Context, key string, data []byte) error {
 	if err := checkSize(key, data); err != nil {
 		return err
 	}
-	return s.do(ctx, "create", key, func(ctx context.Context) error { return s.b.put(ctx, s.prefix+key, data, true) })
+	return s.write(ctx, "create", key, func(ctx context.Context) error { return s.b.put(ctx, s.prefix+key, data, true) })
 }
 
 // Delete removes a value if it exists.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	return s.do(ctx, "delete", key, func(ctx context.Context) error { return s.b.remove(ctx, s.prefix+key) })
+	return s.write(ctx, "delete", key, func(ctx context.Context) error { return s.b.remove(ctx, s.prefix+key) })
 }
 
 // List returns the keys that begin with prefix, sorted. An empty prefix matches all.
@@ -147,6 +157,16 @@ func (s *Store) Close() error {
 		return s.fail("close "+s.location, err)
 	}
 	return nil
+}
+
+// write is do for an operation that changes something.
+func (s *Store) write(ctx context.Context, verb, key string, f func(context.Context) error) error {
+	if s.check != nil {
+		if err := s.check(ctx); err != nil {
+			return fmt.Errorf("%s %s in %s: %w", verb, key, s.location, err)
+		}
+	}
+	return s.do(ctx, verb, key, f)
 }
 
 // do runs one operation with a time limit and converts its error for the caller.

@@ -162,3 +162,34 @@ func TestPreflight(t *testing.T) {
 	require.Equal(t, error(held), store.Preflight(held))
 	require.Equal(t, fault.Preflight, fault.ClassOf(store.Preflight(&fault.Fault{Code: store.CodeRefused, Class: fault.Step})))
 }
+
+// TestFenced: who has lost the right to write reads on, and writes nothing.
+func TestFenced(t *testing.T) {
+	s, err := store.Open(t.Context(), "mem://", store.Options{})
+	require.NoError(t, err)
+	lost := &fault.Fault{Code: "LOK-002", Class: fault.Locked, Err: errors.New("somebody else has it")}
+	var no error
+	fenced := s.Fenced(func(context.Context) error { return no })
+	sub, err := fenced.Sub("sub")
+	require.NoError(t, err)
+	for _, s := range []*store.Store{fenced, sub} {
+		no = nil
+		require.NoError(t, s.Put(t.Context(), "a", []byte("1")))
+		no = lost
+		for what, err := range map[string]error{
+			"write a":  s.Put(t.Context(), "a", []byte("2")),
+			"create b": s.Create(t.Context(), "b", nil),
+			"delete a": s.Delete(t.Context(), "a"),
+		} {
+			require.ErrorIs(t, err, lost)
+			require.ErrorContains(t, err, what+" in mem:")
+		}
+		data, err := s.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, "1", string(data))
+		keys, err := s.List(t.Context(), "")
+		require.NoError(t, err)
+		require.NotContains(t, keys, "b")
+	}
+	require.NoError(t, s.Put(t.Context(), "a", []byte("2")), "others are not bound")
+}

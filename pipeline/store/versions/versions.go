@@ -1,0 +1,133 @@
+// Package versions stores a value once for each holder of a deployment's lock that writes it,
+// under a key with the lock's generation. The highest is the value. So a write of an earlier
+// holder never replaces that of a later one, however late it arrives.
+package versions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+)
+
+// Store is what a value needs of a store; store.Store is one.
+type Store interface {
+	Reader
+	writer
+}
+
+// Reader is what reading a value needs of a store.
+type Reader interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	List(ctx context.Context, prefix string) ([]string, error)
+}
+
+type writer interface {
+	Put(ctx context.Context, key string, data []byte) error
+	Delete(ctx context.Context, key string) error
+}
+
+// Value is a value with versions.
+type Value struct {
+	Prefix string // of the keys of its versions: "state/"
+	Suffix string // ".yaml"
+	// Earlier is the key of the value in a store of before it had versions; empty: none. It
+	// is lower than any version.
+	Earlier string
+}
+
+// Earliest is the generation of a value that is under Value.Earlier.
+const Earliest = -1
+
+var versionRE = regexp.MustCompile(`(?:^|/)(\d{12})(?:\.[a-z]+)?$`)
+
+// Generation is the generation in the key of a version, of whatever value; ok is false for
+// other keys.
+func Generation(key string) (generation int64, ok bool) {
+	m := versionRE.FindStringSubmatch(key)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	return n, err == nil
+}
+
+// Key is the key of the version of a generation, which is 0 for a writer without the lock.
+func (v Value) Key(generation int64) string {
+	if generation == Earliest {
+		return v.Earlier
+	}
+	return fmt.Sprintf("%s%012d%s", v.Prefix, generation, v.Suffix)
+}
+
+// is reports whether a key is that of a version.
+func (v Value) is(key string) (generation int64, ok bool) {
+	if v.Earlier != "" && key == v.Earlier {
+		return Earliest, true
+	}
+	generation, ok = Generation(key)
+	return generation, ok && key == v.Key(generation)
+}
+
+// Among is the highest generation of the value's versions among keys; ok is false if there is
+// none.
+func (v Value) Among(keys []string) (generation int64, ok bool) {
+	for _, key := range keys {
+		if g, is := v.is(key); is && (!ok || g > generation) {
+			generation, ok = g, true
+		}
+	}
+	return generation, ok
+}
+
+// maxReads is how often Newest starts over when versions are removed while it reads.
+const maxReads = 20
+
+// Newest is the value and its generation. Without one the error is fs.ErrNotExist.
+func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation int64, err error) {
+	for range maxReads {
+		keys, err := s.List(ctx, v.Prefix)
+		if err != nil {
+			return nil, 0, err
+		}
+		generation, ok := v.Among(keys)
+		if !ok && v.Earlier == "" {
+			return nil, 0, fs.ErrNotExist
+		}
+		if !ok {
+			generation = Earliest
+		}
+		data, err := s.Get(ctx, v.Key(generation))
+		switch {
+		case err == nil:
+			return data, generation, nil
+		case !errors.Is(err, fs.ErrNotExist) || !ok:
+			return nil, 0, err
+		}
+	}
+	return nil, 0, fmt.Errorf("the versions of %s… are listed and cannot be read", v.Prefix)
+}
+
+// Put writes the version of a generation and removes those below it.
+func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) error {
+	if err := s.Put(ctx, v.Key(generation), data); err != nil {
+		return err
+	}
+	keys, err := s.List(ctx, v.Prefix)
+	if err != nil {
+		return err
+	}
+	if v.Earlier != "" {
+		keys = append(keys, v.Earlier)
+	}
+	for _, key := range keys {
+		if g, is := v.is(key); is && g < generation {
+			if err := s.Delete(ctx, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

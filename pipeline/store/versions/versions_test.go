@@ -1,0 +1,114 @@
+package versions_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
+)
+
+func memory(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), "mem://", store.Options{})
+	require.NoError(t, err)
+	return s
+}
+
+func requireValue(t *testing.T, v versions.Value, s versions.Reader, want string, generation int64) {
+	t.Helper()
+	data, got, err := v.Newest(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, want, string(data))
+	require.Equal(t, generation, got)
+}
+
+// TestNewest: the highest generation counts, in whatever order they were written, and what
+// is there from before is lower than all.
+func TestNewest(t *testing.T) {
+	s, v := memory(t), versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: "state.yaml"}
+	_, _, err := v.Newest(t.Context(), s)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, _, err = versions.Value{Prefix: "state/"}.Newest(t.Context(), s)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	require.NoError(t, s.Put(t.Context(), "state.yaml", []byte("before")))
+	requireValue(t, v, s, "before", versions.Earliest)
+	require.NoError(t, v.Put(t.Context(), s, 0, []byte("without the lock")))
+	requireValue(t, v, s, "without the lock", 0)
+	for _, key := range []string{"state/x.yaml", "state/000000000099.yaml.bak", "state/99.yaml", "state/a/000000000099.yaml", "state/000000000099.json"} {
+		require.NoError(t, s.Put(t.Context(), key, []byte("not a version")))
+	}
+	require.NoError(t, v.Put(t.Context(), s, 12, []byte("twelve")))
+	require.NoError(t, v.Put(t.Context(), s, 9, []byte("nine, late")))
+	requireValue(t, v, s, "twelve", 12)
+	require.NoError(t, v.Put(t.Context(), s, 12, []byte("twelve again")))
+	requireValue(t, v, s, "twelve again", 12)
+	keys, err := s.List(t.Context(), "state/0")
+	require.NoError(t, err)
+	require.Equal(t, []string{"state/000000000012.yaml", "state/000000000099.json", "state/000000000099.yaml.bak"}, keys, "the lower ones are gone")
+	_, err = s.Get(t.Context(), "state.yaml")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestGeneration(t *testing.T) {
+	for key, want := range map[string]int64{
+		"state/000000000012.yaml": 12, "journal/a.b/000000000000.json": 0, "latest/000000000007": 7,
+		"state.yaml": versions.Earliest, "backups/20260102030405.tar": versions.Earliest, "x/000000000012.tar.gz": versions.Earliest, "000000000012x": versions.Earliest,
+	} {
+		got, ok := versions.Generation(key)
+		require.Equal(t, want != versions.Earliest, ok, key)
+		if ok {
+			require.Equal(t, want, got, key)
+		}
+	}
+}
+
+// removing removes the newest version once while it is read.
+type removing struct {
+	*store.Store
+	v     versions.Value
+	times int
+}
+
+func (r *removing) Get(ctx context.Context, key string) ([]byte, error) {
+	if r.times > 0 {
+		r.times--
+		if err := r.v.Put(ctx, r.Store, 8, []byte("eight")); err != nil {
+			return nil, err
+		}
+	}
+	return r.Store.Get(ctx, key)
+}
+
+// TestNewest_replaced: one that is replaced while it is read is read again.
+func TestNewest_replaced(t *testing.T) {
+	s, v := memory(t), versions.Value{Prefix: "latest/"}
+	require.NoError(t, v.Put(t.Context(), s, 7, []byte("seven")))
+	requireValue(t, v, &removing{s, v, 1}, "eight", 8)
+}
+
+// TestPut_faults: what fails is told, and the value is the old or the new one.
+func TestPut_faults(t *testing.T) {
+	s, v := memory(t), versions.Value{Prefix: "state/", Suffix: ".yaml"}
+	require.NoError(t, v.Put(t.Context(), s, 1, []byte("old")))
+	bad := faulty.New(s, faulty.Plan{Error: 0.4})
+	for g := int64(2); g < 200; g++ {
+		err := v.Put(t.Context(), bad, g, []byte("new"))
+		data, got, readErr := v.Newest(t.Context(), s)
+		require.NoError(t, readErr)
+		require.NotEmpty(t, data)
+		if err == nil {
+			require.Equal(t, g, got)
+		} else {
+			require.True(t, errors.Is(err, faulty.ErrInjected), err)
+			require.LessOrEqual(t, got, g)
+		}
+	}
+	require.NotEmpty(t, bad.Counts())
+}
