@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,8 +21,8 @@ const (
 	CodeNoReason fault.Code = "LOK-003"
 	// CodeNotLocked: the lock is to be broken, but nobody holds it.
 	CodeNotLocked fault.Code = "LOK-004"
-	// CodeRelease: the work is done, but the lock could not be released; the
-	// error includes the store's.
+	// CodeRelease: the work is done, but the lock could not be released: the
+	// error includes the store's, or says that something still works under it.
 	CodeRelease fault.Code = "LOK-005"
 	// CodeNoLock: the store overwrites a value that it was asked to create only
 	// if absent, so it cannot exclude a second run.
@@ -49,6 +50,9 @@ func lost(format string, args ...any) error {
 	return &fault.Fault{Code: CodeLost, Class: fault.Locked, Op: "hold the deployment's lock", Err: fmt.Errorf(format, args...),
 		Fix: "see that no other run works on the deployment (slipway runs), then run the same command again"}
 }
+
+// errWorks is why a lock is left to expire.
+var errWorks = errors.New("something still works under it")
 
 func notReleased(r Record, err error) error {
 	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: "release the deployment's lock", Err: err,

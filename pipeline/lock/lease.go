@@ -23,7 +23,7 @@ type Lease struct {
 
 	stop        chan struct{} // closed to stop the heartbeats
 	stopped     chan struct{} // closed when they have stopped
-	releaseOnce func(context.Context) error
+	releaseOnce func(ctx context.Context, mark bool) error
 
 	mu       sync.Mutex
 	deadline time.Duration // by Options.Boot: the lease has expired then
@@ -40,8 +40,8 @@ func (l *Lock) lease(ctx context.Context, r Record, started time.Time, boot time
 	beats, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var once sync.Once
 	var result error
-	le.releaseOnce = func(ctx context.Context) error {
-		once.Do(func() { result = le.release(ctx, cancel) })
+	le.releaseOnce = func(ctx context.Context, mark bool) error {
+		once.Do(func() { result = le.release(ctx, cancel, mark) })
 		return result
 	}
 	go le.beat(beats)
@@ -219,9 +219,14 @@ func (l *Lease) Check(ctx context.Context) error {
 // Release releases the lock and ends the lease's context. It works even if ctx has
 // ended, and takes at most 15 s. If the lock had been lost, it returns that error.
 // A second call returns the result of the first.
-func (l *Lease) Release(ctx context.Context) error { return l.releaseOnce(ctx) }
+func (l *Lease) Release(ctx context.Context) error { return l.releaseOnce(ctx, true) }
 
-func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) error {
+// Leave ends the lease's context as Release does, but leaves the lock to expire, as after the
+// end of the process: something may still work under it. The error says so, or that the lock
+// had been lost.
+func (l *Lease) Leave(ctx context.Context) error { return l.releaseOnce(ctx, false) }
+
+func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc, mark bool) error {
 	defer l.end(nil)
 	defer cancelBeats()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
@@ -233,8 +238,8 @@ func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc) err
 		cancelBeats()
 		<-l.stopped
 	}
-	var err error
-	for try := range 3 {
+	err := errWorks
+	for try := 0; mark && try < 3; try++ {
 		if err = l.markReleased(ctx); err == nil || isLost(err) || pause(ctx, time.Duration(try+1)*l.record.every()/10) != nil {
 			break
 		}

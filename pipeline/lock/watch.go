@@ -19,6 +19,8 @@ type Watch struct {
 	mu        sync.Mutex
 	seen      snapshot      // the last one that is of the record's holder
 	confirmed time.Duration // by Options.Boot: the holder was alive then
+	lost      error         // why the lock is lost; nil while it is not known to be
+	since     time.Duration // by Options.Boot: lost was set then
 }
 
 type watchKey struct{}
@@ -60,11 +62,40 @@ func Guard(ctx context.Context) error {
 		return nil
 	}
 	if silent := w.silent(); silent > w.record.ttl()+w.record.grace() {
-		err := lost("nothing is known of it since %s ago", silent.Round(time.Second))
-		w.end(err)
-		return err
+		return w.lose(lost("nothing is known of it since %s ago", silent.Round(time.Second)))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost != nil && w.lock.opts.Boot()-w.since > w.record.grace() {
+		return w.lost
 	}
 	return nil
+}
+
+// Lost returns LOK-002 if ctx is that of a Watch and the lock is known to be lost, or Guard
+// says so; else nil.
+func Lost(ctx context.Context) error {
+	if err := Guard(ctx); err != nil {
+		return err
+	}
+	w, ok := ctx.Value(watchKey{}).(*Watch)
+	if !ok {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
+}
+
+// lose ends the watch's context; the first reason counts.
+func (w *Watch) lose(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost == nil {
+		w.lost, w.since = err, w.lock.opts.Boot()
+		w.end(err)
+	}
+	return w.lost
 }
 
 // silent is how long ago the holder was last known to be alive.
@@ -132,7 +163,7 @@ func (w *Watch) watch(ctx context.Context) {
 		// Only after a look: a process that was stopped may find that all is well.
 		err := w.look(ctx, max(min(ttl-w.silent(), ttl/3), every))
 		if isLost(err) {
-			w.end(err)
+			_ = w.lose(err) // whoever works with the context is told
 			return
 		}
 		if next = every; err != nil {
@@ -143,7 +174,7 @@ func (w *Watch) watch(ctx context.Context) {
 			if err != nil {
 				why = fmt.Sprintf("it could not be read (%v)", err)
 			}
-			w.end(lost("%s for %s", why, silent.Round(time.Second)))
+			_ = w.lose(lost("%s for %s", why, silent.Round(time.Second)))
 			return
 		}
 	}

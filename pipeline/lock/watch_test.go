@@ -70,9 +70,10 @@ func TestWatch(t *testing.T) {
 				<-ctx.Done()
 				require.LessOrEqual(t, time.Since(start), c.most)
 				requireLost(t, context.Cause(ctx), c.says)
+				requireLost(t, lock.Lost(ctx), c.says)
 				require.NoError(t, lock.Guard(ctx), "there is a grace")
-				time.Sleep(lock.DefaultGrace + lock.DefaultTTL)
-				requireLost(t, lock.Guard(ctx), "nothing is known of it since")
+				time.Sleep(lock.DefaultGrace + time.Second)
+				requireLost(t, lock.Guard(ctx), "")
 				_ = lease.Release(t.Context()) // it may be lost
 			})
 		})
@@ -224,4 +225,7 @@ func TestWatch_twoHolders(t *testing.T) {
 }
 
 // TestGuard_ofOthers: who works under no watch is not guarded.
-func TestGuard_ofOthers(t *testing.T) { require.NoError(t, lock.Guard(t.Context())) }
+func TestGuard_ofOthers(t *testing.T) {
+	require.NoError(t, lock.Guard(t.Context()))
+	require.NoError(t, lock.Lost(t.Context()))
+}

@@ -251,7 +251,7 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 
 // letGo ends Helm's and Slipway's part in the component, once Argo CD has applied it.
 func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured) error {
-	rel, err := i.open(nil, nil)
+	rel, err := i.open(ctx, nil, nil)
 	if err != nil {
 		return err
 	}

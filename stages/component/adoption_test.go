@@ -75,7 +75,7 @@ func operatorInput() contract.AdoptionInput {
 // helmRelease is Helm's record of the first install.
 func (s *site) helmRelease(t *testing.T) {
 	t.Helper()
-	rel, err := s.installer(t, operatorInput().ComponentInput).open(nil, nil)
+	rel, err := s.installer(t, operatorInput().ComponentInput).open(t.Context(), nil, nil)
 	require.NoError(t, err)
 	require.NoError(t, rel.config.Releases.Create(&release.Release{
 		Name: "eso", Namespace: "shop", Version: 1, Info: &release.Info{Status: release.StatusDeployed}, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "eso"}},

@@ -43,7 +43,7 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 	if err != nil {
 		return nil, contract.Component{}, err
 	}
-	rel, err := i.open(ch, values)
+	rel, err := i.open(ctx, ch, values)
 	if err != nil {
 		return nil, contract.Component{}, err
 	}

@@ -89,7 +89,7 @@ func TestAChartThatIsRenamed(t *testing.T) {
 	s := newSite(t, strings.Replace(valuesRelease, "name: web", "name: page\n    renamedFrom: web", 1), valuesFiles())
 	in := valuesInput()
 	in.Component = "page"
-	rel, err := s.installer(t, in).open(nil, nil)
+	rel, err := s.installer(t, in).open(t.Context(), nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, "web", rel.name)
 }

@@ -42,9 +42,9 @@ type chartRelease struct {
 }
 
 // open connects Helm to the cluster for the component's chart.
-func (i *installer) open(ch *chart.Chart, values map[string]any) (*chartRelease, error) {
+func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string]any) (*chartRelease, error) {
 	namespace := i.component.Namespace
-	config, err := helm.Connect(i.env.Kubeconfig, namespace, i.env.Logger)
+	config, err := helm.Connect(ctx, i.env.Kubeconfig, namespace, i.env.Logger)
 	if err != nil {
 		return nil, badRelease("connect Helm to the cluster", err)
 	}

@@ -18,6 +18,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/memory"
 
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
@@ -164,6 +165,9 @@ func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command
 	}()
 	report, err := session.ReceivePack(ctx, req)
 	_ = pr.Close() // stops the encoder if the request did not read all of it
+	if lost := lock.Guard(ctx); err != nil && lost != nil {
+		return fmt.Errorf("push to %s: %w", repository, lost) // go-git does not wrap it
+	}
 	if err != nil {
 		return fmt.Errorf("push to %s: %w", repository, err)
 	}

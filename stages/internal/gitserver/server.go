@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
@@ -53,9 +54,24 @@ func Client(address string, roots *x509.CertPool) *http.Client {
 		},
 	}
 	return &http.Client{
-		Transport:     t,
+		Transport:     guarded{t},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// guarded refuses requests that would change something once it is not certain any more that
+// the step's run has the deployment's lock.
+type guarded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	reads := r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/git-upload-pack")
+	if !reads {
+		if err := lock.Guard(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return g.next.RoundTrip(r)
 }
 
 // StatusError is an error response of the API.

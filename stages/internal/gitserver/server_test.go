@@ -18,6 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
@@ -277,4 +280,21 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %s", s, s, s.Password), string(b)} {
 		require.NotContains(t, text, "canary-4711")
 	}
+}
+
+// TestAMachineThatSleptPushesNothing, and makes nothing, also where its context has not ended.
+func TestAMachineThatSleptPushesNothing(t *testing.T) {
+	s, _ := newGit(t)
+	work, sleep := locktest.Work(t)
+	ctx := context.WithoutCancel(work)
+	commit := gitserver.Commit{Author: "a", Email: "a@b", Message: "m", When: time.Now()}
+	first, changed, err := s.Push(ctx, "slipway/platform", "main", gitserver.Tree{"a": []byte("1")}, commit)
+	require.NoError(t, err)
+	require.True(t, changed)
+	sleep()
+	_, _, err = s.Push(ctx, "slipway/platform", "main", gitserver.Tree{"a": []byte("2")}, commit)
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	head, _, err := s.Head(ctx, "slipway/platform", "main")
+	require.NoError(t, err)
+	require.Equal(t, first, head)
 }

@@ -6,10 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
-// guarded refuses, in a dry run, requests that would change the cluster.
+// guarded refuses requests that would change the cluster: in a dry run, and once it is not
+// certain any more that the step's run has the deployment's lock.
 type guarded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -25,6 +27,9 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return g.next.RoundTrip(r)
 	}
 	if err := dryrun.Check(r.Context(), "%s %s", r.Method, r.URL.Path); err != nil {
+		return nil, err
+	}
+	if err := lock.Guard(r.Context()); err != nil {
 		return nil, err
 	}
 	return g.next.RoundTrip(r)

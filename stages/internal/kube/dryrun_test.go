@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -44,6 +48,34 @@ func TestADryRunWritesNothing(t *testing.T) {
 	_, err = api.Create(t.Context(), namespaceObject(), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"GET", "POST", "POST", "POST"}, methods)
+}
+
+// TestAMachineThatSleptWritesNothing: what a step had decided to do before does not get to the
+// server, whatever its context says.
+func TestAMachineThatSleptWritesNothing(t *testing.T) {
+	var methods []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		methods = append(methods, r.Method)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(namespaceObject())
+	}))
+	defer server.Close()
+	c, err := kube.New(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	api := c.Kubernetes.CoreV1().Namespaces()
+	ctx, sleep := locktest.Work(t)
+	_, err = api.Create(ctx, namespaceObject(), metav1.CreateOptions{})
+	require.NoError(t, err)
+	sleep()
+	for _, ctx := range []context.Context{ctx, context.WithoutCancel(ctx)} {
+		_, err = api.Create(ctx, namespaceObject(), metav1.CreateOptions{})
+		require.Error(t, err)
+	}
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+	require.False(t, kube.Transient(err), "it must not be tried again")
+	_, err = api.Get(context.WithoutCancel(ctx), "x", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"POST", "GET"}, methods)
 }
 
 // A controller that writes to an object between the look at it and the dry run, such as

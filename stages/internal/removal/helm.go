@@ -42,7 +42,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 		return nil, err
 	}
 	out := &chart{}
-	if out.config, err = helm.Connect(r.Kubeconfig, c.Namespace, r.Log); err != nil {
+	if out.config, err = helm.Connect(ctx, r.Kubeconfig, c.Namespace, r.Log); err != nil {
 		return nil, fmt.Errorf("connect Helm to the cluster: %w", err)
 	}
 	history, err := helm.History(ctx, r.Client, out.config, c.helm())

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -123,12 +126,31 @@ func TestClaimsThatOutlastTheirStatefulSetAreFound(t *testing.T) {
 // installed is a Helm release.
 func installed(t *testing.T, r *removal.Remover, namespace, name string, labels map[string]string, manifest string, hooks ...*release.Hook) {
 	t.Helper()
-	config, err := helm.Connect(r.Kubeconfig, namespace, r.Log)
+	config, err := helm.Connect(t.Context(), r.Kubeconfig, namespace, r.Log)
 	require.NoError(t, err)
 	require.NoError(t, config.Releases.Create(&release.Release{
 		Name: name, Namespace: namespace, Version: 1, Manifest: manifest, Labels: labels, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: name}},
 		Info: &release.Info{Status: release.StatusDeployed}, Hooks: hooks,
 	}))
+}
+
+// TestAMachineThatSleptInstallsNothingWithHelm, whose requests know nothing of the step.
+func TestAMachineThatSleptInstallsNothingWithHelm(t *testing.T) {
+	_, r := on(t)
+	ctx, sleep := locktest.Work(t)
+	config, err := helm.Connect(ctx, r.Kubeconfig, "shop", r.Log)
+	require.NoError(t, err)
+	create := func(version int) error {
+		return config.Releases.Create(&release.Release{
+			Name: "web", Namespace: "shop", Version: version, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "web"}}, Info: &release.Info{Status: release.StatusDeployed},
+		})
+	}
+	require.NoError(t, create(1))
+	sleep()
+	require.ErrorIs(t, create(2), &fault.Fault{Code: lock.CodeLost})
+	history, err := config.Releases.History("web")
+	require.NoError(t, err)
+	require.Len(t, history, 1)
 }
 
 // TestAChartThatIsInAnotherNamespaceNow is removed from where it was, but for its data and
