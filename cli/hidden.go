@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -82,6 +83,7 @@ type stateOptions struct {
 	root, deployment string
 	who              lock.Holder
 	timeout          time.Duration
+	port             int
 	reason           string
 	force            bool
 }
@@ -107,11 +109,14 @@ func newState(p *Program) *cobra.Command {
 			return s.Report(ctx, args[0], args[1])
 		}),
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
-		sub("purge", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Purge(ctx) }),
+		sub("purge", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Purge(ctx, o.who.Run) }),
 		sub("hold", 0, 0, func(ctx context.Context, io streams, s state, _ []string) error {
-			return s.Hold(ctx, io.Stop, o.who, o.timeout)
+			return s.Hold(ctx, io.Stop, o.who, o.timeout, o.port)
 		}),
 		sub("watch", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Watch(ctx, o.who.Run) }),
+		sub("guard COMMAND [ARG…]", 1, 100, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Guard(ctx, o.who.Run, args[:len(args)-1])
+		}),
 		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)
 		}),
@@ -131,10 +136,11 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
 	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
 	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
-	set.StringVar(&o.who.Run, "run", "", "hold, watch: id of the run")
+	set.StringVar(&o.who.Run, "run", "", "hold, watch, guard, purge: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
+	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")
 	set.StringVar(&o.reason, "reason", "", "unlock: why")
 	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
 	return cmd

@@ -13,6 +13,7 @@ import (
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
@@ -36,7 +37,14 @@ func TestState_report(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, kept, 0o600))
 	code, _, errs = slipway("state", "--root", root, "keep", file)
+	require.Equal(t, int(fault.Locked), code, errs)
+	s, err := store.Open(t.Context(), "file://"+root, store.Options{})
+	require.NoError(t, err)
+	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: r.ID})
+	require.NoError(t, err)
+	code, _, errs = slipway("state", "--root", root, "keep", file)
 	require.Zero(t, code, errs)
+	require.NoError(t, lease.Release(t.Context()))
 
 	code, _, errs = slipway("state", "--root", root, "report", out)
 	require.Zero(t, code, errs)
@@ -46,7 +54,7 @@ func TestState_report(t *testing.T) {
 	id, err := os.ReadFile(out + ".id")
 	require.NoError(t, err)
 	require.Equal(t, r.ID, string(id))
-	entries, err := os.ReadDir(filepath.Join(root, "runs", r.ID))
+	entries, err := filepath.Glob(filepath.Join(root, "runs", r.ID, "[^.]*"))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the volume keeps what cannot be made again")
 

@@ -231,13 +231,15 @@ func (c *Cluster) stop(ctx context.Context) error {
 const wipeLimit = 5 * time.Minute
 
 // Wipe empties the node's volume. The cluster must not run: a volume that a node
-// of another session uses is a fault of class Locked.
-func (d *Deployment) Wipe(ctx context.Context) error {
+// of another session uses is a fault of class Locked. guard is the command line of a program
+// that runs the command behind it as long as it may, and tells a fault if that ends.
+func (d *Deployment) Wipe(ctx context.Context, guard ...string) error {
 	limited, cancel := context.WithTimeout(ctx, wipeLimit)
 	defer cancel()
-	_, err := fresh(d.images.Node.WithMountedCache(nodeDir, d.data)).
-		WithExec([]string{binDir + "/slipway-node", "wipe", "--data", nodeDir},
-			dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).
+	const program = binDir + "/slipway-node"
+	ctr := d.runner(nil).WithMountedCache(nodeDir, d.data).WithMountedFile(program, d.images.Node.File(program))
+	_, err := fresh(ctr).
+		WithExec(append(guard, program, "wipe", "--data", nodeDir), dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).
 		Sync(limited)
 	switch {
 	case err == nil:
@@ -261,6 +263,9 @@ func notWiped(err error) error {
 		Fix: "run again: slipway destroy", Err: err,
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
+		if told := ToldFault(x.Stderr); told != nil {
+			return told
+		}
 		f.Err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(strings.TrimSpace(x.Stderr), 400))
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,15 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
+}
+
+// TestAWipeThatLosesTheLock says so.
+func TestAWipeThatLosesTheLock(t *testing.T) {
+	var said strings.Builder
+	TellFault(&said, &fault.Fault{Code: "LOK-002", Class: fault.Locked, Op: "hold the lock", Err: errors.New("bob has it")})
+	err := notWiped(&dagger.ExecError{ExitCode: 6, Stderr: said.String()})
+	require.ErrorIs(t, err, &fault.Fault{Code: "LOK-002"})
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
 }
 
 // service is a service that answers to Start and Stop with err, or not before its

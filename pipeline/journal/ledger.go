@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // Keys in a store, and the kind and version with which records are sealed. Version 1
@@ -75,26 +75,38 @@ type Attempt struct {
 }
 
 // Store is what a ledger needs of a store; store.Store is one.
-type Store interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, data []byte) error
-	List(ctx context.Context, prefix string) ([]string, error)
-}
+type Store = versions.Store
 
 // Ledger is the journal of a deployment in its store. The last attempt at each step
-// is in journal/<stage>.<step>.json; every attempt that has ended is also in its
-// run's directory, runs/<run>/steps/<stage>.<step>/attempt-<n>.json.
+// is in journal/<stage>.<step>/<generation>.json, with the generation of the deployment's lock
+// under which it is made; every attempt that has ended is also in its run's directory,
+// runs/<run>/steps/<stage>.<step>/attempt-<n>.json.
 //
 // It is safe for concurrent use. The deployment's lock ensures that each step has
-// one writer at a time.
+// one writer at a time; what an earlier holder still writes is below what the later has
+// written.
 type Ledger struct {
 	store      Store
+	fenced     Store // for what others read back
+	generation int64
 	deployment string
 	clock      func() time.Time
 }
 
-// On returns the journal of a deployment in s. It does not access s.
-func On(s Store, deployment string) *Ledger { return &Ledger{s, deployment, time.Now} }
+// On returns the journal of a deployment in s, for reading, and for steps that need no lock.
+// It does not access s.
+func On(s Store, deployment string) *Ledger {
+	return &Ledger{store: s, fenced: s, deployment: deployment, clock: time.Now}
+}
+
+// Under returns the journal for a step that works under the lock of a generation. The last
+// attempt at the step is written through s, which refuses once the lock is lost; what goes to
+// the directory of the step's own run is not.
+func (l *Ledger) Under(generation int64, s Store) *Ledger {
+	under := *l
+	under.generation, under.fenced = generation, s
+	return &under
+}
 
 var runRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
@@ -105,7 +117,11 @@ func check(stage, step string) error {
 	return nil
 }
 
-func latestKey(stage, step string) string { return latestPrefix + stage + "." + step + ".json" }
+// latest is the last attempt at a step.
+func latest(stage, step string) versions.Value {
+	name := latestPrefix + stage + "." + step
+	return versions.Value{Prefix: name + "/", Suffix: ".json", Earlier: name + ".json"}
+}
 
 func attemptPrefix(run, stage, step string) string {
 	return runsPrefix + run + "/steps/" + stage + "." + step + "/attempt-"
@@ -145,7 +161,7 @@ func (l *Ledger) Begin(ctx context.Context, run, stage, step string, d Digests) 
 		return Attempt{}, err
 	}
 	a.Number = n + 1
-	return a, l.put(ctx, latestKey(stage, step), a)
+	return a, l.putLatest(ctx, a)
 }
 
 // interrupted records in a's run that it was interrupted, unless the run already
@@ -157,7 +173,7 @@ func (l *Ledger) interrupted(ctx context.Context, a Attempt) error {
 		return err
 	}
 	a.Status = Interrupted
-	return l.putAttempt(ctx, a)
+	return l.put(ctx, l.fenced, a.key(), a)
 }
 
 // End records how an attempt that Begin returned has ended: with an output or with a
@@ -171,7 +187,7 @@ func (l *Ledger) End(ctx context.Context, a Attempt, output json.RawMessage, f *
 	if err := l.putAttempt(ctx, a); err != nil {
 		return err
 	}
-	return l.put(ctx, latestKey(a.Stage, a.Step), a)
+	return l.putLatest(ctx, a)
 }
 
 // Resume returns the output of the last attempt at a step if it can be reused: the
@@ -235,89 +251,6 @@ func (a Attempt) unusable(d Digests) string {
 	return ""
 }
 
-// Last returns the last attempt at a step. The error is fs.ErrNotExist if there is
-// none, and a *RecordError if its record is not usable.
-func (l *Ledger) Last(ctx context.Context, stage, step string) (Attempt, error) {
-	if err := check(stage, step); err != nil {
-		return Attempt{}, err
-	}
-	key := latestKey(stage, step)
-	a, err := l.get(ctx, key)
-	if err == nil && (a.Stage != stage || a.Step != step) {
-		err = &RecordError{key, seal.Foreign, fmt.Errorf("it is of step %q", a.Stage+"/"+a.Step)}
-	}
-	if err != nil {
-		return Attempt{}, err
-	}
-	return a, nil
-}
-
-// All returns the last attempt at every step, sorted by stage and step. Unusable
-// records are left out and listed in the error.
-func (l *Ledger) All(ctx context.Context) ([]Attempt, error) {
-	keys, err := l.store.List(ctx, latestPrefix)
-	if err != nil {
-		return nil, err
-	}
-	var out []Attempt
-	var errs []error
-	for _, k := range keys {
-		name, isRecord := strings.CutSuffix(strings.TrimPrefix(k, latestPrefix), ".json")
-		stage, step, _ := strings.Cut(name, ".")
-		if !isRecord || check(stage, step) != nil {
-			continue
-		}
-		a, err := l.Last(ctx, stage, step)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		out = append(out, a)
-	}
-	return out, errors.Join(errs...)
-}
-
-// Run returns the attempts of a run in the order in which they started. An attempt
-// that is Running may belong to a program that was killed; only the deployment's lock
-// shows whether it is alive. Unusable records are left out and listed in the error.
-func (l *Ledger) Run(ctx context.Context, run string) ([]Attempt, error) {
-	if !runRE.MatchString(run) {
-		return nil, fmt.Errorf("run %q: %w", run, fs.ErrNotExist)
-	}
-	keys, err := l.store.List(ctx, runsPrefix+run+"/steps/")
-	if err != nil {
-		return nil, err
-	}
-	var out []Attempt
-	var errs []error
-	for _, k := range keys {
-		if !attemptRE.MatchString(k) {
-			continue
-		}
-		a, err := l.get(ctx, k)
-		if err == nil && a.key() != k {
-			err = &RecordError{k, seal.Foreign, fmt.Errorf("it is that of %s", a.key())}
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		out = append(out, a)
-	}
-	last, err := l.All(ctx)
-	errs = append(errs, err)
-	for _, a := range last {
-		same := func(b Attempt) bool { return b.key() == a.key() }
-		if a.Run == run && !slices.ContainsFunc(out, same) {
-			out = append(out, a)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Attempt) int { return a.Started.Compare(b.Started) })
-	return out, errors.Join(errs...)
-}
-
-var attemptRE = regexp.MustCompile(`/attempt-([1-9][0-9]{0,8})\.json$`)
-
 // lastNumber returns the highest attempt number of a step in a run, including records
 // that cannot be read.
 func (l *Ledger) lastNumber(ctx context.Context, run, stage, step string) (int, error) {
@@ -339,28 +272,24 @@ func (l *Ledger) lastNumber(ctx context.Context, run, stage, step string) (int, 
 }
 
 // putAttempt writes a into its run's directory.
-func (l *Ledger) putAttempt(ctx context.Context, a Attempt) error { return l.put(ctx, a.key(), a) }
+func (l *Ledger) putAttempt(ctx context.Context, a Attempt) error {
+	return l.put(ctx, l.store, a.key(), a)
+}
 
-func (l *Ledger) put(ctx context.Context, key string, a Attempt) error {
+func (l *Ledger) put(ctx context.Context, s Store, key string, a Attempt) error {
 	data, err := seal.Seal(kind, version, a)
 	if err != nil {
 		return fmt.Errorf("journal record %s: %w", key, err)
 	}
-	return l.store.Put(ctx, key, data)
+	return s.Put(ctx, key, data)
 }
 
-func (l *Ledger) get(ctx context.Context, key string) (Attempt, error) {
-	data, err := l.store.Get(ctx, key)
+// putLatest writes a as the last attempt at its step.
+func (l *Ledger) putLatest(ctx context.Context, a Attempt) error {
+	value := latest(a.Stage, a.Step)
+	data, err := seal.Seal(kind, version, a)
 	if err != nil {
-		return Attempt{}, err
+		return fmt.Errorf("journal record %s: %w", value.Key(l.generation), err)
 	}
-	var a Attempt
-	if err := seal.Open(data, kind, version, &a); err != nil {
-		e, _ := errors.AsType[*seal.Error](err)
-		return Attempt{}, &RecordError{key, e.Reason, e.Err}
-	}
-	if a.Deployment != l.deployment {
-		return Attempt{}, &RecordError{key, seal.Foreign, fmt.Errorf("it is of deployment %q", a.Deployment)}
-	}
-	return a, nil
+	return value.Put(ctx, l.fenced, l.generation, data)
 }

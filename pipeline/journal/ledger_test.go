@@ -175,10 +175,10 @@ func TestBegin_afterAnInterruption(t *testing.T) {
 
 	// Killed between the two records of its end: the run's own is right, and
 	// the other one is not trusted.
-	running, err := s.Get(t.Context(), "journal/infrastructure.terraform.json")
+	running, err := s.Get(t.Context(), "journal/infrastructure.terraform/000000000000.json")
 	require.NoError(t, err)
 	require.NoError(t, l.End(t.Context(), third, json.RawMessage(`3`), nil))
-	require.NoError(t, s.Put(t.Context(), "journal/infrastructure.terraform.json", running))
+	require.NoError(t, s.Put(t.Context(), "journal/infrastructure.terraform/000000000000.json", running))
 	_, why = resume(t, l, run2, "terraform", digests)
 	require.Contains(t, why, "was interrupted")
 	require.Equal(t, 2, begin(t, l, run2, "terraform").Number)
@@ -189,7 +189,7 @@ func TestBegin_afterAnInterruption(t *testing.T) {
 }
 
 func TestLedger_tornAndForeign(t *testing.T) {
-	const key = "journal/infrastructure.terraform.json"
+	const key = "journal/infrastructure.terraform/000000000000.json"
 	s := memory(t)
 	l := journal.On(s, "prod")
 	require.NoError(t, l.End(t.Context(), begin(t, l, run1, "terraform"), json.RawMessage(`{"n":1}`), nil))
@@ -221,9 +221,9 @@ func TestLedger_tornAndForeign(t *testing.T) {
 	}
 	// Another step's, another deployment's, another program's.
 	require.NoError(t, l.End(t.Context(), begin(t, l, run1, "cluster"), nil, nil))
-	other, err := s.Get(t.Context(), "journal/infrastructure.cluster.json")
+	other, err := s.Get(t.Context(), "journal/infrastructure.cluster/000000000000.json")
 	require.NoError(t, err)
-	require.NoError(t, s.Delete(t.Context(), "journal/infrastructure.cluster.json"))
+	require.NoError(t, s.Delete(t.Context(), "journal/infrastructure.cluster/000000000000.json"))
 	unusable(other, seal.Foreign, `it is of step "infrastructure/cluster"`)
 	theirs := memory(t)
 	staging := journal.On(theirs, "staging")
@@ -287,4 +287,54 @@ func TestLedger_storeErrors(t *testing.T) {
 	require.ErrorIs(t, err, faulty.ErrInjected)
 	_, err = l.Run(t.Context(), run1)
 	require.ErrorIs(t, err, faulty.ErrInjected)
+}
+
+// TestLedger_generations: what a holder of the lock writes after it has lost it, however late,
+// is below what the next one has written, and through a store that refuses it only its own run
+// knows how it ended.
+func TestLedger_generations(t *testing.T) {
+	s := memory(t)
+	d := digests
+	plain := journal.On(s, "prod")
+	old, err := plain.Begin(t.Context(), "r0", "a", "b", d)
+	require.NoError(t, err)
+	require.NoError(t, plain.End(t.Context(), old, json.RawMessage(`{"n":0}`), nil))
+	data, err := s.Get(t.Context(), "journal/a.b/000000000000.json")
+	require.NoError(t, err)
+	require.NoError(t, s.Delete(t.Context(), "journal/a.b/000000000000.json"))
+	require.NoError(t, s.Put(t.Context(), "journal/a.b.json", data)) // as before there were generations
+	last, err := plain.Last(t.Context(), "a", "b")
+	require.NoError(t, err)
+	require.Equal(t, "r0", last.Run)
+
+	lost := errors.New("the lock is lost")
+	var no error
+	first := plain.Under(4, s.Fenced(func(context.Context) error { return no }))
+	second := plain.Under(5, s)
+	late, err := first.Begin(t.Context(), "r1", "a", "b", d)
+	require.NoError(t, err)
+	next, err := second.Begin(t.Context(), "r2", "a", "b", d)
+	require.NoError(t, err)
+	require.NoError(t, second.End(t.Context(), next, json.RawMessage(`{"n":2}`), nil))
+	require.NoError(t, first.End(t.Context(), late, json.RawMessage(`{"n":1}`), nil), "it arrives late")
+	no = lost
+	require.ErrorIs(t, first.End(t.Context(), late, nil, &fault.Fault{Code: "ABC-001", Err: lost}), lost)
+	_, err = first.Begin(t.Context(), "r1", "a", "b", d)
+	require.ErrorIs(t, err, lost)
+
+	for name, l := range map[string]*journal.Ledger{"who reads": plain, "first": first, "second": second} {
+		out, why, err := l.Resume(t.Context(), "r3", "a", "b", d, holds)
+		require.NoError(t, err, name)
+		require.JSONEq(t, `{"n":2}`, string(out), "%s: %s", name, why)
+		all, err := l.All(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, "r2", all[0].Run)
+	}
+	attempts, err := plain.Run(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Len(t, attempts, 1)
+	require.Equal(t, journal.Failed, attempts[0].Status, "its own run knows")
+	_, err = s.Get(t.Context(), "journal/a.b.json")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

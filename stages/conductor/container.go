@@ -3,7 +3,6 @@ package conductor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -65,9 +63,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 		c.known = result.Known
 	}
 	err = result.Decode(req.ID(), out)
-	if req.Locked && errors.Is(err, &fault.Fault{Code: lock.CodeLost}) {
-		c.lock.lose(err)
-	}
+	_ = c.lock.heard(err) // it is the step's own, too
 	return result, err
 }
 

@@ -77,6 +77,15 @@ func (l *deploymentLock) lose(err error) {
 	})
 }
 
+// heard returns err, unless it says that the lock was lost, which is noted.
+func (l *deploymentLock) heard(err error) error {
+	if l == nil || !errors.Is(err, &fault.Fault{Code: lock.CodeLost}) {
+		return err
+	}
+	l.lose(err)
+	return nil
+}
+
 // loss is why the lock was lost; nil while that is not known.
 func (l *deploymentLock) loss() error {
 	if l == nil {

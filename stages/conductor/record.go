@@ -55,6 +55,9 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 		record.MapCommands(r.hint)
 	}
 	writeErr := r.write(ctx, record, state)
+	if l.loss() != nil {
+		writeErr = l.heard(writeErr)
+	}
 	return errors.Join(err, writeErr, <-stopped, l.release(ctx))
 }
 

@@ -46,7 +46,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.commands.run(ctx, "slipway", "state", "purge"); err != nil {
+		if err = c.commands.run(ctx, "slipway", "state", "purge", "--run", r.record.ID); err != nil {
 			r.record.Finish(nil, err, time.Now())
 		}
 	}
@@ -89,7 +89,9 @@ func (r *run) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.Cluster.deployment.Wipe(ctx)
+	err := r.Cluster.deployment.Wipe(ctx, "slipway", "state", "guard", "--run", r.steps.requests.run, "--")
+	_ = r.steps.lock.heard(err) // it is the action's own, too
+	return err
 }
 
 // plan is what `slipway verify` wires the same graph from.
@@ -158,14 +160,15 @@ func (r *run) carryOut(ctx context.Context) error {
 	if !lock.held() {
 		return err
 	}
+	begin := lock.heard(<-begun)
 	if err == nil {
 		err = lock.loss()
 	}
 	if r.workflow.Conclude != nil {
 		err = r.workflow.Conclude(err)
 	}
-	if e := <-begun; e != nil && ctx.Err() == nil {
-		err = errors.Join(err, e)
+	if begin != nil && ctx.Err() == nil {
+		err = errors.Join(err, begin)
 	}
 	r.record, r.logs = record, hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())

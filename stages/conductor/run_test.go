@@ -99,3 +99,19 @@ func TestARunThatOnlyTries(t *testing.T) {
 	require.Equal(t, fault.Code("TST-001"), record.Fault.Code)
 	require.NotContains(t, e.all(), `"runtime"`)
 }
+
+// TestANodeIsRemovedUnderTheLock: what empties its volume watches the lock.
+func TestANodeIsRemovedUnderTheLock(t *testing.T) {
+	c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}"})
+	record, err := c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {
+		g.Action(contract.NodeRemoveKey())
+		return nil
+	}})
+	require.NoError(t, err)
+	for _, command := range []string{
+		`"slipway","state","guard","--run","` + record.ID + `","--","/usr/local/bin/slipway-node","wipe"`,
+		`"slipway","state","purge","--run","` + record.ID + `"`,
+	} {
+		require.Contains(t, e.all(), command)
+	}
+}

@@ -7,10 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"time"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -23,9 +23,10 @@ import (
 // until then that run goes on.
 const DefaultLockTimeout = 15 * time.Second
 
-// openLock is the deployment's lock in its store.
-func openLock(s *store.Store, errw io.Writer) *lock.Lock {
-	return lock.New(s, lock.Options{Waiting: func(r lock.Record, d time.Duration) {
+// lock is the deployment's lock in its store. What waits for it says so on errw.
+func (s *State) lock(errw io.Writer) *lock.Lock {
+	gone := func(who lock.Holder) (func(), bool) { return s.place.Gone(who.Run) }
+	return lock.New(s.store, lock.Options{Gone: gone, Waiting: func(r lock.Record, d time.Duration) {
 		if r.State == lock.Forced {
 			say(errw, "lock", "%s broke the lock of %s, which may still be ending; waiting up to %s", r.Holder, r.After.Holder, d.Round(time.Second))
 			return
@@ -40,30 +41,55 @@ func say(w io.Writer, step, format string, args ...any) {
 }
 
 // Hold takes the deployment's lock, waiting up to timeout for a live holder, listens on
-// containers.HoldPort, and releases the lock when stop is closed. A store that cannot be
-// used is a fault of class preflight: the run has changed nothing yet.
-func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, timeout time.Duration) error {
+// port, and releases the lock when stop is closed; if something still works
+// for the run then, it leaves it to expire. A store that cannot be used is a fault of class
+// preflight: the run has changed nothing yet.
+func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, timeout time.Duration, port int) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
 	if err := state.CheckProvider(ctx, s.place, s.store, os.Getenv(contract.ProviderVariable)); err != nil {
 		return store.Preflight(err)
 	}
-	held, lease, err := acquire(ctx, s.errw, stop, openLock(s.store, s.errw), who, timeout)
+	end, err := s.place.Holds(ctx, who.Run)
+	if err != nil {
+		return fmt.Errorf("note that the run holds the lock: %w", err)
+	}
+	held, lease, err := acquire(ctx, s.errw, stop, s.lock(s.errw), who, timeout)
 	switch {
 	case errors.Is(err, errStopped):
-		return nil // before it had the lock
+		return end() // before it had the lock
 	case err != nil:
-		return store.Preflight(err)
+		return errors.Join(store.Preflight(err), end())
 	}
-	err = listenWhile(held, stop)
-	return errors.Join(err, lease.Release(ctx))
+	if err := listenWhile(held, stop, port); err != nil {
+		return errors.Join(err, lease.Release(ctx), end())
+	}
+	return errors.Join(s.release(ctx, who.Run, lease), end())
+}
+
+// workLimit is how long what works for a run may take to end once the run has ended: the
+// engine kills it.
+const workLimit = 5 * time.Second
+
+// release releases the lock once nothing works for the run any more.
+func (s *State) release(ctx context.Context, run string, lease *lock.Lease) error {
+	for begun := time.Now(); ; {
+		if done, idle := s.place.Idle(run); idle {
+			defer done()
+			return lease.Release(ctx)
+		}
+		if time.Since(begun) > workLimit {
+			return lease.Leave(ctx)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // Watch returns once run has lost the lock, with the fault that says why. A store that
 // cannot be used at first is given as long to answer as later on.
 func (s *State) Watch(ctx context.Context, run string) error {
-	l := openLock(s.store, s.errw)
+	l := s.lock(s.errw)
 	for begun := time.Now(); ; {
 		watched, w, err := l.Watch(ctx, run)
 		if err == nil {
@@ -80,6 +106,19 @@ func (s *State) Watch(ctx context.Context, run string) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// Guard runs a command for a run, which has the lock, and kills it when that is lost. What it
+// prints goes where this program reports.
+func (s *State) Guard(ctx context.Context, run string, args []string) error {
+	return s.under(ctx, run, func(ctx context.Context, _ *state.Work) error {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Stdout, cmd.Stderr = s.errw, s.errw
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("run %v: %w", args, err)
+		}
+		return nil
+	})
 }
 
 // acquire takes the lock. A holder whose last heartbeat is recent may have been killed
@@ -124,10 +163,10 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 // errStopped is why the lock is not waited for any longer.
 var errStopped = errors.New("it was told to end")
 
-// listenWhile listens on containers.HoldPort until stop is closed or ctx ends.
-func listenWhile(ctx context.Context, stop <-chan struct{}) error {
+// listenWhile listens on port until stop is closed or ctx ends.
+func listenWhile(ctx context.Context, stop <-chan struct{}, port int) error {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(containers.HoldPort)))
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("say that the lock is held: %w", err)
 	}

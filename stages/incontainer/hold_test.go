@@ -2,6 +2,7 @@ package incontainer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -29,7 +30,7 @@ func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan erro
 	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
 	screen := progress.Open(said, progress.Options{})
 	go func() {
-		err := (&State{store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0)
+		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, containers.HoldPort)
 		containers.TellFault(screen, err)
 		ended <- err
 	}()
@@ -65,7 +66,7 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 
 	close(stop)
 	require.NoError(t, <-first)
-	l := openLock(volume(t, root), said)
+	l := lock.New(volume(t, root), lock.Options{})
 	current, err := l.Current(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, current, "it gave the lock up")
@@ -76,12 +77,12 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 	root := t.TempDir()
 	s := volume(t, root)
-	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{Deployment: "demo", Provider: "existing"}))
+	require.NoError(t, state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: "demo", Provider: "existing"}))
 	begin := func(provider string) error {
 		t.Setenv(contract.ProviderVariable, provider)
 		stop := make(chan struct{})
 		close(stop)
-		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0)
+		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0, containers.HoldPort)
 	}
 	require.NoError(t, begin("local"), "nothing was installed there")
 	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u"}))
@@ -92,7 +93,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 	require.NoError(t, begin("existing"))
 	require.NoError(t, begin(""), "of who does not say")
 
-	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{Deployment: "demo", Provider: "local"}))
+	require.NoError(t, state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: "demo", Provider: "local"}))
 	require.NoError(t, s.Delete(t.Context(), "cluster.json"))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), nil, 0o600))
@@ -102,8 +103,8 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 
 func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 	root := t.TempDir()
-	_, first, said := holder(t, root, "r1")
-	l := openLock(volume(t, root), said)
+	_, first, _ := holder(t, root, "r1")
+	l := lock.New(volume(t, root), lock.Options{})
 	require.Eventually(t, func() bool {
 		r, err := l.Current(t.Context())
 		return err == nil && r != nil
@@ -122,10 +123,10 @@ func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 // TestARunThatLosesItsLockIsWatched: the watch says why it was lost.
 func TestARunThatLosesItsLockIsWatched(t *testing.T) {
 	root := t.TempDir()
-	s := &State{store: volume(t, root), errw: io.Discard}
+	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
 	require.ErrorContains(t, s.Watch(t.Context(), "r1"), "nobody has it")
-	stop, first, said := holder(t, root, "r1")
-	l := openLock(volume(t, root), said)
+	stop, first, _ := holder(t, root, "r1")
+	l := lock.New(volume(t, root), lock.Options{})
 	require.Eventually(t, func() bool {
 		r, err := l.Current(t.Context())
 		return err == nil && r != nil
@@ -166,4 +167,122 @@ func TestWhoWaitsForADeadHolderCanBeStopped(t *testing.T) {
 		t.Fatal("it waits on")
 	}
 	require.Contains(t, said.String(), "waiting up to 53s")
+}
+
+// TestARunThatIsGoneIsTakenOverAtOnce: the system knows that none of its processes lives. One
+// of which something works is waited for.
+func TestARunThatIsGoneIsTakenOverAtOnce(t *testing.T) {
+	root := t.TempDir()
+	place, s := state.Place{Volume: root}, volume(t, root)
+	end, err := place.Holds(t.Context(), "r1")
+	require.NoError(t, err)
+	killed, cancel := context.WithCancel(t.Context())
+	_, lease, err := lock.New(s, lock.Options{}).Acquire(killed, lock.Holder{User: "u", Host: "h", Run: "r1"})
+	require.NoError(t, err)
+	_, work, err := place.Work(t.Context(), s, "r1")
+	require.NoError(t, err)
+	defer func() { _ = lease.Leave(context.WithoutCancel(t.Context())) }() // it is lost
+	cancel()
+	require.NoError(t, end()) // as its death does
+
+	stop, ended, said := holder(t, root, "r2")
+	held := func() bool {
+		_, err := lock.New(s, lock.Options{}).HeldBy(t.Context(), "r2")
+		return err == nil
+	}
+	time.Sleep(2 * time.Second)
+	require.False(t, held(), "a step works")
+	require.NoError(t, work.End())
+	require.Eventually(t, held, 5*time.Second, 10*time.Millisecond, said)
+	close(stop)
+	require.NoError(t, <-ended)
+}
+
+// TestALockIsNotReleasedWhileSomethingWorksUnderIt: it is left to expire.
+func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
+	root := t.TempDir()
+	place, s := state.Place{Volume: root}, volume(t, root)
+	l := lock.New(s, lock.Options{})
+	for _, ends := range []bool{true, false} {
+		run := "r1"
+		if !ends {
+			run = "r2"
+		}
+		stop, ended, _ := holder(t, root, run)
+		require.Eventually(t, func() bool { _, err := l.HeldBy(t.Context(), run); return err == nil }, 10*time.Second, 10*time.Millisecond)
+		_, work, err := place.Work(t.Context(), s, run)
+		require.NoError(t, err)
+		close(stop)
+		time.Sleep(time.Second)
+		_, err = l.HeldBy(t.Context(), run)
+		require.NoError(t, err, "it is released only after")
+		if ends {
+			require.NoError(t, work.End())
+			require.NoError(t, <-ended)
+			current, err := l.Current(t.Context())
+			require.NoError(t, err)
+			require.Nil(t, current)
+			continue
+		}
+		require.ErrorIs(t, <-ended, &fault.Fault{Code: lock.CodeRelease})
+		_, err = l.HeldBy(t.Context(), run)
+		require.NoError(t, err)
+		require.NoError(t, work.End())
+	}
+}
+
+// TestACommandIsGuarded: it ends with the lock.
+func TestACommandIsGuarded(t *testing.T) {
+	root := t.TempDir()
+	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
+	lost := &fault.Fault{Code: lock.CodeLost}
+	mark := filepath.Join(root, "mark")
+	require.ErrorIs(t, s.Guard(t.Context(), "r1", []string{"touch", mark}), lost)
+	require.NoFileExists(t, mark)
+	l := lock.New(s.store, lock.Options{})
+	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: "r1"})
+	require.NoError(t, err)
+	require.NoError(t, s.Guard(t.Context(), "r1", []string{"touch", mark}))
+	require.FileExists(t, mark)
+	require.ErrorContains(t, s.Guard(t.Context(), "r1", []string{"false"}), "exit status 1")
+	ended := make(chan error, 1)
+	go func() { ended <- s.Guard(t.Context(), "r1", []string{"sleep", "60"}) }()
+	time.Sleep(500 * time.Millisecond)
+	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	require.NoError(t, err)
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, lost)
+	case <-time.After(4 * lock.DefaultBeat):
+		t.Fatal("it goes on")
+	}
+	require.Error(t, lease.Release(t.Context()))
+}
+
+// TestARunThatHasLostTheLockKeepsWhatIsItsOwn and nothing that is the deployment's.
+func TestARunThatHasLostTheLockKeepsWhatIsItsOwn(t *testing.T) {
+	root := t.TempDir()
+	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
+	keep := func(run, revision string) error {
+		text, err := json.Marshal(contract.RunFiles{Run: run, Files: map[string]string{"report.json": run}, Runtime: &contract.RuntimeState{Revision: revision}})
+		require.NoError(t, err)
+		file := filepath.Join(t.TempDir(), "keep.json")
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		return s.Keep(t.Context(), file)
+	}
+	l := lock.New(s.store, lock.Options{})
+	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: "r2"})
+	require.NoError(t, err)
+	require.NoError(t, keep("r2", "new"))
+	require.ErrorIs(t, keep("r1", "old"), &fault.Fault{Code: lock.CodeLost})
+	last, err := state.Latest(t.Context(), s.store)
+	require.NoError(t, err)
+	require.Equal(t, "r2", last)
+	runtime, err := state.Runtime(t.Context(), s.store)
+	require.NoError(t, err)
+	require.Equal(t, "new", runtime.Revision)
+	data, err := state.File(t.Context(), s.store, "r1", "report.json")
+	require.NoError(t, err)
+	require.Equal(t, "r1", string(data))
+	require.NoError(t, lease.Release(t.Context()))
 }

@@ -184,7 +184,7 @@ func TestAPlanOfAPath(t *testing.T) {
 		repo, err := backup.Open(t.Context(), p.state.place, p.state.store)
 		require.NoError(t, err)
 		require.NoError(t, repo.KeepInstalled(t.Context(), contract.Installed{Platform: "reference", Version: version, Digest: digest, Config: cfg.Canonical()}, files))
-		require.NoError(t, state.PutRuntime(t.Context(), p.state.store, contract.RuntimeState{Platform: version}))
+		require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: version}))
 	}
 	brings := func(version string) string {
 		t.Helper()
@@ -228,7 +228,7 @@ func TestAPlanOfAPath(t *testing.T) {
 // TestAPlanWithoutTheInstalledRelease guesses no components.
 func TestAPlanWithoutTheInstalledRelease(t *testing.T) {
 	p := newPlanned(t)
-	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, contract.RuntimeState{Platform: "0.9.0"}))
+	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: "0.9.0"}))
 	got, err := p.make(t, "", "sha256:r", "")
 	require.NoError(t, err)
 	require.Empty(t, got.Components)

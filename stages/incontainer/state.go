@@ -4,6 +4,7 @@
 package incontainer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,12 +69,27 @@ func (s *State) Show(ctx context.Context, file string) error {
 	return writeJSON(file, stored, err)
 }
 
-// Purge removes the state.
-func (s *State) Purge(ctx context.Context) error { return state.Purge(ctx, s.place, s.store) }
+// Purge removes the state for a run, which has the lock.
+func (s *State) Purge(ctx context.Context, run string) error {
+	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error { return state.Purge(ctx, s.place, w) })
+}
+
+// under calls do for a run as long as that has the lock.
+func (s *State) under(ctx context.Context, run string, do func(context.Context, *state.Work) error) (err error) {
+	ctx, w, err := s.place.Work(ctx, s.store, run)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.End()) }()
+	if err = do(ctx, w); err == nil {
+		return nil
+	}
+	return cmp.Or(lock.Lost(ctx), err) // what fails then fails for that
+}
 
 // Unlock takes the lock away from its holder, and writes what it found to file.
 func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, reason string, force bool) error {
-	broken, err := openLock(s.store, s.errw).Unlock(ctx, who, reason, force)
+	broken, err := s.lock(s.errw).Unlock(ctx, who, reason, force)
 	return writeJSON(file, broken, err)
 }
 
@@ -83,7 +99,8 @@ func (s *State) Runs(ctx context.Context, file, deployment, run string) error {
 	return writeJSON(file, found, err)
 }
 
-// Keep stores what a run left in file.
+// Keep stores what a run left in file. Of a run that has lost the lock that is only what is
+// its own, and the error says so.
 func (s *State) Keep(ctx context.Context, file string) error {
 	data, err := contract.ReadParts(file)
 	if err != nil {
@@ -100,13 +117,18 @@ func (s *State) Keep(ctx context.Context, file string) error {
 	if err := state.Keep(ctx, s.store, left.Run, files); err != nil {
 		return fmt.Errorf("store run %s: %w", left.Run, err)
 	}
-	if left.Runtime == nil {
+	return s.under(ctx, left.Run, func(ctx context.Context, w *state.Work) error {
+		if err := state.PutLatest(ctx, w.Store, w.Generation, left.Run); err != nil {
+			return fmt.Errorf("note that run %s is the last: %w", left.Run, err)
+		}
+		if left.Runtime == nil {
+			return nil
+		}
+		if err := state.PutRuntime(ctx, w.Store, w.Generation, *left.Runtime); err != nil {
+			return fmt.Errorf("store the runtime state: %w", err)
+		}
 		return nil
-	}
-	if err := state.PutRuntime(ctx, s.store, *left.Runtime); err != nil {
-		return fmt.Errorf("store the runtime state: %w", err)
-	}
-	return nil
+	})
 }
 
 // Report copies the directory of a run, or of the last one, and completes it by
@@ -144,7 +166,7 @@ func (s *State) Kubeconfig(ctx context.Context, file string) error {
 // before reading records: a run writes its end before it releases the lock, so a record
 // without an end belongs to this run or to one that was killed.
 func (s *State) liveRun(ctx context.Context) (string, error) {
-	holder, err := openLock(s.store, io.Discard).Live(ctx)
+	holder, err := s.lock(io.Discard).Live(ctx)
 	if err != nil || holder == nil {
 		return "", err
 	}

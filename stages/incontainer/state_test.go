@@ -35,7 +35,15 @@ func TestState_ofAClusterThatIsThere(t *testing.T) {
 	require.False(t, known())
 	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u", Server: "https://theirs"}))
 	require.True(t, known())
-	require.NoError(t, on.Purge(t.Context()))
+	lost := &fault.Fault{Code: lock.CodeLost}
+	require.ErrorIs(t, on.Purge(t.Context(), "r1"), lost, "it has the lock no more")
+	require.True(t, known())
+	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: "r1"})
+	require.NoError(t, err)
+	require.ErrorIs(t, on.Purge(t.Context(), "r0"), lost)
+	require.True(t, known())
+	require.NoError(t, on.Purge(t.Context(), "r1"))
+	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, known())
 }
 
@@ -55,6 +63,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		"steps/a.working/log.txt":               []byte("working\n"),
 		"steps/a.working/" + contract.WaitsFile: []byte(`[{"step": "a/working", "for": "the gate", "seen": "it is shut"}]`),
 	}))
+	require.NoError(t, state.PutLatest(t.Context(), s, 1, r.ID))
 	_, err = journal.On(s, "blue").Begin(t.Context(), r.ID, "a", "working", journal.Digests{})
 	require.NoError(t, err)
 
@@ -95,7 +104,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 	}
 	says("interrupted", "interrupted")
 
-	l := openLock(s, io.Discard)
+	l := lock.New(s, lock.Options{})
 	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: r.ID})
 	require.NoError(t, err)
 	says("running", "running")
@@ -136,12 +145,15 @@ func TestState_afterTests(t *testing.T) {
 	root := t.TempDir()
 	s := volume(t, root)
 	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
+	generation := int64(0)
 	last := func(id, workflow string) *report.Run {
 		r := &report.Run{ID: id, Workflow: workflow, Deployment: "blue", Started: time.Now()}
 		r.Finish(nil, nil, time.Now())
 		record, err := r.Encode()
 		require.NoError(t, err)
 		require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{report.RecordFile: record}))
+		generation++
+		require.NoError(t, state.PutLatest(t.Context(), s, generation, r.ID))
 		stored, err := on.stored(t.Context())
 		require.NoError(t, err)
 		return stored.Record
@@ -161,6 +173,7 @@ func TestState_afterARefusedRun(t *testing.T) {
 	s := volume(t, t.TempDir())
 	on := &State{place: state.Place{Volume: t.TempDir()}, store: s, errw: io.Discard}
 	unfit := &fault.Fault{Code: "PRE-002", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
+	generation := int64(0)
 	last := func(id, workflow, step string, err error) *contract.Stored {
 		t.Helper()
 		r := &report.Run{ID: id + "-030405-a1b2c3", Workflow: workflow, Deployment: "blue", Started: time.Now()}
@@ -172,6 +185,8 @@ func TestState_afterARefusedRun(t *testing.T) {
 		record, err := r.Encode()
 		require.NoError(t, err)
 		require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{report.RecordFile: record}))
+		generation++
+		require.NoError(t, state.PutLatest(t.Context(), s, generation, r.ID))
 		stored, err := on.stored(t.Context())
 		require.NoError(t, err)
 		return stored

@@ -19,14 +19,14 @@ func TestStepsThatShareTheirCode(t *testing.T) {
 		code, res := b.run(of(name, "r1"))
 		require.Zero(t, code, b.shown.String())
 		require.Equal(t, contract.Succeeded, res.Status)
-		require.FileExists(t, b.path("state/journal/parts."+name+".json"))
+		require.FileExists(t, b.path("state/journal/parts."+name+"/000000000000.json"))
 		require.FileExists(t, b.path("state/runs/r1/steps/parts."+name+"/log.txt"))
 	}
 	require.Equal(t, 2, b.calls)
 	_, res := b.run(of("bow", "r2"))
 	require.Equal(t, contract.Reused, res.Status)
 	require.Equal(t, 2, b.calls)
-	require.NoFileExists(t, b.path("state/journal/stage.measure.json"))
+	require.NoFileExists(t, b.path("state/journal/stage.measure"))
 }
 
 func TestAStepWhoseCodeIsNotKnown(t *testing.T) {

@@ -49,6 +49,7 @@ type Env struct {
 
 	opened sync.Mutex   // of store
 	store  *store.Store // nil until it is asked for
+	work   *state.Work  // nil unless the step's run must have the lock
 
 	log     *redact.LineWriter // the step's log file
 	tools   *redact.LineWriter // the same file; a line that a tool has not ended yet stays whole
@@ -111,8 +112,26 @@ func (e *Env) useAccess(file string) error {
 // RedactSecrets registers what the container has for the deployment in secret, by now.
 func (e *Env) RedactSecrets() error { return e.Place.Secrets(e.Redact) }
 
-// Store is the store with the deployment's state.
+// Store is the store with the deployment's state. Once the step's run has lost the lock,
+// writing to it fails.
 func (e *Env) Store(ctx context.Context) (*store.Store, error) {
+	s, err := e.ownStore(ctx)
+	if err != nil || e.work == nil {
+		return s, err
+	}
+	return e.work.Store, nil
+}
+
+// Generation is that of the lock under which the step works; 0 if it needs none.
+func (e *Env) Generation() int64 {
+	if e.work == nil {
+		return 0
+	}
+	return e.work.Generation
+}
+
+// ownStore is Store for what is only of the step's own run.
+func (e *Env) ownStore(ctx context.Context) (*store.Store, error) {
 	e.opened.Lock()
 	defer e.opened.Unlock()
 	if e.store != nil {
@@ -125,15 +144,17 @@ func (e *Env) Store(ctx context.Context) (*store.Store, error) {
 	return s, err
 }
 
-// close lets go of the store, if it was opened.
-func (e *Env) close() error {
+// close ends the work of the step's run, and lets go of the store, if it was opened.
+func (e *Env) close() (err error) {
 	e.opened.Lock()
 	defer e.opened.Unlock()
-	if e.store == nil {
-		return nil
+	if e.work != nil {
+		err = e.work.End()
 	}
-	err := e.store.Close()
-	e.store = nil
+	if e.store != nil {
+		err = errors.Join(err, e.store.Close())
+		e.store = nil
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 )
 
 // The codes of faults that come from running a step, whatever the step does.
@@ -85,7 +86,7 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 			Fix: "report this with the step's log: slipway report", Err: p,
 		}
 	}
-	if lost, ok := errors.AsType[*fault.Fault](context.Cause(ctx)); ok { // of the deployment's lock
+	if lost, ok := errors.AsType[*fault.Fault](lock.Lost(ctx)); ok {
 		f := *lost
 		return &f
 	}

@@ -25,7 +25,7 @@ type stepRecords struct {
 // openRecords opens the deployment's store. If that is a bucket, it also restores the
 // kubeconfig from there for a step that uses the cluster.
 func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepRecords, error) {
-	s, err := env.Store(ctx)
+	s, err := env.ownStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,24 +42,23 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 	return &stepRecords{s, journal.On(s, req.Deployment), req}, nil
 }
 
-// watch fails if the step requires the lock and its run does not hold it: another run may
+// work fails if the step requires the lock and its run does not hold it: another run may
 // have taken it over since the step started. The returned context ends when the run loses
-// the lock; a step that only looks does not wait for that.
-func (b *stepRecords) watch(ctx context.Context) (_ context.Context, stop func(), err error) {
-	stop = func() {}
-	if !b.req.Locked {
-		return ctx, stop, nil
+// the lock. A step that only looks does not wait for that.
+func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, error) {
+	switch {
+	case !b.req.Locked:
+		return ctx, nil
+	case b.req.VerifyOnly:
+		_, err := lock.New(b.store, lock.Options{}).HeldBy(ctx, b.req.Run)
+		return ctx, err
 	}
-	l := lock.New(b.store, lock.Options{})
-	if b.req.VerifyOnly {
-		_, err := l.HeldBy(ctx, b.req.Run)
-		return ctx, stop, err
-	}
-	watched, w, err := l.Watch(ctx, b.req.Run)
+	watched, work, err := env.Place.Work(ctx, b.store, b.req.Run)
 	if err != nil {
-		return ctx, stop, err
+		return ctx, err
 	}
-	return watched, w.Stop, nil
+	env.work, b.ledger = work, b.ledger.Under(work.Generation, work.Store)
+	return watched, nil
 }
 
 // interrupted reports whether the last attempt at the step was killed before it recorded

@@ -45,7 +45,7 @@ func TestAStepKnowsWhetherOneBeforeItWasKilled(t *testing.T) {
 				}
 			}
 			if c.torn {
-				require.NoError(t, os.WriteFile(filepath.Join(bucket, "journal/stage.always.json"), []byte("{"), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(bucket, "journal/stage.always/000000000000.json"), []byte("{"), 0o600))
 			}
 			b, asked := newBench(t), false
 			b.do = func(ctx context.Context, env *step.Env) {

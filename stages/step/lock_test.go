@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -67,15 +69,15 @@ func TestAStepThatLosesTheLockOfItsRun(t *testing.T) {
 			holder := &mortal{Store: s}
 			holder.alive, holder.kill = context.WithCancel(t.Context())
 			l := lock.New(s, lock.Options{})
-			_, lease, err := lock.New(holder, lock.Options{Beat: 50 * time.Millisecond, TTL: time.Second}).Acquire(t.Context(), lock.Holder{User: "u", Run: "r1"})
+			_, lease, err := lock.New(holder, lock.Options{Beat: 50 * time.Millisecond, TTL: 3 * time.Second}).Acquire(t.Context(), lock.Holder{User: "u", Run: "r1"})
 			require.NoError(t, err)
 			b.do = func(ctx context.Context, _ *step.Env) {
-				time.Sleep(1200 * time.Millisecond)
+				time.Sleep(500 * time.Millisecond)
 				require.NoError(t, ctx.Err())
 				c.lose(t, l, holder.kill)
 				select {
 				case <-ctx.Done():
-				case <-time.After(5 * time.Second):
+				case <-time.After(10 * time.Second):
 					t.Error("the step was not told")
 				}
 				b.err = c.err
@@ -90,6 +92,49 @@ func TestAStepThatLosesTheLockOfItsRun(t *testing.T) {
 			require.Error(t, lease.Release(t.Context()))
 		})
 	}
+}
+
+// TestAStepThatHasLostTheLock writes nothing that another run reads back, and does not succeed;
+// its own run knows how it ended.
+func TestAStepThatHasLostTheLock(t *testing.T) {
+	b := newBench(t)
+	root := b.path("state")
+	s, err := store.Open(t.Context(), "file://"+root, store.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{User: "u", Run: "r1"})
+	require.NoError(t, err)
+	next := journal.On(s, "test").Under(2, s)
+	b.do = func(ctx context.Context, env *step.Env) {
+		require.EqualValues(t, 1, env.Generation())
+		own, err := env.Store(ctx)
+		require.NoError(t, err)
+		require.NoError(t, own.Put(ctx, "cluster.json", []byte("r1")))
+		_, idle := state.Place{Volume: root}.Idle("r1")
+		require.False(t, idle, "others see that it works")
+		_, err = lock.New(s, lock.Options{}).Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, "a test", true)
+		require.NoError(t, err)
+		require.ErrorIs(t, own.Put(ctx, "cluster.json", []byte("late")), &fault.Fault{Code: lock.CodeLost})
+		attempt, err := next.Begin(ctx, "r2", "stage", "measure", digests("d1"))
+		require.NoError(t, err)
+		require.NoError(t, next.End(ctx, attempt, []byte(`{"length":2}`), nil))
+	}
+	code, res := b.run(contract.Request{Run: "r1", Locked: true, Digests: digests("d1")})
+	require.Equal(t, int(fault.Locked), code)
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: lock.CodeLost})
+	last, err := next.Last(t.Context(), "stage", "measure")
+	require.NoError(t, err)
+	require.Equal(t, "r2", last.Run)
+	attempts, err := next.Run(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Len(t, attempts, 1)
+	data, err := s.Get(t.Context(), "cluster.json")
+	require.NoError(t, err)
+	require.Equal(t, "r1", string(data))
+	done, idle := state.Place{Volume: root}.Idle("r1")
+	require.True(t, idle)
+	done()
+	require.Error(t, lease.Release(t.Context()))
 }
 
 // mortal is a store that does not answer the holder of a lock any more once it is killed.

@@ -228,11 +228,10 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	if err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
-	ctx, stop, err := records.watch(ctx)
+	ctx, err = records.work(ctx, env)
 	if err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
-	defer stop()
 	out, why := records.reuse(ctx, code, env, min(grace, verifyGrace))
 	if why == nil {
 		return contract.Reused, out, nil
@@ -333,7 +332,7 @@ func (e *Env) publish(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishLimit)
 	defer cancel()
-	s, err := e.Store(ctx)
+	s, err := e.ownStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -346,7 +345,7 @@ func (e *Env) announce(ctx context.Context) error {
 	if !e.Place.Remote() {
 		return nil
 	}
-	s, err := e.Store(ctx)
+	s, err := e.ownStore(ctx)
 	if err != nil {
 		return err
 	}

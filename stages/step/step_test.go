@@ -139,7 +139,7 @@ func TestSuccessLeavesResultJournalAndLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, handed, kept)
 	require.FileExists(t, b.path("state", "runs", "r1", "steps", "stage.measure", "request.json"))
-	require.FileExists(t, b.path("state", "journal", "stage.measure.json"))
+	require.FileExists(t, b.path("state", "journal", "stage.measure", "000000000000.json"))
 	seen, err := os.ReadFile(b.path("state", "runs", "r1", "steps", "stage.measure", "seen.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "with *** in it", string(seen))
@@ -246,7 +246,7 @@ func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {
 func TestDamagedJournalIsNoResult(t *testing.T) {
 	b := newBench(t)
 	b.run(contract.Request{Digests: digests("d1")})
-	require.NoError(t, os.WriteFile(b.path("state", "journal", "stage.measure.json"), []byte(`{"ver`), 0o600))
+	require.NoError(t, os.WriteFile(b.path("state", "journal", "stage.measure", "000000000000.json"), []byte(`{"ver`), 0o600))
 	_, res := b.run(contract.Request{Digests: digests("d1")})
 	require.Equal(t, contract.Succeeded, res.Status)
 	require.Equal(t, 2, b.calls)
@@ -412,7 +412,7 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 	}
 	_, res := b.run(contract.Request{})
 	require.Equal(t, "run stage/measure: login with ***", res.Fault.Error())
-	journal, err := os.ReadFile(b.path("state", "journal", "stage.measure.json"))
+	journal, err := os.ReadFile(b.path("state", "journal", "stage.measure", "000000000000.json"))
 	require.NoError(t, err)
 	for _, text := range []string{b.log(), b.shown.String(), string(journal)} {
 		require.NotContains(t, text, "correct horse")

@@ -150,13 +150,15 @@ func TestPurge_bucket(t *testing.T) {
 	writeKubeconfig(t, p, canary)
 	_, err := p.SealKubeconfig(t.Context(), s, false)
 	require.NoError(t, err)
-	for _, key := range []string{"journal/a.b.json", "state.yaml", "terraform/terraform.tfstate", "lock/1.json", "runs/r1/report.json"} {
+	hold(t, s, "r1")
+	ctx, w := work(t, p, s, "r1")
+	for _, key := range []string{"journal/a.b.json", "state.yaml", "terraform/terraform.tfstate", "runs/r1/report.json"} {
 		require.NoError(t, s.Put(t.Context(), key, []byte("x")))
 	}
-	require.NoError(t, state.Purge(t.Context(), p, s))
+	require.NoError(t, state.Purge(ctx, p, w))
 	keys, err := s.List(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, []string{"lock/1.json", "runs/r1/report.json"}, keys)
+	require.Equal(t, []string{"lock/000000000001.json", "runs/r1/report.json"}, keys)
 	require.NoDirExists(t, filepath.Join(p.Volume, "secrets"))
 }
 

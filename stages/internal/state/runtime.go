@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -25,6 +26,11 @@ const (
 // so that the next run just writes it anew.
 var ErrDamaged = errors.New("decode " + runtime)
 
+// runtimes is the deployment's runtime state.
+func runtimes() versions.Value {
+	return versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: runtime}
+}
+
 // migrations bring a runtime state to the next version, by the version that it has.
 // Each works on the document, for the types are those of the current version.
 var migrations = [contract.RuntimeVersion]func(doc map[string]any){ //nolint:gochecknoglobals // a constant table
@@ -34,7 +40,7 @@ var migrations = [contract.RuntimeVersion]func(doc map[string]any){ //nolint:goc
 // Runtime is the deployment's runtime state, brought to the current version; without
 // one the error is fs.ErrNotExist. One of a newer version is refused.
 func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error) {
-	data, err := s.Get(ctx, runtime)
+	data, _, err := runtimes().Newest(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +112,10 @@ func CheckProvider(ctx context.Context, p Place, s *store.Store, provider string
 	}
 }
 
-// PutRuntime writes what a run's steps found out, without secrets. What now leaves
-// out, because the run did not get that far, stays as an earlier run found it.
-func PutRuntime(ctx context.Context, s *store.Store, now contract.RuntimeState) error {
+// PutRuntime writes what the steps of a run, which has the lock of a generation, found out,
+// without secrets. What now leaves out, because the run did not get that far, stays as an
+// earlier run found it.
+func PutRuntime(ctx context.Context, s *store.Store, generation int64, now contract.RuntimeState) error {
 	earlier, err := Runtime(ctx, s)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrDamaged):
@@ -125,5 +132,5 @@ func PutRuntime(ctx context.Context, s *store.Store, now contract.RuntimeState) 
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", runtime, err)
 	}
-	return s.Put(ctx, runtime, data)
+	return runtimes().Put(ctx, s, generation, data)
 }

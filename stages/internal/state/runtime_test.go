@@ -24,7 +24,7 @@ func TestTheRuntimeStateHasAVersion(t *testing.T) {
 	}
 	require.NoError(t, s.Put(t.Context(), "state.yaml", []byte("version: 99\nfromTheFuture: true\n")))
 	for _, err := range []error{
-		state.CheckRuntime(t.Context(), s), state.PutRuntime(t.Context(), s, contract.RuntimeState{Deployment: "d"}),
+		state.CheckRuntime(t.Context(), s), state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: "d"}),
 	} {
 		require.ErrorIs(t, err, &fault.Fault{Code: "RUN-009"})
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
@@ -47,8 +47,8 @@ func TestAFailedRunForgetsNothing(t *testing.T) {
 		Deployment: "d", Provider: "local", Platform: "1.0.0", Run: "r1", Revision: "abc",
 		Infrastructure: &contract.Infrastructure{APIEndpoint: "d"}, Access: &contract.Access{Commands: []string{"look"}},
 	}
-	require.NoError(t, state.PutRuntime(t.Context(), s, first))
-	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{
+	require.NoError(t, state.PutRuntime(t.Context(), s, 1, first))
+	require.NoError(t, state.PutRuntime(t.Context(), s, 2, contract.RuntimeState{
 		Deployment: "d", Provider: "local", Run: "r2", Infrastructure: &contract.Infrastructure{APIEndpoint: "other"},
 	}))
 	got, err := state.Runtime(t.Context(), s)
@@ -56,4 +56,8 @@ func TestAFailedRunForgetsNothing(t *testing.T) {
 	want := first
 	want.Version, want.Run, want.Infrastructure = contract.RuntimeVersion, "r2", &contract.Infrastructure{APIEndpoint: "other"}
 	require.Equal(t, &want, got)
+	require.NoError(t, state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: "d", Run: "r1"}))
+	got, err = state.Runtime(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, &want, got, "what an earlier holder of the lock writes late does not count")
 }

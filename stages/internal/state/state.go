@@ -19,16 +19,22 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // Names in the state.
 const (
 	runsDir    = "runs"
-	latestFile = runsDir + "/latest" // id of the last run
-	lockDir    = "lock"              // see package pipeline/lock
-	secretsDir = "secrets"           // never leaves the state
+	latestDir  = "latest"  // id of the last run
+	lockDir    = "lock"    // see package pipeline/lock
+	secretsDir = "secrets" // never leaves the state
 	runtime    = "state.yaml"
 )
+
+// latest is the id of the last run.
+func latest() versions.Value {
+	return versions.Value{Prefix: latestDir + "/", Earlier: runsDir + "/latest"}
+}
 
 // transfers is how many values are read or written at the same time.
 const transfers = 8
@@ -44,8 +50,8 @@ func check(run string) error {
 	return nil
 }
 
-// Keep writes files of a run's directory, by name ("hooks/backup.txt"), and makes
-// it the last run. Each file is replaced atomically.
+// Keep writes files of a run's directory, by name ("hooks/backup.txt"). Each file is
+// replaced atomically.
 func Keep(ctx context.Context, s *store.Store, run string, files map[string][]byte) error {
 	if err := check(run); err != nil {
 		return err
@@ -60,10 +66,15 @@ func Keep(ctx context.Context, s *store.Store, run string, files map[string][]by
 	for name, data := range files {
 		group.Go(func() error { return s.Put(ctx, path.Join(runsDir, run, name), data) })
 	}
-	if err := group.Wait(); err != nil {
+	return group.Wait()
+}
+
+// PutLatest makes a run, which has the lock of a generation, the last one.
+func PutLatest(ctx context.Context, s *store.Store, generation int64, run string) error {
+	if err := check(run); err != nil {
 		return err
 	}
-	return s.Put(ctx, latestFile, []byte(run+"\n"))
+	return latest().Put(ctx, s, generation, []byte(run+"\n"))
 }
 
 // File is a file of a run's directory; without it the error is fs.ErrNotExist.
@@ -76,7 +87,7 @@ func File(ctx context.Context, s *store.Store, run, name string) ([]byte, error)
 
 // Latest is the id of the last run, or ErrNoRun.
 func Latest(ctx context.Context, s *store.Store) (string, error) {
-	b, err := s.Get(ctx, latestFile)
+	b, _, err := latest().Newest(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrNoRun
 	}
@@ -111,14 +122,17 @@ func Report(ctx context.Context, s *store.Store, run, out string) (string, error
 		if slices.Contains(strings.Split(name, "/"), secretsDir) {
 			continue
 		}
-		group.Go(func() error { return fetch(ctx, s, key, filepath.Join(out, filepath.FromSlash(name))) })
+		group.Go(func() error {
+			data, err := s.Get(ctx, key)
+			return export(filepath.Join(out, filepath.FromSlash(name)), data, err)
+		})
 	}
 	group.Go(func() error {
-		err := fetch(ctx, s, runtime, filepath.Join(out, runtime))
+		data, _, err := runtimes().Newest(ctx, s)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return err
+		return export(filepath.Join(out, runtime), data, err)
 	})
 	if err := group.Wait(); err != nil {
 		return "", fmt.Errorf("copy run %s: %w", run, err)
@@ -126,9 +140,8 @@ func Report(ctx context.Context, s *store.Store, run, out string) (string, error
 	return run, nil
 }
 
-// fetch copies a value to a file.
-func fetch(ctx context.Context, s *store.Store, key, file string) error {
-	data, err := s.Get(ctx, key)
+// export writes a value, which was read with an error, to a file.
+func export(file string, data []byte, err error) error {
 	if errors.Is(err, &fault.Fault{Code: store.CodeDamaged}) {
 		data, err = []byte("not copied: "+err.Error()+"\n"), nil
 	}
@@ -151,38 +164,6 @@ func Runs(ctx context.Context, s *store.Store) ([]string, error) {
 		}
 	}
 	return slices.Compact(ids), err
-}
-
-// Purge removes everything but the records of the runs and the lock, which the
-// caller holds: after a removal nothing may be reused. That is so in the store, and
-// in the volume where that is not the store.
-func Purge(ctx context.Context, p Place, s *store.Store) error {
-	stays := func(name string) bool { return name == runsDir || name == lockDir }
-	if p.Remote() {
-		keys, err := s.List(ctx, "")
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			if first, _, _ := strings.Cut(key, "/"); stays(first) {
-				continue
-			}
-			if err := s.Delete(ctx, key); err != nil {
-				return err
-			}
-		}
-	}
-	entries, err := os.ReadDir(p.Volume)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, e := range entries {
-		if !stays(e.Name()) {
-			errs = append(errs, os.RemoveAll(filepath.Join(p.Volume, e.Name())))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Publish copies the files of a directory of the volume, which a step has filled,

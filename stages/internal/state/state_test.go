@@ -26,7 +26,9 @@ func TestReportIsTheLastRunWithoutSecrets(t *testing.T) {
 	s := open(t, root)
 	require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{"report.json": []byte("1")}))
 	require.NoError(t, state.Keep(t.Context(), s, "r2", map[string][]byte{"report.json": []byte("2"), "hooks/backup.txt": []byte("said")}))
-	require.NoError(t, state.PutRuntime(t.Context(), s, contract.RuntimeState{}))
+	require.NoError(t, state.PutLatest(t.Context(), s, 2, "r2"))
+	require.NoError(t, state.PutLatest(t.Context(), s, 1, "r1"), "late")
+	require.NoError(t, state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{}))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "runs/r2/secrets"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "runs/r2/secrets/key"), []byte("k"), 0o600))
 
@@ -59,7 +61,11 @@ func TestReportNamesARunThatIsNotThere(t *testing.T) {
 	s := open(t, root)
 	_, err := state.Report(t.Context(), s, "", t.TempDir())
 	require.ErrorIs(t, err, state.ErrNoRun)
-	require.NoError(t, state.Keep(t.Context(), s, "r1", nil))
+	require.NoError(t, s.Put(t.Context(), "runs/latest", []byte("r8\n"))) // of before there were generations
+	run, err := state.Latest(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, "r8", run)
+	require.Error(t, state.PutLatest(t.Context(), s, 1, "../x"))
 	_, err = state.Report(t.Context(), s, "r9", t.TempDir())
 	require.ErrorIs(t, err, state.ErrNoRun)
 	require.ErrorContains(t, err, "r9")
@@ -73,13 +79,20 @@ func TestPurgeKeepsTheRecordsOfRuns(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
 	require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{"report.json": []byte("1")}))
-	for _, f := range []string{"journal/a.json", "secrets/kubeconfig", "terraform/terraform.tfstate", "state.yaml"} {
+	require.NoError(t, state.PutLatest(t.Context(), s, 1, "r1"))
+	hold(t, s, "r1")
+	p := state.Place{Volume: root}
+	ctx, w := work(t, p, s, "r1")
+	for _, f := range []string{"journal/a.json", "journal/a.b/000000000001.json", "secrets/kubeconfig", "terraform/terraform.tfstate", "terraform/.terraform/x", "state.yaml"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, f)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(root, f), nil, 0o600))
 	}
-	require.NoError(t, state.Purge(t.Context(), state.Place{Volume: root}, s))
+	require.NoError(t, state.Purge(ctx, p, w))
 	left, err := os.ReadDir(root)
 	require.NoError(t, err)
-	require.Len(t, left, 1)
-	require.Equal(t, "runs", left[0].Name())
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	require.Equal(t, []string{"latest", "lock", "runs"}, names)
 }
