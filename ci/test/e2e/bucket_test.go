@@ -73,11 +73,11 @@ state:
 		below := "team/" + d.Name + "/"
 		keys := server.keys(t)
 		for _, want := range []string{
-			"journal/infrastructure.terraform.json", "state.yaml", "runs/latest", "terraform/terraform.tfstate", "secrets/kubeconfig.age",
+			"terraform/terraform.tfstate", "secrets/kubeconfig.age",
 		} {
 			require.Contains(t, keys, below+want)
 		}
-		for _, want := range []string{`lock/\d+\.json`, `runs/[^/]+/report\.json`, `runs/[^/]+/steps/preorchestrator\.secrets/log\.txt`} {
+		for _, want := range []string{`lock/\d+\.json`, `journal/infrastructure\.terraform/\d+\.json`, `state/\d+\.yaml`, `latest/\d+`, `runs/[^/]+/report\.json`, `runs/[^/]+/steps/preorchestrator\.secrets/log\.txt`} {
 			re := regexp.MustCompile("^" + below + want + "$")
 			require.True(t, slices.ContainsFunc(keys, re.MatchString), want)
 		}
@@ -122,7 +122,7 @@ state:
 		r := ok(t, "destroy")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		for _, k := range server.keys(t) {
-			require.Regexp(t, `^team/`+d.Name+`/(lock|runs)/`, k)
+			require.Regexp(t, `^team/`+d.Name+`/(latest|lock|runs)/`, k)
 		}
 	})
 }

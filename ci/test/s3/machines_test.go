@@ -2,9 +2,11 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +41,7 @@ func program(t *testing.T) string {
 // conductor does in containers.
 type machine struct {
 	program, url, volume, root string
+	tools                      string // directory; empty: that of SLIPWAY_TERRAFORM
 }
 
 type ended struct {
@@ -91,7 +94,7 @@ func (m machine) request(t *testing.T, run, step string, input any, locked bool)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "request.json"), text, 0o600))
 	answer = filepath.Join(dir, "result.json")
 	return []string{"step", step, "--request", filepath.Join(dir, "request.json"), "--result", answer,
-		"--state", m.volume, "--terraform", m.root, "--tools", filepath.Dir(os.Getenv("SLIPWAY_TERRAFORM"))}, answer
+		"--state", m.volume, "--terraform", m.root, "--tools", cmp.Or(m.tools, filepath.Dir(os.Getenv("SLIPWAY_TERRAFORM")))}, answer
 }
 
 func (m machine) step(t *testing.T, run, step string, input any, locked bool) (result, ended) {
@@ -105,27 +108,68 @@ func (m machine) step(t *testing.T, run, step string, input any, locked bool) (r
 	return r, e
 }
 
-// hold takes the deployment's lock, which is in s; end gives it up.
-func (m machine) hold(t *testing.T, s *store.Store, run string) (end func(os.Signal)) {
+// process is a command that runs beside the test, in a process group of its own.
+type process struct {
+	cmd  *exec.Cmd
+	errs *bytes.Buffer
+	done chan error
+}
+
+func (m machine) start(t *testing.T, args ...string) *process {
 	t.Helper()
-	cmd, errs := m.command(t, "state", "--root", m.volume, "hold", "--user", "u", "--host", "h", "--run", run, "--workflow", "install")
+	cmd, errs := m.command(t, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p := &process{cmd, errs, make(chan error, 1)}
 	require.NoError(t, cmd.Start())
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	require.Eventually(t, func() bool {
+	t.Cleanup(func() { _ = p.signal(syscall.SIGKILL) }) // of a test that failed, it may stand still
+	go func() { p.done <- cmd.Wait() }()
+	return p
+}
+
+// signal is sent to the process and to all that it has started.
+func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Process.Pid, s) }
+
+// code is the exit code, once the process has ended, which it must within a limit.
+func (p *process) code(t *testing.T, limit time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(limit):
+		t.Fatalf("%v goes on after %s", p.cmd.Args, limit)
+		return 0
+	}
+}
+
+// holds takes the deployment's lock, which is in s.
+func (m machine) holds(t *testing.T, s *store.Store, run string) *process {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddress(t)) // of one machine, two cannot have the same
+	require.NoError(t, err)
+	p := m.start(t, "state", "--root", m.volume, "hold", "--user", "u", "--host", "h", "--run", run, "--workflow", "install", "--port", port)
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		select {
-		case err := <-done:
-			t.Fatalf("the holder ended: %v: %s", err, errs)
+		case err := <-p.done:
+			t.Fatalf("the holder ended: %v: %s", err, p.errs)
 		default:
 		}
-		r, err := lock.New(s, lock.Options{}).Current(t.Context())
-		return err == nil && r != nil && r.Holder.Run == run
-	}, 90*time.Second, 50*time.Millisecond)
+		if _, err := lock.New(s, lock.Options{}).HeldBy(t.Context(), run); err == nil {
+			return p
+		}
+	}
+	t.Fatalf("it does not get the lock: %s", p.errs)
+	return nil
+}
+
+// hold is holds; end gives the lock up.
+func (m machine) hold(t *testing.T, s *store.Store, run string) (end func(os.Signal)) {
+	t.Helper()
+	p := m.holds(t, s, run)
 	return func(s os.Signal) {
-		require.NoError(t, cmd.Process.Signal(s))
-		err := <-done
+		require.NoError(t, p.cmd.Process.Signal(s))
+		err := <-p.done
 		if s == os.Interrupt {
-			require.NoError(t, err, errs)
+			require.NoError(t, err, p.errs)
 		}
 	}
 }
@@ -140,7 +184,7 @@ func TestTwoMachines(t *testing.T) {
 	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=team/demo", bucket, region, address)
 	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
-	a, b := machine{slipway, url, t.TempDir(), root}, machine{slipway, url, t.TempDir(), root}
+	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
 	s := open(t, address, bucket, "team/demo")
 	input := map[string]any{"vars": map[string]any{"wait": goOn}}
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
@@ -211,7 +255,7 @@ func TestTwoMachines(t *testing.T) {
 	})
 
 	t.Run("a bucket that is not there is named before anything starts", func(t *testing.T) {
-		c := machine{slipway, strings.Replace(url, "s3://"+bucket, "s3://nowhere", 1), t.TempDir(), root}
+		c := machine{slipway, strings.Replace(url, "s3://"+bucket, "s3://nowhere", 1), t.TempDir(), root, ""}
 		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)
@@ -249,13 +293,13 @@ func TestTwoMachines(t *testing.T) {
 		r, e = b.step(t, fourth, "infrastructure/terraform-destroy", other, true)
 		require.Zero(t, e.code, e.errs)
 		require.Equal(t, "succeeded", r.Status)
-		e = b.state(t, "purge")
+		e = b.state(t, "purge", "--run", fourth)
 		require.Zero(t, e.code, e.errs)
 		end(os.Interrupt)
 		keys, err = s.List(t.Context(), "")
 		require.NoError(t, err)
 		for _, key := range keys {
-			require.Regexp(t, `^(lock|runs)/`, key)
+			require.Regexp(t, `^(latest|lock|runs)/`, key)
 			text, err := s.Get(t.Context(), key)
 			require.NoError(t, err)
 			require.NotContains(t, string(text), os.Getenv("AWS_SECRET_ACCESS_KEY"), key)
