@@ -67,6 +67,8 @@ type Requirements struct {
 	CPUs        int      `json:"cpus,omitempty"`
 	Filesystems []string `json:"filesystems,omitempty"` // as in /proc/filesystems
 	Netfilter   bool     `json:"netfilter,omitempty"`   // the kernel has iptables or nf_tables
+	// Raises are sysctls of the machine that the cluster raises where they are lower.
+	Raises map[string]int64 `json:"raises,omitempty"`
 }
 
 // NodeSpec describes the cluster that Slipway itself runs for a deployment as a

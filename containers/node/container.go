@@ -44,7 +44,11 @@ func prepareContainer(ctx context.Context, s settings, logLine func(string)) err
 	if err := prepareDevices(); err != nil {
 		return err
 	}
-	setSysctls(logLine)
+	setNetwork(procSys, logLine)
+	raiseSysctls(procSys, logLine)
+	if err := hideSysctls(procSys, filepath.Join(runDir, "sysctl")); err != nil {
+		return err
+	}
 	return chooseIptables(ctx)
 }
 
@@ -154,30 +158,6 @@ func prepareDevices() error {
 		return fmt.Errorf("make /dev/kmsg: %w", err)
 	}
 	return nil
-}
-
-// setSysctls sets what forwarding and many watches need. Values that the host
-// keeps read-only are told, not fatal: most hosts have them already.
-func setSysctls(logLine func(string)) {
-	for _, v := range []struct{ key, value string }{
-		{"net/ipv4/ip_forward", "1"},
-		{"net/ipv4/conf/all/rp_filter", "0"},
-		{"net/bridge/bridge-nf-call-iptables", "1"},
-		{"net/ipv4/conf/all/route_localnet", "0"},
-		{"net/netfilter/nf_conntrack_tcp_be_liberal", "1"},
-		{"fs/inotify/max_user_watches", "524288"},
-		{"fs/inotify/max_user_instances", "8192"},
-		{"vm/overcommit_memory", "1"},
-	} {
-		path := "/proc/sys/" + v.key
-		old, err := os.ReadFile(path)
-		if err != nil || string(bytes.TrimSpace(old)) == v.value {
-			continue
-		}
-		if err := os.WriteFile(path, []byte(v.value), 0o644); err != nil {
-			logLine(fmt.Sprintf("cannot set %s to %s, it stays %s: %v", strings.ReplaceAll(v.key, "/", "."), v.value, bytes.TrimSpace(old), err))
-		}
-	}
 }
 
 // chooseIptables puts a variant of iptables that this kernel supports first on

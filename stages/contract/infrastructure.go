@@ -28,6 +28,8 @@ type Preflight struct {
 	CPUs        int               `json:"cpus"`
 	Kernel      string            `json:"kernel,omitempty"` // release of the engine's
 	Tools       map[string]string `json:"tools"`            // tool → version, without a leading v
+	// Raises says which sysctls of the machine the cluster will raise, from what and to what.
+	Raises []string `json:"raises,omitempty"`
 }
 
 // TerraformInput is what infrastructure/terraform and

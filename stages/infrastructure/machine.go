@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,12 +21,22 @@ type machine struct {
 	kernel      string // its release; empty if it does not say
 	filesystems []string
 	netfilter   bool
+	sysctls     map[string]int64 // those that may be raised
 }
 
-// observe looks at the machine whose /proc and /sys are below root, and at the
-// volume that holds state.
-func observe(root, state string) (machine, error) {
-	m := machine{cpus: runtime.NumCPU()}
+// observe looks at the machine whose /proc and /sys are below root, also at those of the
+// sysctls that it has, and at the volume that holds state.
+func observe(root, state string, sysctls ...string) (machine, error) {
+	m := machine{cpus: runtime.NumCPU(), sysctls: map[string]int64{}}
+	for _, name := range sysctls {
+		b, err := os.ReadFile(filepath.Join(root, "proc/sys", strings.ReplaceAll(name, ".", "/")))
+		if err != nil {
+			continue // of a kernel without it
+		}
+		if m.sysctls[name], err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err != nil {
+			return m, fmt.Errorf("sysctl %s: %w", name, err)
+		}
+	}
 	if b, err := os.ReadFile(filepath.Join(root, "proc/sys/kernel/osrelease")); err == nil {
 		m.kernel = strings.TrimSpace(string(b))
 	}
@@ -106,6 +117,17 @@ func judge(m machine, r providers.Requirements) []problem {
 		out = append(out, problem{
 			"the kernel has neither iptables nor nf_tables", "load one on the Dagger engine's machine: modprobe nf_tables",
 		})
+	}
+	return out
+}
+
+// raises says which sysctls of the machine are lower than what the cluster raises them to.
+func raises(m machine, r providers.Requirements) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(r.Raises)) {
+		if has, ok := m.sysctls[name]; ok && has < r.Raises[name] {
+			out = append(out, fmt.Sprintf("%s from %d to %d", name, has, r.Raises[name]))
+		}
 	}
 	return out
 }

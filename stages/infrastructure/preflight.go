@@ -27,6 +27,7 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 	}
 	out := contract.Preflight{
 		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Kernel: seen.kernel, Tools: map[string]string{},
+		Raises: raises(seen, in.Requirements),
 	}
 	for _, tool := range slices.Sorted(maps.Keys(in.Tools)) {
 		version, err := t.of(env).version(ctx, tool)
@@ -43,6 +44,9 @@ func (t toolchain) preflight(ctx context.Context, env *step.Env, in contract.Pre
 	}
 	if len(problems) > 0 {
 		return contract.Preflight{}, unmet(CodePreflight, checkMachine, problems)
+	}
+	if len(out.Raises) > 0 {
+		env.Progress("the cluster raises sysctls of the Dagger engine's machine, and nothing lowers them again: %s", strings.Join(out.Raises, ", "))
 	}
 	env.Progress("%s memory, %s free disk, %d CPUs, %d tools as pinned", size(seen.memory), size(seen.disk), seen.cpus, len(out.Tools))
 	return out, nil
@@ -67,7 +71,7 @@ func look(ctx context.Context, env *step.Env, in contract.PreflightInput) (machi
 	if err := checkSecrets(ctx, env); err != nil {
 		return machine{}, nil, err
 	}
-	seen, err := observe("/", env.StateDir)
+	seen, err := observe("/", env.StateDir, slices.Collect(maps.Keys(in.Requirements.Raises))...)
 	if err != nil {
 		return machine{}, nil, fmt.Errorf("look at the machine: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,16 @@ func TestPreflightAcceptsPinnedTools(t *testing.T) {
 	require.Equal(t, map[string]string{"terraform": "1.11.4", "helm": "3.20.2", "kubectl": "1.35.4"}, out.Tools)
 	require.Positive(t, out.MemoryBytes)
 	require.Positive(t, out.DiskBytes)
+}
+
+func TestPreflightSaysWhatTheClusterRaises(t *testing.T) {
+	in := contract.PreflightInput{Requirements: providers.Requirements{Raises: map[string]int64{"kernel.pid_max": 1 << 50, "vm.overcommit_memory": 0}}}
+	var log strings.Builder
+	out, err := toolchain{}.preflight(t.Context(), newEnv(t, "/nowhere", &log), in)
+	require.NoError(t, err)
+	require.Len(t, out.Raises, 1)
+	require.Regexp(t, `^kernel\.pid_max from \d+ to 1125899906842624$`, out.Raises[0])
+	require.Contains(t, log.String(), "the cluster raises sysctls of the Dagger engine's machine, and nothing lowers them again: "+out.Raises[0])
 }
 
 func TestPreflightReportsEverythingAtOnce(t *testing.T) {
@@ -114,12 +125,15 @@ func TestObserveReadsTheLimitsOfTheContainer(t *testing.T) {
 	write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\n")
 	write("proc/filesystems", "nodev\toverlay\n\text4\n")
 	write("proc/net/ip_tables_names", "")
-	m, err := observe(root, root)
+	write("proc/sys/fs/inotify/max_user_instances", "128\n")
+	write("proc/sys/fs/inotify/max_user_watches", "1048576\n")
+	m, err := observe(root, root, "fs.inotify.max_user_instances", "fs.inotify.max_user_watches", "fs.inotify.gone")
 	require.NoError(t, err)
 	require.Equal(t, int64(8<<30), m.memory)
 	require.Equal(t, []string{"overlay", "ext4"}, m.filesystems)
 	require.True(t, m.netfilter)
 	require.Positive(t, m.disk)
+	require.Equal(t, []string{"fs.inotify.max_user_instances from 128 to 8192"}, raises(m, local.Provider{}.Requirements(providers.Deployment{Scale: 50})))
 
 	write("sys/fs/cgroup/memory.max", "2147483648\n")
 	m, err = observe(root, root)
@@ -130,6 +144,9 @@ func TestObserveReadsTheLimitsOfTheContainer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(8<<30), m.memory)
 
+	write("proc/sys/fs/inotify/max_user_watches", "many\n")
+	_, err = observe(root, root, "fs.inotify.max_user_watches")
+	require.ErrorContains(t, err, "sysctl fs.inotify.max_user_watches")
 	write("proc/meminfo", "MemFree: 1 kB\n")
 	_, err = observe(root, root)
 	require.ErrorContains(t, err, "no MemTotal")

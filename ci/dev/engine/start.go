@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,10 @@ import (
 )
 
 const proc = procFS("/proc")
+
+// forwarding tells whether this machine passes on what is for others: "1" for yes. The plugin
+// bridge, which connects the engine's containers, sees to it.
+const forwarding = "/proc/sys/net/ipv4/ip_forward"
 
 // startTimeout is how long an engine may take to answer after its start.
 const startTimeout = 90 * time.Second
@@ -71,6 +76,9 @@ func (c *control) start(ctx context.Context, own bool) error {
 	parts, err := c.buildEngine(ctx, p)
 	if err != nil {
 		return err
+	}
+	if b, err := os.ReadFile(forwarding); err == nil && string(bytes.TrimSpace(b)) == "0" {
+		c.logf("engine: turns net.ipv4.ip_forward of this machine on, which its containers need to reach others; nothing turns it off again")
 	}
 	t := p.Start("engine "+daggerVersion, "starting")
 	if err := c.launch(ctx, parts); err != nil {

@@ -56,6 +56,7 @@ func TestLifecycle(t *testing.T) {
 	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
+	sysctls := sysctlsOnlyRaised(t)
 	got := collector(t)
 	interrupts(t, d, got)
 
@@ -210,6 +211,8 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	t.Run("a renamed component keeps what it has, and an older configuration is read", long(k.renames))
+
+	t.Run("sysctls of this machine are only raised", sysctls)
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")
