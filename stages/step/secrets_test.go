@@ -58,7 +58,7 @@ func TestAnErrorDoesNothingToATerminal(t *testing.T) {
 	b.err = errors.New("helm: \x1b]52;c;cm0gLXJmIH4=\x07no chart for canary-\x1b[1mtoken\x1b[0m-7fk2\n\tline 2")
 	_, res := b.run(contract.Request{Input: json.RawMessage(`{"text":"four"}`)})
 	require.EqualError(t, res.Fault.Err, "helm: no chart for ***\n\tline 2")
-	kept, err := os.ReadFile(b.path("state", "journal", "stage.measure.json"))
+	kept, err := os.ReadFile(b.path("state", "journal", "stage.measure", "000000000000.json"))
 	require.NoError(t, err)
 	require.NotContains(t, string(kept), "u001b")
 }
