@@ -20,8 +20,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
