@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +18,15 @@ import (
 // machine is a clock of a machine that can be suspended, of which only Options.Boot knows.
 type machine struct {
 	started time.Time
-	slept   time.Duration
+	slept   atomic.Int64
 }
 
 func newMachine() *machine { return &machine{started: time.Now()} }
 
-func (m *machine) boot() time.Duration { return time.Since(m.started) + m.slept }
+func (m *machine) boot() time.Duration { return time.Since(m.started) + time.Duration(m.slept.Load()) }
+
+// sleep suspends the machine.
+func (m *machine) sleep(d time.Duration) { m.slept.Add(int64(d)) }
 
 func (m *machine) options() lock.Options { return lock.Options{Boot: m.boot} }
 
@@ -159,7 +163,7 @@ func TestSuspend(t *testing.T) {
 		before, err := s.Get(t.Context(), "lock/000000000001.json")
 		require.NoError(t, err)
 
-		m.slept = 15 * time.Second
+		m.sleep(15 * time.Second)
 		require.NoError(t, lock.Guard(work))
 		require.NoError(t, lease.Check(ctx))
 		time.Sleep(3 * time.Second)
@@ -169,7 +173,7 @@ func TestSuspend(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, before, after)
 
-		m.slept += time.Minute
+		m.sleep(time.Minute)
 		requireLost(t, lock.Guard(work), "nothing is known of it since 1m")
 		requireLost(t, lease.Check(ctx), "the last heartbeat was 1m")
 		<-ctx.Done()
@@ -188,7 +192,7 @@ func TestSuspend_heartbeat(t *testing.T) {
 		s, m := memory(t), newMachine()
 		ctx, lease := acquire(t, lock.New(s, m.options()), alice)
 		time.Sleep(10 * time.Second)
-		m.slept = time.Minute
+		m.sleep(time.Minute)
 		start := time.Now()
 		<-ctx.Done()
 		require.LessOrEqual(t, time.Since(start), lock.DefaultBeat)
@@ -207,8 +211,8 @@ func TestWatch_twoHolders(t *testing.T) {
 		work, _ := watch(t, lock.New(s, m.options()), alice.Run)
 		time.Sleep(10 * time.Second)
 		his.Set(faulty.Plan{Error: 1})
-		var ended time.Time
-		context.AfterFunc(work, func() { ended = time.Now() })
+		ended := make(chan time.Time, 1)
+		context.AfterFunc(work, func() { ended <- time.Now() })
 		l := lock.New(s, m.options())
 		_, taken, err := l.Acquire(t.Context(), bob)
 		for err != nil {
@@ -216,7 +220,7 @@ func TestWatch_twoHolders(t *testing.T) {
 			time.Sleep(time.Second)
 			_, taken, err = l.Acquire(t.Context(), bob)
 		}
-		require.GreaterOrEqual(t, time.Since(ended), lock.DefaultGrace)
+		require.GreaterOrEqual(t, time.Since(<-ended), lock.DefaultGrace)
 		require.Error(t, lock.Guard(work))
 		require.False(t, errors.Is(context.Cause(work), context.Canceled))
 		require.NoError(t, taken.Release(t.Context()))
