@@ -14,21 +14,22 @@ import (
 )
 
 // noticed is how long an install may take to end once what holds its lock was killed: the
-// time to live, a beat, and what it takes to stop the cluster and write the record.
-const noticed = lock.DefaultTTL + lock.DefaultBeat + 20*time.Second
+// time to live, a beat, and what it takes to end the steps, stop the cluster and write the
+// record.
+const noticed = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 
 // killHolder ends what holds the lock of the install and begins another install. It returns
 // once both have ended, and fails unless the first one stopped because it had lost the lock,
 // the other one succeeded, and no step of it ran beside one of the first.
 func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
-	changes := func(p process) bool {
-		return p.isStep() && p.args[2] != contract.PreflightStep().String() && p.request().Deployment == r.Name
-	}
-	step, err := r.find(ctx, inst, changes)
+	var run string
+	_, err := r.find(ctx, inst, func(p process) bool {
+		run = r.runOf(p)
+		return run != ""
+	})
 	if err != nil {
 		return "", err
 	}
-	run := step.request().Run
 	holder, err := r.find(ctx, inst, func(p process) bool { return p.holds(run) })
 	if err != nil {
 		return "", err
@@ -67,7 +68,7 @@ func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
 			problems = append(problems, fmt.Errorf("look at the engine's processes: %w", err))
 			continue
 		}
-		if err := beside(below, changes, run); err != nil && len(problems) == 0 {
+		if err := r.beside(below, run); err != nil && len(problems) == 0 {
 			problems = append(problems, err)
 		}
 	}
@@ -88,17 +89,29 @@ func lostLock(err error, took time.Duration) error {
 	return nil
 }
 
-// beside is an error if among the processes, of which changes are steps that change
-// something, some are of a run and some are of another one.
-func beside(all []process, changes func(process) bool, run string) error {
+// runOf is the run of the deployment for which a process changes something, as a step; empty
+// for any other process.
+func (r *round) runOf(p process) string {
+	if !p.isStep() || p.args[2] == contract.PreflightStep().String() {
+		return ""
+	}
+	req := p.request() // once: it may end meanwhile
+	if req.Deployment != r.Name {
+		return ""
+	}
+	return req.Run
+}
+
+// beside is an error if among the processes some change something for a run and some for
+// another one.
+func (r *round) beside(all []process, run string) error {
 	var first, other string
 	for _, p := range all {
-		if !changes(p) {
-			continue
-		}
-		if p.request().Run == run {
+		switch of := r.runOf(p); of {
+		case "":
+		case run:
 			first = p.args[2]
-		} else {
+		default:
 			other = p.args[2]
 		}
 	}
