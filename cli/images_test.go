@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // lockFile writes a lock as bundle push does.
@@ -142,8 +139,8 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 // A bundle that is signed is the one that who has the key wants, and no other.
 func TestBundleSign(t *testing.T) {
 	withoutImages(t)
-	private, public := keyPair(t)
-	_, other := keyPair(t)
+	private, public := dssetest.Files(t)
+	_, other := dssetest.Files(t)
 	dir := smallBundle(t)
 	for what, args := range map[string][]string{"no key": {dir}, "no directory": {"--key", private}, "the public key": {dir, "--key", public}, "no such key": {dir, "--key", "/none"}} {
 		exit, _, errs := slipway(append([]string{"bundle", "sign"}, args...)...)
@@ -189,8 +186,8 @@ func TestBundleSign(t *testing.T) {
 // With a key, a lock file is the one that was signed with it.
 func TestASignedLock(t *testing.T) {
 	withoutImages(t)
-	private, public := keyPair(t)
-	_, other := keyPair(t)
+	private, public := dssetest.Files(t)
+	_, other := dssetest.Files(t)
 	file := lockFile(t, "r.example.com")
 	for what, c := range map[string]struct {
 		args []string
@@ -228,24 +225,6 @@ func TestASignedLock(t *testing.T) {
 			require.Contains(t, errs, c.says)
 		})
 	}
-}
-
-// keyPair are the files of a pair of keys.
-func keyPair(t *testing.T) (private, public string) {
-	t.Helper()
-	half, key, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	put := func(name, kind string, der []byte, err error) string {
-		require.NoError(t, err)
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
-		return file
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	private = put("key.pem", "PRIVATE KEY", der, err)
-	der, err = x509.MarshalPKIXPublicKey(half)
-	return private, put("key.pub.pem", "PUBLIC KEY", der, err)
 }
 
 // provenanceOf has a bundle say what it was built from.

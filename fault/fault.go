@@ -86,23 +86,31 @@ func (f *Fault) Map(change func(string) string) *Fault {
 	return out
 }
 
+// Whole returns the first fault in err's tree, with what err says around it; false if there
+// is none.
+func Whole(err error) (*Fault, bool) {
+	f, coded := errors.AsType[*Fault](err)
+	if !coded || error(f) == err { //nolint:errorlint // whether err is the fault itself
+		return f, coded
+	}
+	outer := *f
+	outer.Op, outer.Err = "", err
+	return &outer, true
+}
+
 // Map is Fault.Map of any error, which may have a fault in it; nil for nil.
 func Map(err error, change func(string) string) error {
 	if err == nil {
 		return nil
 	}
-	f, coded := errors.AsType[*Fault](err)
+	outer, coded := Whole(err)
 	if !coded {
 		if text := err.Error(); change(text) != text {
 			return errors.New(change(text))
 		}
 		return err
 	}
-	outer := *f
-	if error(f) != err { //nolint:errorlint // whether err is the fault itself
-		outer.Op, outer.Err = "", err
-	}
-	if changed := outer.Map(change); changed != &outer {
+	if changed := outer.Map(change); changed != outer {
 		return changed
 	}
 	return err

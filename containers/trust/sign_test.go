@@ -2,10 +2,6 @@ package trust
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"os"
@@ -20,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // write makes a bundle of these files.
@@ -44,17 +41,8 @@ func write(t *testing.T, files map[string]string) *bundle.Bundle {
 
 const built = `{"buildDefinition":{"buildType":"https://slipway.sh/bundle/v1","resolvedDependencies":[{"uri":"pkg:golang/a@v1"}]},"runDetails":{"builder":{"id":"x"}}}`
 
-func keys(t *testing.T) map[string]crypto.Signer {
-	t.Helper()
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	return map[string]crypto.Signer{"Ed25519": ed, "ECDSA": ec}
-}
-
 func TestAKeyVouches(t *testing.T) {
-	for kind, key := range keys(t) {
+	for kind, key := range dssetest.Keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			b := write(t, map[string]string{bundle.ProvenanceFile: built, "a": "b"})
 			a := Anchor{Key: key.Public(), Digest: "sha256:" + strings.Repeat("0", 64), Additions: bundle.Additions(t.TempDir())}
@@ -90,7 +78,7 @@ func TestAKeyVouches(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "signed with the key "+id+", with what you have added to it", v.By)
 
-			for _, stranger := range keys(t) {
+			for _, stranger := range dssetest.Keys(t) {
 				text, err := Sign(t.Context(), b, stranger)
 				require.NoError(t, err)
 				put(text)
@@ -134,7 +122,7 @@ func TestAKeyVouches(t *testing.T) {
 
 func TestALockFileIsSigned(t *testing.T) {
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
-	key, file := keys(t)["Ed25519"], []byte("{}")
+	key, file := dssetest.Keys(t)["Ed25519"], []byte("{}")
 	text, err := SignFile(t.Context(), b, "slipway.lock.json", file, key)
 	require.NoError(t, err)
 	read := func() ([]byte, error) { return text, nil }
@@ -145,7 +133,7 @@ func TestALockFileIsSigned(t *testing.T) {
 	require.Equal(t, want, id)
 	for says, check := range map[string]func() (string, error){
 		"the signature is for sha256:44136f": func() (string, error) { return CheckFile(t.Context(), []byte("{ }"), read, key.Public()) },
-		"it is not signed with the key":      func() (string, error) { return CheckFile(t.Context(), file, read, keys(t)["ECDSA"].Public()) },
+		"it is not signed with the key":      func() (string, error) { return CheckFile(t.Context(), file, read, dssetest.Keys(t)["ECDSA"].Public()) },
 		"no such file": func() (string, error) {
 			return CheckFile(t.Context(), file, func() ([]byte, error) { return os.ReadFile("none") }, key.Public())
 		},
@@ -157,7 +145,7 @@ func TestALockFileIsSigned(t *testing.T) {
 }
 
 func TestWhatIsSigned(t *testing.T) {
-	key := keys(t)["ECDSA"]
+	key := dssetest.Keys(t)["ECDSA"]
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
 	text, err := Sign(t.Context(), b, key)
 	require.NoError(t, err)
@@ -205,7 +193,7 @@ func TestCosign(t *testing.T) {
 		t.Skip("there is no cosign; make test-all builds it")
 	}
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
-	key := keys(t)["ECDSA"]
+	key := dssetest.Keys(t)["ECDSA"]
 	text, err := Sign(t.Context(), b, key)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(b.Path(bundle.SignatureFile), text, 0o644))
@@ -228,7 +216,7 @@ func TestCosign(t *testing.T) {
 		return run("verify-blob-attestation", "--key", key, "--insecure-ignore-tlog", "--signature", bundle.SignatureFile, "--type", "slsaprovenance1", bundle.IndexFile)
 	}
 	require.NoError(t, verify(public("key.pub.pem", key.Public())))
-	require.Error(t, verify(public("other.pub.pem", keys(t)["ECDSA"].Public())))
+	require.Error(t, verify(public("other.pub.pem", dssetest.Keys(t)["ECDSA"].Public())))
 
 	require.NoError(t, run("generate-key-pair", "--output-key-prefix", filepath.Join(home, "cosign")))
 	require.NoError(t, run("attest-blob", "--yes", "--key", filepath.Join(home, "cosign.key"), "--tlog-upload=false", "--type", "slsaprovenance1",

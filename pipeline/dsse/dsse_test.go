@@ -2,9 +2,7 @@ package dsse
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/ecdsa"
-	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
@@ -15,23 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
-
-func keys(t *testing.T) map[string]crypto.Signer {
-	t.Helper()
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	return map[string]crypto.Signer{"Ed25519": ed, "ECDSA": ec}
-}
 
 func TestAStatementIsThatOfItsKey(t *testing.T) {
 	s := Statement[map[string]int]{
 		Type: StatementType, PredicateType: "https://example.com/v1", Predicate: map[string]int{"a": 1},
 		Subject: []Subject{{Name: "file", Digest: map[string]string{"sha256": strings.Repeat("ab", 32)}}},
 	}
-	for kind, key := range keys(t) {
+	for kind, key := range dssetest.Keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			text, err := Sign(t.Context(), s, key)
 			require.NoError(t, err)
@@ -44,7 +34,7 @@ func TestAStatementIsThatOfItsKey(t *testing.T) {
 			id, err := e.Verify(t.Context(), key.Public())
 			require.NoError(t, err)
 			require.Equal(t, []string{id}, e.SignedBy())
-			for _, other := range keys(t) {
+			for _, other := range dssetest.Keys(t) {
 				_, err = e.Verify(t.Context(), other.Public())
 				require.ErrorContains(t, err, "it is not signed with the key")
 			}
@@ -76,7 +66,7 @@ func TestKeys(t *testing.T) {
 	}
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	require.NoError(t, err)
-	for _, key := range keys(t) {
+	for _, key := range dssetest.Keys(t) {
 		der, err := x509.MarshalPKCS8PrivateKey(key)
 		private := encode("PRIVATE KEY", der, err)
 		got, err := PrivateKey(private)
@@ -92,7 +82,7 @@ func TestKeys(t *testing.T) {
 		_, err = PublicKey(private)
 		require.ErrorContains(t, err, "it is a private key")
 	}
-	ec, err := x509.MarshalECPrivateKey(keys(t)["ECDSA"].(*ecdsa.PrivateKey))
+	ec, err := x509.MarshalECPrivateKey(dssetest.Keys(t)["ECDSA"].(*ecdsa.PrivateKey))
 	withParameters := append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), encode("EC PRIVATE KEY", ec, err)...)
 	_, err = PrivateKey(withParameters)
 	require.NoError(t, err, "as openssl ecparam -genkey writes it")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // TestCosignVerifies a file of a package against its index, with the command in
@@ -21,7 +22,7 @@ func TestCosignVerifies(t *testing.T) {
 		t.Skip("there is no cosign; make test-all builds it")
 	}
 	info, files := sample()
-	key, other := keys(t)["ECDSA"], keys(t)["ECDSA"]
+	key, other := dssetest.Keys(t)["ECDSA"], dssetest.Keys(t)["ECDSA"]
 	index, err := dsse.Sign(t.Context(), state(info, files), key)
 	require.NoError(t, err)
 	dir := t.TempDir()

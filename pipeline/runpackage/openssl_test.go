@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // TestOpenSSLVerifies: the signature is what DSSE says, to a program that shares no code with
@@ -24,7 +25,7 @@ func TestOpenSSLVerifies(t *testing.T) {
 		t.Skip("there is no openssl")
 	}
 	info, files := sample()
-	for kind, key := range keys(t) {
+	for kind, key := range dssetest.Keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			index, err := dsse.Sign(t.Context(), state(info, files), key)
 			require.NoError(t, err)

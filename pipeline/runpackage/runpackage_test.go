@@ -4,9 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rand"
 	"fmt"
 	"math/big"
@@ -22,6 +19,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // sample is a package of a run.
@@ -41,15 +39,6 @@ func sample() (Info, Files) {
 }
 
 func longName(n int) string { return strings.Repeat("n", n) }
-
-func keys(t *testing.T) map[string]crypto.Signer {
-	t.Helper()
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	return map[string]crypto.Signer{"Ed25519": ed, "ECDSA": ec}
-}
 
 func written(t *testing.T, info Info, files Files, key crypto.Signer) []byte {
 	t.Helper()
@@ -75,7 +64,7 @@ func refused(t *testing.T, code fault.Code, data []byte, key crypto.PublicKey) s
 
 func TestAPackageIsReadAsItWasWritten(t *testing.T) {
 	info, files := sample()
-	for kind, key := range keys(t) {
+	for kind, key := range dssetest.Keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			data := written(t, info, files, key)
 			p, err := Read(t.Context(), file(t, data), key.Public())
@@ -90,7 +79,7 @@ func TestAPackageIsReadAsItWasWritten(t *testing.T) {
 			if kind == "Ed25519" {
 				require.Equal(t, data, written(t, info, files, key), "the same bytes")
 			}
-			for _, other := range keys(t) {
+			for _, other := range dssetest.Keys(t) {
 				require.Contains(t, refused(t, CodeSignature, data, other.Public()), "it is not signed with the key")
 			}
 		})
@@ -103,7 +92,7 @@ func TestAPackageIsReadAsItWasWritten(t *testing.T) {
 	p, err := Read(t.Context(), file(t, unsigned), nil)
 	require.NoError(t, err)
 	require.Empty(t, p.SignedBy)
-	require.Contains(t, refused(t, CodeSignature, unsigned, keys(t)["ECDSA"].Public()), "it is not signed")
+	require.Contains(t, refused(t, CodeSignature, unsigned, dssetest.Keys(t)["ECDSA"].Public()), "it is not signed")
 
 	dir := t.TempDir()
 	require.NoError(t, p.Sub(ReleaseDir).WriteTo(dir))
@@ -163,7 +152,7 @@ func edited(t *testing.T, data []byte, change func(h *tar.Header, content []byte
 // Whoever alters a file and makes a whole archive of it again is found out by name.
 func TestEveryFileThatIsAlteredIsNamed(t *testing.T) {
 	info, files := sample()
-	key := keys(t)["Ed25519"]
+	key := dssetest.Keys(t)["Ed25519"]
 	data := written(t, info, files, key)
 	for _, name := range append(files.names(), IndexFile) {
 		altered := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {

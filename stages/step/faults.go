@@ -111,14 +111,8 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 			Err: cause,
 		}
 	}
-	if coded {
-		if error(f) != err { //nolint:errorlint // whether err is the fault itself
-			// The step wrapped the fault: keep what it said.
-			c := *f
-			c.Op, c.Err = "", err
-			return &c
-		}
-		return f
+	if whole, ok := fault.Whole(err); ok {
+		return whole
 	}
 	return &fault.Fault{Code: codeFailed, Class: fault.Step, Op: "run " + id, Fix: fixStep, Err: err}
 }

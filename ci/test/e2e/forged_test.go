@@ -2,12 +2,8 @@ package e2e
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // TestForgedBundle: of a bundle that agrees with its own index, and is not the one that was
@@ -92,8 +89,8 @@ func TestForgedBundle(t *testing.T) {
 	t.Run("a key", long(func(t *testing.T) {
 		signed := module
 		signed.Bundle = linked(t, d.Bundle)
-		private, public := keyPair(t)
-		_, other := keyPair(t)
+		private, public := dssetest.Files(t)
+		_, other := dssetest.Files(t)
 		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		signed.Flags = []string{"--bundle-key", public}
@@ -113,24 +110,6 @@ func TestForgedBundle(t *testing.T) {
 		require.Contains(t, r.err, "DEP-001", "it has looked")
 		require.Contains(t, r.err, "warning: the bundle "+digest+" is unverified")
 	})
-}
-
-// keyPair are the files of a pair of keys.
-func keyPair(t *testing.T) (private, public string) {
-	t.Helper()
-	half, key, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	put := func(name, kind string, der []byte, err error) string {
-		require.NoError(t, err)
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
-		return file
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	private = put("key.pem", "PRIVATE KEY", der, err)
-	der, err = x509.MarshalPKIXPublicKey(half)
-	return private, put("key.pub.pem", "PUBLIC KEY", der, err)
 }
 
 // forgedBundle is a copy of a bundle with another helm, and an index that says so.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -19,25 +20,31 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-func TestADryRunWritesNothing(t *testing.T) {
+// namespacesThatNote is a client of an API server that notes the methods of its requests.
+func namespacesThatNote(t *testing.T) (typedcorev1.NamespaceInterface, *[]string) {
+	t.Helper()
 	var methods []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		methods = append(methods, r.Method)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(namespaceObject())
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	c, err := kube.New(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	api := c.Kubernetes.CoreV1().Namespaces()
+	return c.Kubernetes.CoreV1().Namespaces(), &methods
+}
+
+func TestADryRunWritesNothing(t *testing.T) {
+	api, methods := namespacesThatNote(t)
 	dry := dryrun.Context(t.Context())
 
-	_, err = api.Create(dry, namespaceObject(), metav1.CreateOptions{})
+	_, err := api.Create(dry, namespaceObject(), metav1.CreateOptions{})
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
 	require.ErrorContains(t, err, "POST /api/v1/namespaces")
 	require.False(t, kube.Transient(err), "it must not be tried again")
 	require.ErrorIs(t, api.Delete(dry, "x", metav1.DeleteOptions{}), dryrun.ErrWouldChange)
-	require.Empty(t, methods, "the server saw none of it")
+	require.Empty(t, *methods, "the server saw none of it")
 
 	_, err = api.Get(dry, "x", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -47,24 +54,15 @@ func TestADryRunWritesNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = api.Create(t.Context(), namespaceObject(), metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"GET", "POST", "POST", "POST"}, methods)
+	require.Equal(t, []string{"GET", "POST", "POST", "POST"}, *methods)
 }
 
 // TestAMachineThatSleptWritesNothing: what a step had decided to do before does not get to the
 // server, whatever its context says.
 func TestAMachineThatSleptWritesNothing(t *testing.T) {
-	var methods []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		methods = append(methods, r.Method)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(namespaceObject())
-	}))
-	defer server.Close()
-	c, err := kube.New(&rest.Config{Host: server.URL})
-	require.NoError(t, err)
-	api := c.Kubernetes.CoreV1().Namespaces()
+	api, methods := namespacesThatNote(t)
 	ctx, sleep := locktest.Work(t)
-	_, err = api.Create(ctx, namespaceObject(), metav1.CreateOptions{})
+	_, err := api.Create(ctx, namespaceObject(), metav1.CreateOptions{})
 	require.NoError(t, err)
 	sleep()
 	for _, ctx := range []context.Context{ctx, context.WithoutCancel(ctx)} {
@@ -75,7 +73,7 @@ func TestAMachineThatSleptWritesNothing(t *testing.T) {
 	require.False(t, kube.Transient(err), "it must not be tried again")
 	_, err = api.Get(context.WithoutCancel(ctx), "x", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"POST", "GET"}, methods)
+	require.Equal(t, []string{"POST", "GET"}, *methods)
 }
 
 // A controller that writes to an object between the look at it and the dry run, such as
