@@ -180,8 +180,8 @@ func (w *Watch) watch(ctx context.Context) {
 	}
 }
 
-// look reads the lock, for at most limit: the answer to the next question may come. The error is LOK-002 if it is lost, and otherwise
-// why nothing was learnt.
+// look reads the lock, for at most limit: the answer to the next question may come. The error
+// is LOK-002 if it is lost, and otherwise why nothing was learnt.
 func (w *Watch) look(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
