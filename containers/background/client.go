@@ -65,8 +65,11 @@ func nobody(err error) bool {
 }
 
 // hungUp reports whether err says that the process has closed the connection without an answer.
+// For one that was closed before the request was sent, net/http has an error of its own, which
+// it does not export.
 func hungUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		err != nil && strings.Contains(err.Error(), "server closed idle connection")
 }
 
 // endLimit is how long Find waits for a server that is about to end: the cluster stops in a

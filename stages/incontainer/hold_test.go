@@ -27,10 +27,16 @@ import (
 // holder runs `slipway state hold` until stop is closed.
 func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan error, said *strings.Builder) {
 	t.Helper()
+	return holderAt(t, root, run, 0)
+}
+
+// holderAt is holder, which listens on a port; 0 is any.
+func holderAt(t *testing.T, root, run string, port int) (stop chan struct{}, ended chan error, said *strings.Builder) {
+	t.Helper()
 	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
 	screen := progress.Open(said, progress.Options{})
 	go func() {
-		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, containers.HoldPort)
+		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, port)
 		containers.TellFault(screen, err)
 		ended <- err
 	}()
@@ -47,9 +53,13 @@ func volume(t *testing.T, root string) *store.Store {
 
 func TestOneRunHoldsTheLock(t *testing.T) {
 	root := t.TempDir()
-	stop, first, _ := holder(t, root, "r1")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := free.Addr().(*net.TCPAddr).Port
+	require.NoError(t, free.Close())
+	stop, first, _ := holderAt(t, root, "r1", port)
 	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(containers.HoldPort)))
+		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -57,7 +67,7 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond, "it listens once it has the lock")
 
 	_, second, said := holder(t, root, "r2")
-	err := <-second
+	err = <-second
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 	require.ErrorContains(t, err, "u@h (install, run r1)")
 	told := containers.ToldFault(said.String())
@@ -82,7 +92,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 		t.Setenv(contract.ProviderVariable, provider)
 		stop := make(chan struct{})
 		close(stop)
-		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0, containers.HoldPort)
+		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0, 0)
 	}
 	require.NoError(t, begin("local"), "nothing was installed there")
 	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u"}))
