@@ -49,6 +49,15 @@ func newForward() *cobra.Command {
 	}
 }
 
+func newAwaitPods() *cobra.Command {
+	return &cobra.Command{
+		Use: "await-pods", Hidden: true, Args: noArgs,
+		RunE: run("", func(ctx context.Context, io console.Streams, _ []string) error {
+			return incontainer.AwaitPods(ctx, contract.KubeconfigFile, contract.NodePods, io.Err)
+		}),
+	}
+}
+
 func newVerify(p *Program) *cobra.Command {
 	var v incontainer.Verify
 	cmd := &cobra.Command{

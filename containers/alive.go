@@ -50,8 +50,8 @@ func (c *Cluster) watch(ctx context.Context, dial func(context.Context, int) (ne
 	}
 }
 
-// alive reports whether the node's process listens. One that takes its time does, and of one
-// behind a tunnel that is away nothing is known.
+// alive reports whether the node's process listens: it turns away who speaks no TLS. One that
+// takes its time does listen, and of one behind a tunnel that is away nothing is known.
 func alive(ctx context.Context, dial func(context.Context, int) (net.Conn, error)) bool {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()

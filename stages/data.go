@@ -74,7 +74,7 @@ func (w *platformWiring) podInput() contract.PodInput {
 		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings),
 	}
 	if w.Site.Node != nil {
-		in.Pods = readyPods
+		in.Pods = contract.NodePods
 	}
 	return in
 }

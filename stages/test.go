@@ -24,10 +24,6 @@ const (
 	CodeNoTests fault.Code = "TST-008"
 )
 
-// readyPods is the URL at which the local cluster's node says that the pods that ran before
-// it was stopped run again.
-const readyPods = "http://cluster:6444/readyz/pods"
-
 // Suite says which tests are run. The zero value: all, and everything that can be done with
 // the workloads.
 type Suite struct {
@@ -68,7 +64,7 @@ func wireTest(g *conductor.Graph, s Suite) error {
 	in := contract.LeftoversInput{Platform: g.Release.Name, Version: g.Release.Version}
 	if g.Site.Node != nil {
 		up = append(up, g.Action(contract.NodeKey()))
-		in.Pods = readyPods
+		in.Pods = contract.NodePods
 	}
 	begin := conductor.Add(g, contract.LeftoversStep(), func() contract.LeftoversInput { return in }, up...)
 	last := []pipeline.Dep{begin}

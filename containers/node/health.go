@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -102,17 +105,24 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = e.Encode(report) // the client has gone
 }
 
-// serve serves h at an address until ctx ends, and calls ready once it accepts connections;
-// what names it in errors.
-func serve(ctx context.Context, address, what string, h http.Handler, ready func()) error {
+// serveHealth serves the health at an address to whoever has a certificate of the cluster,
+// until ctx ends.
+func (n *node) serveHealth(ctx context.Context, address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", what, err)
+		return fmt.Errorf("open the health endpoint: %w", err)
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	// It does not say who is turned away: a command that publishes the ports asks for a sign
+	// of life every two seconds, without a certificate.
+	silent := log.New(io.Discard, "", 0)
+	return serve(ctx, tls.NewListener(listener, n.mutual), "the health endpoint", &http.Server{Handler: n.health, ErrorLog: silent})
+}
+
+// serve has server answer on listener until ctx ends; what names it in errors.
+func serve(ctx context.Context, listener net.Listener, what string, server *http.Server) error {
+	server.ReadHeaderTimeout = 5 * time.Second
 	stop := context.AfterFunc(ctx, func() { release(server) })
 	defer stop()
-	ready()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", what, err)
 	}

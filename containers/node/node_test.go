@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -236,4 +239,47 @@ func TestOwnCgroupView(t *testing.T) {
 	require.True(t, ownCgroupView("0::/slipway-node\n"))
 	require.False(t, ownCgroupView("0::/docker/0123\n"), "the host's groups are not ours")
 	require.False(t, ownCgroupView("4:memory:/\n"))
+}
+
+// TestHealthIsForWhoHasACertificate: what else asks gets a sign of life, as commands want it.
+func TestHealthIsForWhoHasACertificate(t *testing.T) {
+	p, err := ensurePKI(t.TempDir(), []string{"127.0.0.1"}, time.Now())
+	require.NoError(t, err)
+	n := &node{health: newHealth(time.Now())}
+	n.mutual, err = p.mutual("apiserver")
+	require.NoError(t, err)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- n.serveHealth(ctx, address) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	ask := func(scheme string, config *tls.Config) (int, string) {
+		transport := &http.Transport{TLSClientConfig: config}
+		defer transport.CloseIdleConnections()
+		r, err := (&http.Client{Transport: transport}).Get(scheme + "://" + address + "/readyz")
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer release(r.Body)
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return r.StatusCode, string(text)
+	}
+	require.Eventually(t, func() bool {
+		code, said := ask("http", nil)
+		return code == http.StatusBadRequest && said == "Client sent an HTTP request to an HTTPS server.\n"
+	}, 5*time.Second, 10*time.Millisecond)
+	trusts := &tls.Config{RootCAs: pool(p.pairs[clusterCA])}
+	code, said := ask("https", trusts)
+	require.Zero(t, code)
+	require.Contains(t, said, "certificate required")
+	own, err := tls.X509KeyPair(p.pairs["admin"].certPEM, p.pairs["admin"].keyPEM)
+	require.NoError(t, err)
+	trusts.Certificates = []tls.Certificate{own}
+	code, said = ask("https", trusts)
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Contains(t, said, `"parts"`)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -107,6 +108,18 @@ func ensurePKI(dir string, names []string, now time.Time) (*pki, error) {
 		}
 	}
 	return p, nil
+}
+
+// mutual is the TLS of a server with the certificate in file, for clients with a certificate of
+// the cluster's authority.
+func (p *pki) mutual(file string) (*tls.Config, error) {
+	own, err := tls.X509KeyPair(p.pairs[file].certPEM, p.pairs[file].keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate %s: %w", file, err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(p.pairs[clusterCA].cert)
+	return &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}, nil
 }
 
 // authority reads or makes a certificate authority.

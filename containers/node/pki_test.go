@@ -70,11 +70,8 @@ func TestMutualTLSWithTheIssuedCertificates(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.TLS.PeerCertificates[0].Subject.Organization[0]))
 	}))
-	server.TLS = &tls.Config{
-		Certificates: []tls.Certificate{tlsPair("apiserver")},
-		ClientAuth:   tls.RequireAndVerifyClientCert,
-		ClientCAs:    pool(p.pairs[clusterCA]),
-	}
+	server.TLS, err = p.mutual("apiserver")
+	require.NoError(t, err)
 	server.StartTLS()
 	defer server.Close()
 	get := func(client string) error {

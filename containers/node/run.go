@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ type node struct {
 	started time.Time
 	address net.IP // of the container
 	health  *health
+	mutual  *tls.Config // of the health endpoint
 	client  kubernetes.Interface
 	runtime *grpc.ClientConn // containerd
 	archive *archive         // nil without one
@@ -70,16 +72,16 @@ func runNode(ctx context.Context, s settings) (err error) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var group errgroup.Group
-	group.Go(func() error {
-		err := serve(work, fmt.Sprintf("0.0.0.0:%d", healthPort), "the health endpoint", n.health, func() {})
-		if err != nil {
-			stop(err)
-		}
-		return err
-	})
 	err = n.prepare(work)
 	if err == nil {
 		defer release(n.runtime)
+		group.Go(func() error {
+			err := n.serveHealth(work, fmt.Sprintf("0.0.0.0:%d", healthPort))
+			if err != nil {
+				stop(err)
+			}
+			return err
+		})
 		n.start(work, &group)
 		<-work.Done()
 		if cause := context.Cause(work); !errors.Is(cause, context.Canceled) {
@@ -113,6 +115,9 @@ func (n *node) prepare(ctx context.Context) error {
 	}
 	keys, err := ensurePKI(n.pki(""), names, time.Now())
 	if err != nil {
+		return err
+	}
+	if n.mutual, err = keys.mutual("apiserver"); err != nil {
 		return err
 	}
 	if err := keys.writeKubeconfigs(n.settings); err != nil {
@@ -255,7 +260,12 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 // serveImages is the node's own registry, until ctx ends.
 func (n *node) serveImages(ctx context.Context, address string) {
 	n.retry(ctx, partRegistry, func() error {
-		return serve(ctx, address, "the node's registry", n.pulls, func() { n.health.set(partRegistry, "ready", "") })
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return fmt.Errorf("open the node's registry: %w", err)
+		}
+		n.health.set(partRegistry, "ready", "")
+		return serve(ctx, listener, "the node's registry", &http.Server{Handler: n.pulls})
 	})
 }
 

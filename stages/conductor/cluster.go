@@ -38,18 +38,6 @@ func (c *Cluster) get() (*dagger.Service, error) {
 	return c.service.Service(), nil
 }
 
-// readiness is served by the node of a cluster that is a service: 200 once the pods
-// that ran before its start run again; until then part "pods" of the response names
-// those that do not.
-const readiness = "http://cluster:6444/readyz/pods"
-
-// awaitPods is a shell script that waits for readiness, two minutes at most, and
-// prints what it saw last when it waited in vain.
-const awaitPods = "curl -fsS --max-time 5 --retry 120 --retry-delay 1 --retry-max-time 120 --retry-all-errors " + readiness + ` >/dev/null 2>&1 && exit
-seen=$(curl -sS --max-time 5 ` + readiness + ` 2>&1)
-pods=$(printf '%s\n' "$seen" | sed -n '/"pods": {/,/}/s/.*"detail": "\(.*\)".*/\1/p')
-echo "slipway"": infrastructure/node: not every pod is back after two minutes; last seen: ${pods:-$(printf %s "$seen" | tr -s '\n ' ' ')}" >&2`
-
 // installed returns a fault if no cluster was installed, or if it is a service whose volume
 // is on another engine.
 func (c *Cluster) installed(ctx context.Context, what string) error {
@@ -93,7 +81,7 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 	if err := c.service.Start(ctx); err != nil {
 		return err
 	}
-	_, err := c.deployment.Toolchain(s).WithExec([]string{"sh", "-c", awaitPods}).Sync(ctx)
+	_, err := commands{c.deployment}.exec(ctx, containers.Exec{Args: []string{"slipway", "await-pods"}, Cluster: s})
 	return err
 }
 

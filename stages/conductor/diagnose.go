@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -84,7 +83,7 @@ func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput 
 		}
 	}
 	if g.Site.Node != nil {
-		in.Health = fmt.Sprintf("http://cluster:%d/readyz", containers.HealthPort)
+		in.Health = contract.NodeHealth
 	}
 	return in
 }

@@ -37,7 +37,7 @@ func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 		{Stage: "preorchestrator", Step: "gitea", Error: "no code"},
 	}, in.Failed)
 	require.Equal(t, []string{"gitea", "apps"}, in.Namespaces)
-	require.Equal(t, "http://cluster:6444/readyz", in.Health)
+	require.Equal(t, "https://cluster:6444/readyz", in.Health)
 
 	require.Empty(t, diagnosisInput(sample(t, Inputs{}), nil).Health, "nobody but Slipway's node has that")
 }

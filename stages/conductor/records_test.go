@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +149,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
 	require.NotContains(t, asked.all(), "slipway-node-", "a second one is not made")
 
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, readiness: ""})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, `"await-pods"`: ""})
 	_, err = c.ToolchainID(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, e.all(), "slipway-node-", "one that is there runs")
@@ -167,27 +164,6 @@ func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
 		err := ask()
 		require.ErrorIs(t, err, &fault.Fault{Code: codeNoCluster})
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
-	}
-}
-
-// TestPodsThatDoNotComeBackAreNamed runs the script with a curl that answers as
-// the node does.
-func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
-	const head = "slipway: infrastructure/node: not every pod is back after two minutes; last seen: "
-	for what, c := range map[string]struct{ curl, says string }{
-		"back":      {"exit 0", ""},
-		"not back":  {`printf '{\n  "ready": false,\n  "parts": {\n    "api": {\n      "state": "ready",\n      "detail": "it answers"\n    },\n    "pods": {\n      "state": "waiting",\n      "detail": "not ready: web/site-0"\n    }\n  }\n}\n'; test "$1" = -sS`, head + "not ready: web/site-0\n"},
-		"no answer": {"echo 'curl: (7) Failed to connect' >&2; exit 7", head + "curl: (7) Failed to connect\n"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			bin := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte("#!/bin/sh\n"+c.curl+"\n"), 0o755))
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", awaitPods)
-			cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
-			said, err := cmd.CombinedOutput()
-			require.NoError(t, err)
-			require.Equal(t, c.says, string(said))
-		})
 	}
 }
 

@@ -6,6 +6,14 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
+// NodeHealth is where the local cluster's node says how it is, to who has a certificate of the
+// cluster: 200 when it is ready. NodePods answers so once the pods that ran before its start
+// run again, too.
+const (
+	NodeHealth = "https://cluster:6444/readyz"
+	NodePods   = NodeHealth + "/pods"
+)
+
 // Site is what a provider contributes to a deployment, as data: the container of
 // infrastructure/verify wires the same graph from it, without the provider. The zero
 // value is that of no provider.

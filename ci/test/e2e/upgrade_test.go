@@ -66,7 +66,7 @@ func (k *kept) upgrades(t *testing.T) {
 	require.Contains(t, plan.names(), "add Deployment platform/welcome")
 	require.NotEmpty(t, plan.Git.Changed)
 
-	const started = `curl -fsS http://cluster:6444/readyz | grep '"started"'`
+	const started = `kubectl get --raw /readyz --server https://cluster:6444 | grep '"started"'`
 	node := k.shell(t, started)
 	r := k.must(t, "upgrade", "--to", "1.1.0", "--approve", plan.Digest)
 	report := k.report(t)

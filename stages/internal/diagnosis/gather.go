@@ -66,7 +66,7 @@ func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
 	f.lists(ctx, client)
 	if f.Down != "" {
 		if scope.Health != "" {
-			f.Down += "; " + queryNode(ctx, scope.Health)
+			f.Down += "; " + queryNode(ctx, client, scope.Health)
 		}
 		return f
 	}

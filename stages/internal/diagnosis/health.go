@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -27,30 +25,14 @@ type nodePart struct {
 }
 
 // queryNode queries the health of the cluster's node and describes it in a clause.
-func queryNode(ctx context.Context, url string) string {
+func queryNode(ctx context.Context, client *kube.Client, url string) string {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
-	text, err := get(ctx, url)
+	_, text, err := client.AskNode(ctx, url)
 	if err != nil {
 		return fmt.Sprintf("its node does not answer at %s either: %s", url, reason(err))
 	}
 	return readHealth(text)
-}
-
-func get(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	// The node is queried directly, without the deployment's proxies.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	_ = response.Body.Close()
-	return string(text), err
 }
 
 // readHealth summarises the node's health.
