@@ -35,6 +35,10 @@ func inside() int {
 	if err := clearTraces(s.Network, s.CIDR); err != nil {
 		fmt.Fprintln(os.Stderr, "clear what an earlier engine left:", err) // it works with them
 	}
+	if err := closeNetwork(s.Network); err != nil {
+		fmt.Fprintln(os.Stderr, "keep others out of the containers' network:", err)
+		return 1
+	}
 	status, err := supervise(s)
 	if err := clearTraces(s.Network, s.CIDR); err != nil {
 		fmt.Fprintln(os.Stderr, "clear what the engine left:", err)

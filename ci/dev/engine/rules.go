@@ -6,6 +6,16 @@ import (
 	"strings"
 )
 
+// closing are the arguments of iptables for the rule that keeps out of the containers' network
+// what this machine would pass on to it: connections that begin elsewhere. Those of the machine
+// itself are not forwarded, and those of its containers are answered. ruleRemoval finds the
+// rule by its comment.
+func closing(network string) []string {
+	bridge := network + "0"
+	return []string{"-w", "30", "-I", "FORWARD", "!", "-i", bridge, "-o", bridge, "-m", "conntrack", "--ctstate", "NEW",
+		"-m", "comment", "--comment", fmt.Sprintf(`name: "%s" id: "closed"`, network), "-j", "DROP"}
+}
+
 // ruleRemoval turns what iptables-save says of a table into the input of
 // iptables-restore --noflush that removes the rules of the network: those whose
 // comment names it, and those of the chain of forwarding exceptions that are

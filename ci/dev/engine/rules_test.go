@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,14 @@ COMMIT
 -X CNI-aaaa
 COMMIT
 `, ruleRemoval(nat, "nat", "slip12", "10.87."))
+
+	saved := "*filter\n-A " + strings.Join(closing("slip12")[3:], " ") + "\nCOMMIT\n"
+	saved = strings.Replace(saved, `name: "slip12" id: "closed"`, `"name: \"slip12\" id: \"closed\""`, 1) // as iptables-save has it
+	require.Equal(t, `*filter
+-D FORWARD ! -i slip120 -o slip120 -m conntrack --ctstate NEW -m comment --comment "name: \"slip12\" id: \"closed\"" -j DROP
+COMMIT
+`, ruleRemoval(saved, "filter", "slip12", "10.87."), "the rule that closes the network goes with the engine")
+	require.Empty(t, ruleRemoval(saved, "filter", "other1", "10.90."))
 
 	filter := `*filter
 :FORWARD ACCEPT [0:0]

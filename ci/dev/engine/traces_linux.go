@@ -22,6 +22,14 @@ func clearTraces(network, cidr string) error {
 	return errors.Join(errs...)
 }
 
+// closeNetwork lets nobody else's packets into the engine's network; see closing.
+func closeNetwork(network string) error {
+	if out, err := exec.Command("iptables", closing(network)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("iptables: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
 func clearRules(table, network, cidr string) error {
 	out, err := exec.Command("iptables-save", "-t", table).Output()
 	if err != nil {
