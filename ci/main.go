@@ -402,7 +402,7 @@ func (m *Slipway) Kubeconfig(
 
 // Cluster is the deployment's local Kubernetes, as a service.
 //
-// `cluster up` publishes its API on port 6443 of this machine.
+// `cluster up` publishes its API on port 6443 of this machine, and local.ports, on all addresses.
 //
 // +cache="never"
 func (m *Slipway) Cluster(

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/providers"
 )
 
 type clusterOptions struct {
@@ -54,7 +58,7 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		how.Lifetime = session.Foreground
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		ready := func(ports []int) { clusterReady(io, d, ports) }
+		ready := func(ports []int) { clusterReady(io, d, d.Conductor.ClusterBind(), ports) }
 		switch {
 		case o.id != "":
 			text, err := d.ClusterID(ctx)
@@ -66,9 +70,9 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 	})
 }
 
-// clusterReady says how to reach the cluster, whose API and ports are published, the API's
-// first; none are where nobody wants that.
-func clusterReady(io console.Streams, d *deployment.Deployment, ports []int) {
+// clusterReady says how to reach the cluster, whose API and ports are published on the address
+// bind of this machine, the API's first; none are where nobody wants that.
+func clusterReady(io console.Streams, d *deployment.Deployment, bind string, ports []int) {
 	io.Err.End()
 	w, joined := io.Out, d.Session.Joined
 	where := ", in another terminal"
@@ -79,11 +83,12 @@ func clusterReady(io console.Streams, d *deployment.Deployment, ports []int) {
 		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", d.Config.Global.Name)
 		fmt.Fprintf(w, "  for kubectl%s: %s\n", where, d.Hint("slipway toolchain -- kubectl get pods -A"))
 	} else {
-		api := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+		api := "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(ports[0]))
 		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
 		for _, p := range ports[1:] {
 			fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 		}
+		fmt.Fprintf(w, "  %s\n", whoReaches(bind))
 		fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
 			d.Hint("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
 	}
@@ -96,4 +101,16 @@ func clusterReady(io console.Streams, d *deployment.Deployment, ports []int) {
 	default:
 		fmt.Fprintf(w, "It runs in another terminal (process %d).\n", joined.PID)
 	}
+}
+
+// whoReaches says who reaches what is published on an address of this machine.
+func whoReaches(bind string) string {
+	a, err := netip.ParseAddr(bind)
+	switch {
+	case err != nil || a.IsLoopback():
+		return "only this machine reaches its ports (local.bind in the configuration: on which address they are published)"
+	case a.IsUnspecified():
+		return "its ports are published on all addresses of this machine: whoever reaches one of them reaches the cluster"
+	}
+	return "whoever reaches the address " + bind + " of this machine reaches the cluster"
 }

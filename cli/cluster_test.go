@@ -17,16 +17,23 @@ import (
 )
 
 func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
-	var out bytes.Buffer
-	clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
-		Config: &config.Config{Global: config.Global{Name: "dev"}}, Session: &session.Session{},
-		Hint: hint.For(line(t, "cluster", "--name", "dev"), nil),
-	}, []int{7443, 443})
-	require.Equal(t, `the cluster of deployment dev is ready: https://127.0.0.1:7443
+	for bind, says := range map[string]struct{ host, who string }{
+		"127.0.0.1":   {"127.0.0.1", "only this machine reaches its ports (local.bind in the configuration: on which address they are published)"},
+		"0.0.0.0":     {"127.0.0.1", "its ports are published on all addresses of this machine: whoever reaches one of them reaches the cluster"},
+		"2001:db8::1": {"[2001:db8::1]", "whoever reaches the address 2001:db8::1 of this machine reaches the cluster"},
+	} {
+		var out bytes.Buffer
+		clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
+			Config: &config.Config{Global: config.Global{Name: "dev"}}, Session: &session.Session{},
+			Hint: hint.For(line(t, "cluster", "--name", "dev"), nil),
+		}, bind, []int{7443, 443})
+		require.Equal(t, `the cluster of deployment dev is ready: https://`+says.host+`:7443
   port 443 of this machine is the load balancer's
-  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://127.0.0.1:7443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
+  `+says.who+`
+  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://`+says.host+`:7443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
 Ctrl-C stops it.
 `, out.String())
+	}
 }
 
 func TestAClusterOnNoPortOfThisMachine(t *testing.T) {
@@ -35,7 +42,7 @@ func TestAClusterOnNoPortOfThisMachine(t *testing.T) {
 		Config:  &config.Config{Global: config.Global{Name: "dev"}},
 		Session: &session.Session{Joined: &background.Client{Info: background.Info{PID: 7, Background: true, Log: "/dev.log", Unpublished: true}}},
 		Hint:    hint.For(line(t, "cluster", "--name", "dev"), nil),
-	}, nil)
+	}, "127.0.0.1", nil)
 	require.Equal(t, `the cluster of deployment dev is ready, on no port of this machine
   for kubectl: slipway toolchain --name dev -- kubectl get pods -A
 It runs in the background (process 7, log /dev.log), until: slipway cluster --name dev --stop

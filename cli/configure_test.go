@@ -238,7 +238,7 @@ func onPlainTerminal(t *testing.T, lines []string, args ...string) (code int, ou
 
 func TestTheAccessibleForm(t *testing.T) {
 	dir := kept(t)
-	answer := []string{"local", "", "blue", "", "", "", "", "", "", "", ""}
+	answer := []string{"local", "", "blue", "", "", "", "", "", "", "", "", ""}
 	code, out, errs := onPlainTerminal(t, append(answer, "4"), "configure", "--accessible")
 	require.Zero(t, code, errs)
 	require.Empty(t, out)
@@ -261,7 +261,7 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, string(text), "scale: 100\n")
 
 	// What is there is where it begins, and what changes is shown.
-	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "500", "80", "", "", "", "", "change", "", "", "", "", "50", "", "", "", "", "", "1"}, "configure", "--accessible", "--deployment", "blue")
+	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "500", "80", "", "", "", "", "", "change", "", "", "", "", "50", "", "", "", "", "", "", "1"}, "configure", "--accessible", "--deployment", "blue")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "What it changes in "+file)
 	require.Contains(t, errs, "global.scale [100]: ")
@@ -272,7 +272,7 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, string(text), "ports: [80]\n")
 
 	// An answer that was given and is wrong is asked for, one that is right is not.
-	code, _, errs = onPlainTerminal(t, []string{"local", "", "", "", "50", "", "", "", "", "", "1"}, "configure", "--accessible", "--output", "-", "--set", "global.scale=75", "--set", "global.name=red")
+	code, _, errs = onPlainTerminal(t, []string{"local", "", "", "", "50", "", "", "", "", "", "", "1"}, "configure", "--accessible", "--output", "-", "--set", "global.scale=75", "--set", "global.name=red")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "global.scale [75]: ")
 	require.NotContains(t, errs, "global.name [")

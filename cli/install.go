@@ -112,7 +112,7 @@ func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *dep
 	if !o.background {
 		return record, err
 	}
-	return record, d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, ports) }, err)
+	return record, d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, d.Conductor.ClusterBind(), ports) }, err)
 }
 
 // check finds what is wrong with the flags.

@@ -1,12 +1,14 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,15 +28,15 @@ const (
 	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
 	// and the engine ends it with the session.
 	codeNoStop fault.Code = "CTR-005"
-	// codeOther: the background cluster was started from other images or with other
-	// ports than this run needs.
+	// codeOther: the background cluster was started from other images, or publishes other
+	// ports or on another address than this run wants.
 	codeOther fault.Code = "CTR-007"
 )
 
 // Ports of the cluster service.
 const (
 	APIPort    = 6443 // Kubernetes API, HTTPS
-	HealthPort = 6444 // /readyz of the node, plain HTTP
+	HealthPort = 6444 // /readyz of the node, HTTPS for who has a certificate of the cluster
 )
 
 // Cluster is the service that runs the deployment's local Kubernetes node. Its
@@ -46,6 +48,7 @@ type Cluster struct {
 	life    lifecycle // of the service
 	id      string
 	kept    string // ID of the background cluster in this session; empty for none
+	bind    string // address of this machine for the ports
 	api     int    // port of this machine for the API
 	ports   []int  // others
 
@@ -63,15 +66,17 @@ type lifecycle interface {
 }
 
 // Cluster describes the node; nothing starts before Start. ports are exposed besides the
-// API's and the health endpoint's; api is the port of this machine on which Publish
-// publishes the API.
-func (d *Deployment) Cluster(api int, ports ...int) *Cluster {
+// API's; api is the port of this machine on which Publish publishes the API, and bind the
+// address: 127.0.0.1 if it is empty, 0.0.0.0 or :: for all.
+func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
+	if bind = cmp.Or(bind, "127.0.0.1"); runtime.GOOS == "windows" {
+		bind = "0.0.0.0" // Dagger's tunnel listens nowhere else (v0.19.10)
+	}
 	ctr := d.images.Node.
 		WithMountedCache(nodeDir, d.data).
 		WithMountedCache(stateDir, d.state).
 		WithMountedTemp("/run").
-		WithExposedPort(APIPort).
-		WithExposedPort(HealthPort)
+		WithExposedPort(APIPort)
 	for _, p := range ports {
 		ctr = ctr.WithExposedPort(p, dagger.ContainerWithExposedPortOpts{ExperimentalSkipHealthcheck: true})
 	}
@@ -99,9 +104,9 @@ func (d *Deployment) Cluster(api int, ports ...int) *Cluster {
 		Args:                     append([]string{binDir + "/slipway-node"}, args...),
 		InsecureRootCapabilities: true,
 	})
-	id := sha256.Sum256([]byte(fmt.Sprintf("%q %d %v %s", args, api, ports, d.images.Digest)))
+	id := sha256.Sum256([]byte(fmt.Sprintf("%q %s %d %v %s", args, bind, api, ports, d.images.Digest)))
 	return &Cluster{
-		name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), api: api, ports: ports,
+		name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), bind: bind, api: api, ports: ports,
 		client: d.client, toolchain: d.images.Toolchain,
 	}
 }
@@ -121,8 +126,11 @@ func (c *Cluster) other() error {
 	}
 	return &fault.Fault{Code: codeOther, Class: fault.Preflight, Op: "join the running cluster",
 		Fix: "stop it, then run the same command again: slipway cluster --stop",
-		Err: fmt.Errorf("the running cluster of deployment %s was started from other images or with other ports", c.name)}
+		Err: fmt.Errorf("the running cluster of deployment %s was started from other images, or with other ports or another address to publish", c.name)}
 }
+
+// Bind is the address of this machine on which Publish publishes.
+func (c *Cluster) Bind() string { return c.bind }
 
 // APIPort is the port of this machine on which Publish publishes the API.
 func (c *Cluster) APIPort() int { return c.api }
@@ -134,11 +142,11 @@ func (c *Cluster) Ports() []int { return c.ports }
 // Service is what steps bind to.
 func (c *Cluster) Service() *dagger.Service { return c.service }
 
-// startLimit is how long the node may take to open its ports: two seconds on an
+// startLimit is how long the node may take to open the API's port: two seconds on an
 // idle machine, and half a minute more while another session holds its volume.
 const startLimit = 3 * time.Minute
 
-// Start starts the node and returns once its ports are open; the service then
+// Start starts the node and returns once the API's port is open; the service then
 // runs until Stop or the end of the Dagger session.
 func (c *Cluster) Start(ctx context.Context) error {
 	c.mu.Lock()
@@ -166,7 +174,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 		switch {
 		case limited.Err() != nil:
 			f.Class = fault.Timeout
-			f.Err = fmt.Errorf("waited %s for ports %d and %d of the node of deployment %s to open; last seen: %w", startLimit, APIPort, HealthPort, c.name, err)
+			f.Err = fmt.Errorf("waited %s for port %d of the node of deployment %s to open; last seen: %w", startLimit, APIPort, c.name, err)
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
 			f.Fix = "wait until the other run has ended, or stop the background cluster (slipway cluster --stop), then run the same command again"

@@ -70,7 +70,7 @@ func TestANodeThatDoesNotStart(t *testing.T) {
 	}{
 		"in use":   {errors.New("exit code: 1: slipway-node: " + heldElsewhere + ": a pid 7"), fault.Locked, "a pid 7"},
 		"broken":   {errors.New("failed to start"), fault.Step, "start the cluster's node: failed to start"},
-		"too slow": {nil, fault.Timeout, "waited 3m0s for ports 6443 and 6444 of the node of deployment demo to open; last seen: input: service start: "},
+		"too slow": {nil, fault.Timeout, "waited 3m0s for port 6443 of the node of deployment demo to open; last seen: input: service start: "},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAClusterThatIsKept(t *testing.T) {
 		for _, err := range []error{cluster.Start(t.Context()), cluster.End(t.Context())} {
 			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-007"})
 			require.Equal(t, fault.Preflight, fault.ClassOf(err))
-			require.ErrorContains(t, err, "the running cluster of deployment demo was started from other images or with other ports")
+			require.ErrorContains(t, err, "the running cluster of deployment demo was started from other images, or with other ports or another address to publish")
 		}
 	})
 }

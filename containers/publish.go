@@ -28,15 +28,15 @@ const (
 	publishLimit = 2 * time.Minute
 )
 
-// Publish publishes the API and the ports on this machine until ctx ends, or the node does,
-// and calls ready once they are. The error has tunnel.ErrPort in it if a port is taken; not so
+// Publish publishes the API and the ports on the address Bind until ctx ends, or the node
+// does, and calls ready once they are. The error has tunnel.ErrPort in it if a port is taken; not so
 // on Windows, where Dagger listens, and says neither that in a way that a program understands
 // nor that the node has ended.
 func (c *Cluster) Publish(ctx context.Context, ready func()) error {
 	if runtime.GOOS == "windows" { // where the engine does not find the path of a socket
 		return c.up(ctx, ready)
 	}
-	host, err := tunnel.Listen(ctx, c.tunnelPorts())
+	host, err := tunnel.Listen(ctx, c.bind, c.tunnelPorts())
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func TestPortsArePublishedThroughAContainerOfTheirOwn(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
-	cluster := Open(client, "dev", &Images{Node: client.Container(), Toolchain: client.Container()}, Access{}).Cluster(port, 1)
+	cluster := Open(client, "dev", &Images{Node: client.Container(), Toolchain: client.Container()}, Access{}).Cluster("", port, 1)
 	never := func() { t.Error("they are not published") }
 	require.ErrorIs(t, cluster.Publish(t.Context(), never), tunnel.ErrPort)
 	require.Empty(t, ran)
@@ -77,7 +77,7 @@ func TestPublishedByDagger(t *testing.T) {
 		close(closed)
 		return nil, ""
 	})
-	cluster := Open(client, "dev", &Images{Node: client.Container(), Toolchain: client.Container()}, Access{}).Cluster(api, other)
+	cluster := Open(client, "dev", &Images{Node: client.Container(), Toolchain: client.Container()}, Access{}).Cluster("127.0.0.1", api, other)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ready, ended := make(chan struct{}), make(chan error)
 	go func() { ended <- cluster.up(ctx, func() { close(ready) }) }()

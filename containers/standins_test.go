@@ -70,7 +70,7 @@ func TestANodeIsToldOfStandInsOnly(t *testing.T) {
 	client := engine(t, func([]string) (any, string) { return nil, "not asked" })
 	id := func(i Images) string {
 		i.Node = client.Container()
-		return Open(client, "dev", &i, Access{}).Cluster(APIPort).ID()
+		return Open(client, "dev", &i, Access{}).Cluster("", APIPort).ID()
 	}
 	plain := id(Images{})
 	require.Equal(t, plain, id(Images{}))

@@ -74,11 +74,22 @@ type Requirements struct {
 // NodeSpec describes the cluster that Slipway itself runs for a deployment as a
 // service, from the bundle's image "node".
 type NodeSpec struct {
-	APIPort int   `json:"apiPort"` // TCP port of this machine on which its API is published
-	Ports   []int `json:"ports"`   // further TCP ports that it publishes
+	// Bind is the address of this machine on which it is published, IPv4 or IPv6; 0.0.0.0 or
+	// :: for all of them. Empty: 127.0.0.1.
+	Bind    string `json:"bind,omitempty"`
+	APIPort int    `json:"apiPort"` // TCP port of this machine on which its API is published
+	Ports   []int  `json:"ports"`   // further TCP ports that it publishes
 	// Mirror is the URL at which the node reaches the registry of the images, if that
 	// is not the registry's own address.
 	Mirror string `json:"mirror,omitempty"`
+}
+
+// Host is the address at which this machine reaches what is published.
+func (n NodeSpec) Host() string {
+	if a, err := netip.ParseAddr(n.Bind); err == nil && !a.IsUnspecified() {
+		return a.String()
+	}
+	return "127.0.0.1"
 }
 
 // Access is how a cluster is reached that is there already, and what is used of it. No

@@ -61,7 +61,7 @@ func (w *platformWiring) wire() error {
 			Config: cfg.Canonical(),
 		}
 		if node := w.Site.Node; node != nil {
-			in.APIPort = node.APIPort
+			in.Host, in.APIPort = node.Host(), node.APIPort
 		}
 		return in
 	}, last...)

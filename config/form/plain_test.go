@@ -35,7 +35,7 @@ func TestPlainAsksOneAfterTheOther(t *testing.T) {
 	var out bytes.Buffer
 	in := strings.Join([]string{
 		"Bad", "blue", "", "ops@example.com", "7", "2", // deployment
-		"80,443", "", "", // local
+		"80,443", "", "", "", // local
 		"1,toolbox", // components
 		"proxy",     // more
 		"", "http://p:1", "-",

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,8 +40,9 @@ type Host struct {
 	changed chan struct{}  // closed with the next session
 }
 
-// Listen listens on ports, on all addresses of this machine. Serve or Close ends that.
-func Listen(ctx context.Context, ports []Port) (*Host, error) {
+// Listen listens on ports of an address of this machine; 0.0.0.0 or :: is all of them. Serve or
+// Close ends that.
+func Listen(ctx context.Context, address string, ports []Port) (*Host, error) {
 	dir, err := os.MkdirTemp("", "slipway-") // only its owner may look into it
 	if err == nil && len(dir) > longest-len("/tunnel") {
 		_ = os.Remove(dir)
@@ -55,7 +57,7 @@ func Listen(ctx context.Context, ports []Port) (*Host, error) {
 		return nil, errors.Join(fmt.Errorf("listen for the container: %w", err), os.RemoveAll(dir))
 	}
 	for _, p := range ports {
-		l, err := listen.Listen(ctx, "tcp", fmt.Sprintf(":%d", p.Here))
+		l, err := listen.Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(p.Here)))
 		if err != nil {
 			h.Close()
 			return nil, fmt.Errorf("%w: %w", ErrPort, err)

@@ -40,7 +40,7 @@ func openFor(t *testing.T, limit time.Duration, there ...int) func(i int) *net.T
 	for _, p := range there {
 		ports = append(ports, Port{Here: free(t), There: p})
 	}
-	h, err := Listen(t.Context(), ports)
+	h, err := Listen(t.Context(), "127.0.0.1", ports)
 	require.NoError(t, err)
 	require.Equal(t, halfOpen, h.halfOpen)
 	h.halfOpen = limit
@@ -234,7 +234,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
-	_, err = Listen(t.Context(), []Port{{Here: free(t), There: 1}, {Here: port, There: 2}})
+	_, err = Listen(t.Context(), "127.0.0.1", []Port{{Here: free(t), There: 1}, {Here: port, There: 2}})
 	require.ErrorIs(t, err, ErrPort)
 	require.ErrorContains(t, err, fmt.Sprintf(":%d: bind: address already in use", port))
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
@@ -245,7 +245,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 // TestTheOtherEndIsAwayForAWhile: connections wait for it.
 func TestTheOtherEndIsAwayForAWhile(t *testing.T) {
 	here := free(t)
-	h, err := Listen(t.Context(), []Port{{Here: here, There: serve(t, shouts)}})
+	h, err := Listen(t.Context(), "127.0.0.1", []Port{{Here: here, There: serve(t, shouts)}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var all sync.WaitGroup
@@ -274,7 +274,7 @@ func TestAnEndThatCannotReachTheOtherOneSaysSo(t *testing.T) {
 
 // TestADialThroughTheTunnel reaches ports to which none of this machine leads.
 func TestADialThroughTheTunnel(t *testing.T) {
-	h, err := Listen(t.Context(), nil)
+	h, err := Listen(t.Context(), "127.0.0.1", nil)
 	require.NoError(t, err)
 	early, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -298,5 +298,22 @@ func TestADialThroughTheTunnel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, says, string(answer))
 		require.NoError(t, conn.Close())
+	}
+}
+
+// TestOnlyTheAddressThatWasAskedForListens: nobody else of the machine's network gets in.
+func TestOnlyTheAddressThatWasAskedForListens(t *testing.T) {
+	for bind, others := range map[string]bool{"127.0.0.1": false, "0.0.0.0": true, "::": true} {
+		port := free(t)
+		h, err := Listen(t.Context(), bind, []Port{{Here: port, There: 1}})
+		require.NoError(t, err, bind)
+		for address, reached := range map[string]bool{"127.0.0.1": true, "127.0.0.2": others} {
+			conn, err := net.Dial("tcp", fmt.Sprintf("%s:%d", address, port))
+			require.Equal(t, reached, err == nil, "%s of %s: %v", address, bind, err)
+			if err == nil {
+				require.NoError(t, conn.Close())
+			}
+		}
+		h.Close()
 	}
 }

@@ -4,10 +4,12 @@
 package local
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"slices"
 
@@ -51,6 +53,8 @@ type Settings struct {
 	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's; not 6444, which is the node's own."`
 	// APIPort is where the API is published; nil: 6443.
 	APIPort *int `json:"apiPort,omitempty" jsonschema:"minimum=1,maximum=65535,example=7443" jsonschema_description:"TCP port of this machine on which slipway cluster and --keep-cluster publish the API; 6443 when left out. Clusters that run at the same time need different ones."`
+	// Bind is the address of this machine on which the ports are published; empty: 127.0.0.1.
+	Bind string `json:"bind,omitempty" jsonschema:"example=0.0.0.0" jsonschema_description:"Address of this machine on which the API and the ports are published; 127.0.0.1 when left out, and then nobody else reaches them; 0.0.0.0 for all addresses."`
 	// RegistryMirror is the URL at which the node reaches the registry of the images;
 	// empty: https:// and the registry's address.
 	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, where that is not https:// and the address in advanced.registry."`
@@ -88,12 +92,18 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 			problems = append(problems, config.Problem{Field: field, Got: got, Want: "each port once"})
 		}
 	}
+	if a, err := netip.ParseAddr(s.Bind); s.Bind != "" && (err != nil || a.Zone() != "" || a.IsMulticast()) {
+		problems = append(problems, config.Problem{Field: "bind", Got: document.Quote(s.Bind), Want: "an address of this machine, such as 127.0.0.1 or 192.0.2.1; 0.0.0.0 for all"})
+	}
 	if s.RegistryMirror != "" && !isMirror(s.RegistryMirror) {
 		problems = append(problems, config.Problem{Field: "registryMirror", Got: document.Quote(s.RegistryMirror),
 			Want: "a URL with http or https, a host and at most a path, such as http://192.0.2.1:5000/slipway"})
 	}
 	return s, problems
 }
+
+// bind is the address of this machine on which the ports are published.
+func (s Settings) bind() string { return cmp.Or(s.Bind, "127.0.0.1") }
 
 // apiPort is the port of this machine on which the API is published.
 func (s Settings) apiPort() int {
@@ -143,7 +153,7 @@ func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 // Node describes the node's service.
 func (Provider) Node(d providers.Deployment) providers.NodeSpec {
 	s, _ := settings(d.Section)
-	return providers.NodeSpec{Ports: s.Ports, APIPort: s.apiPort(), Mirror: s.RegistryMirror}
+	return providers.NodeSpec{Bind: s.bind(), Ports: s.Ports, APIPort: s.apiPort(), Mirror: s.RegistryMirror}
 }
 
 // Addons returns the name service and the storage provisioner.

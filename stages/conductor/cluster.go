@@ -104,6 +104,15 @@ func (c *Cluster) ClusterPorts() ([]int, error) {
 	return append([]int{c.service.APIPort()}, c.service.Ports()...), nil
 }
 
+// ClusterBind is the address of this machine on which the ports are published, 0.0.0.0 or ::
+// for all of them; empty for a provider that runs no cluster.
+func (c *Cluster) ClusterBind() string {
+	if c.service == nil {
+		return ""
+	}
+	return c.service.Bind()
+}
+
 // NodeID identifies what the cluster's service is started from; empty for a
 // provider that runs none.
 func (c *Cluster) NodeID() string {
@@ -122,13 +131,13 @@ func (c *Cluster) FreePorts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return freePorts(ctx, c.provider, ports)
+	return freePorts(ctx, c.provider, c.service.Bind(), ports)
 }
 
-func freePorts(ctx context.Context, provider string, ports []int) error {
+func freePorts(ctx context.Context, provider, bind string, ports []int) error {
 	var taken []error
 	for _, p := range ports {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(p))
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(bind, strconv.Itoa(p)))
 		if err == nil {
 			err = listener.Close()
 		}
@@ -145,7 +154,7 @@ func freePorts(ctx context.Context, provider string, ports []int) error {
 func portsTaken(provider string, err error) error {
 	return &fault.Fault{
 		Code: codePorts, Class: fault.Preflight, Op: runCluster, Err: err,
-		Fix: "stop what listens there, such as the cluster of another deployment; or choose other ports in section " + provider +
+		Fix: "stop what listens there, such as the cluster of another deployment; or choose other ports, or another address of this machine, in section " + provider +
 			" of the configuration; ports below 1024 may need root; an install without --keep-cluster, or with --unpublished, needs no port of this machine",
 	}
 }

@@ -140,7 +140,7 @@ func New(opts Options) (*Conductor, error) {
 	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {
-		cluster.service = deployment.Cluster(site.Node.APIPort, site.Node.Ports...)
+		cluster.service = deployment.Cluster(site.Node.Bind, site.Node.APIPort, site.Node.Ports...)
 		cluster.service.Keep(opts.Background)
 	}
 	return &Conductor{

@@ -120,7 +120,7 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 	case server == "":
 		return string(text), nil
 	}
-	return withServer(string(text), server)
+	return withServer(string(text), server, r.access == nil)
 }
 
 // kubeconfig is the administrator's access to the cluster; empty where there is none yet.
@@ -136,8 +136,9 @@ func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 	return r.file(ctx, "/slipway/kubeconfig", "slipway", "state", "kubeconfig")
 }
 
-// withServer replaces the server of every cluster in a kubeconfig.
-func withServer(kubeconfig, server string) (string, error) {
+// withServer replaces the server of every cluster in a kubeconfig. The certificate of an own
+// one is for the name cluster, whatever address it is published on.
+func withServer(kubeconfig, server string, own bool) (string, error) {
 	var doc map[string]any
 	if err := yaml.Unmarshal([]byte(kubeconfig), &doc); err != nil {
 		return "", fmt.Errorf("decode the kubeconfig: %w", err)
@@ -147,6 +148,9 @@ func withServer(kubeconfig, server string) (string, error) {
 		named, _ := entry.(map[string]any)
 		if cluster, ok := named["cluster"].(map[string]any); ok {
 			cluster["server"] = server
+			if own {
+				cluster["tls-server-name"] = "cluster"
+			}
 		}
 	}
 	b, err := yaml.Marshal(doc)

@@ -132,11 +132,15 @@ func TestTheRecordNamesWhatTheStepsRanWith(t *testing.T) {
 
 func TestAnotherServerInAKubeconfig(t *testing.T) {
 	const text = "clusters:\n- name: a\n  cluster: {server: https://cluster:6443, certificate-authority-data: eA==}\ncurrent-context: a\n"
-	got, err := withServer(text, "https://127.0.0.1:6443")
+	got, err := withServer(text, "https://127.0.0.1:6443", true)
 	require.NoError(t, err)
 	require.Contains(t, got, "server: https://127.0.0.1:6443")
 	require.Contains(t, got, "certificate-authority-data: eA==")
 	require.NotContains(t, got, "cluster:6443")
-	_, err = withServer("\t", "x")
+	require.Contains(t, got, "tls-server-name: cluster", "the certificate knows no other address")
+	got, err = withServer(text, "https://127.0.0.1:6443", false)
+	require.NoError(t, err)
+	require.NotContains(t, got, "tls-server-name", "it is not ours")
+	_, err = withServer("\t", "x", true)
 	require.ErrorContains(t, err, "decode the kubeconfig")
 }

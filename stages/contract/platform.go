@@ -225,7 +225,8 @@ type AccessInput struct {
 	Scale        string       `json:"scale"`    // name of the scale profile
 	Disabled     []string     `json:"disabled"` // components that are switched off, or that the run has left out
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
-	APIPort      int          `json:"apiPort,omitempty"` // of this machine, on which a cluster that Slipway runs is published
+	Host         string       `json:"host,omitempty"`    // address of this machine, on which a cluster that Slipway runs is published
+	APIPort      int          `json:"apiPort,omitempty"` // its API's port there
 	// Config is the configuration, canonical, which is kept with the release.
 	Config json.RawMessage `json:"config,omitempty"`
 }

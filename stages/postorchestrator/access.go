@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -251,7 +252,7 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 		if u, err := url.Parse(t.url); err == nil {
 			host, _, _ := net.SplitHostPort(t.address)
 			if node {
-				host = "127.0.0.1"
+				host = in.Host
 			}
 			switch {
 			case net.ParseIP(host) != nil:
@@ -266,7 +267,7 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 	if node {
 		out.Commands = append(out.Commands,
 			"slipway cluster --name "+deployment+"   # publishes the cluster's ports until Ctrl-C, run the other commands in another terminal; not needed while it runs in the background (--keep-cluster)")
-		kubeconfig += fmt.Sprintf(" --server https://127.0.0.1:%d", in.APIPort)
+		kubeconfig += " --server https://" + net.JoinHostPort(in.Host, strconv.Itoa(in.APIPort))
 	}
 	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")
 	if engine := r.Engine(); engine != nil {

@@ -31,7 +31,7 @@ func release() *platform.Release {
 }
 
 func accessInput() contract.AccessInput {
-	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}, APIPort: 7443}
+	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}, Host: "127.0.0.1", APIPort: 7443}
 }
 
 func TestTargetsAreTheLinksAndChecksThatAreOn(t *testing.T) {

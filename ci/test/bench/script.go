@@ -17,12 +17,11 @@ import (
 // Where containers/ puts things in the node's and the toolchain's container; the
 // script's cluster is started as Slipway starts its own.
 const (
-	stateDir   = "/slipway/state"
-	nodeDir    = "/var/lib/slipway-node"
-	archive    = "/slipway/images/workloads.tar"
-	binDir     = "/usr/local/bin"
-	apiPort    = 6443
-	healthPort = 6444
+	stateDir = "/slipway/state"
+	nodeDir  = "/var/lib/slipway-node"
+	archive  = "/slipway/images/workloads.tar"
+	binDir   = "/usr/local/bin"
+	apiPort  = 6443
 )
 
 // script is install.sh in the toolchain container, on a node of its own.
@@ -92,8 +91,7 @@ func (s *script) open(ctx context.Context, name string, r release) (*session, er
 		WithMountedCache(stateDir, state).
 		WithMountedTemp("/run").
 		WithMountedFile(archive, bundle.File("images/workloads.tar")).
-		WithExposedPort(apiPort).
-		WithExposedPort(healthPort)
+		WithExposedPort(apiPort)
 	return &session{client: client, toolchain: toolchain, node: node}, nil
 }
 

@@ -39,7 +39,7 @@ func TestForm(t *testing.T) {
 			{"> ops@", []string{"C-u", "=blue", "Enter", "Enter", "=ops@"}},
 			{"Provider local", []string{"=example.com", "Enter", "Down", "Enter"}},
 			{"want whole numbers", []string{"=80,x"}},
-			{"The platform", []string{"BSpace", "=443", "Enter", "Enter", "Enter"}},
+			{"The platform", []string{"BSpace", "=443", "Enter", "Enter", "Enter", "Enter"}},
 			{"More", []string{"Down", "Down", "Space", "Enter"}},
 			{"smtp.host", []string{"Down", "Down", "Space", "Enter"}},
 			{"go back to leave smtp out", []string{"Enter"}},
@@ -187,7 +187,7 @@ func TestConfigureWithTheModule(t *testing.T) {
 	}
 	s := inTmux(t, cmd.Dir, nil, cmd.Args[0], cmd.Args[1:]...)
 	s.shows("platform.release")
-	s.press("Enter", "C-u", "=1.0.0", "Enter", "C-u", "=green", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
+	s.press("Enter", "C-u", "=1.0.0", "Enter", "C-u", "=green", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
 	s.shows("/slipway/form/slipway.yaml")
 	s.press("Enter")
 	s.shows("dagger call configure --from-form --name e2e export --path slipway.yaml")

@@ -159,12 +159,12 @@ func (k *kept) requireAgain(t *testing.T, before map[string]string) {
 }
 
 // another starts the cluster of a deployment of its own, in which others have objects, and
-// whose node pulls from a registry. It returns the kubeconfig with which this machine's
-// neighbours reach it.
+// whose node pulls from a registry. It is published on all addresses, and another returns the
+// kubeconfig with which this machine's neighbours reach it.
 func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 	t.Helper()
 	d := open(t, "e2e-host")
-	host = &kept{deployment: d, config: write(t, configured+"local: {apiPort: 8443}\n")}
+	host = &kept{deployment: d, config: write(t, configured+"local: {apiPort: 8443, bind: 0.0.0.0}\n")}
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
 	host.must(t, "destroy", "--ignore-not-found")
 	t.Cleanup(func() {
@@ -192,7 +192,6 @@ func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 		return strings.TrimSpace(string(out))
 	}
 	cluster := config("view", "-o", "jsonpath={.clusters[0].name}")
-	config("set-cluster", cluster, "--tls-server-name=cluster")
 	for _, account := range []string{"weak", "installer"} {
 		config("set-credentials", account, "--token="+strings.TrimSpace(host.kubectl(t, "create", "token", account, "-n", "foreign", "--duration=2h")))
 	}

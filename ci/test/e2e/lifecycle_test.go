@@ -139,6 +139,8 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		k.requireAlike(t, "slipway.local/")
 	})
 
+	t.Run("nobody else reaches the cluster", k.closed(6543))
+
 	failed := map[string]string{} // the report of a run that failed
 	packages, file := t.TempDir(), ""
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {

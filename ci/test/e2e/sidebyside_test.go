@@ -33,7 +33,7 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 	}
 	s := left.form(t, t.TempDir(), configs)
 	s.shows("platform.release")
-	s.press("Enter", "Enter", "C-u", "=e2e-left", "Enter", "C-u", "=left.example", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
+	s.press("Enter", "Enter", "C-u", "=e2e-left", "Enter", "C-u", "=left.example", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
 	s.shows("e2e-left.yaml?")
 	s.press("Enter")
 	s.shows("slipway install --deployment e2e-left")

@@ -44,6 +44,10 @@ func localised(text []byte, sections []config.Section) ([]byte, []string, error)
 		substituted = append(substituted, "the bucket with the deployment's state by a volume of the engine")
 		d.Remove("state")
 	}
+	if bind := d.Get("local.bind"); bind != "" {
+		substituted = append(substituted, "the address "+bind+", on which the cluster is published, by 127.0.0.1")
+		d.Remove("local.bind")
+	}
 	text, err = d.Bytes()
 	return text, substituted, err
 }

@@ -76,6 +76,10 @@ state: {url: "s3://bucket?region=eu-central-1"}
 	for _, gone := range []string{"existing", "s3://"} {
 		require.NotContains(t, string(text), gone)
 	}
+	text, substituted, err = localised([]byte("apiVersion: slipway.sh/v1\nlocal: {bind: 192.0.2.1, apiPort: 6500}\n"), providers.All().Sections())
+	require.NoError(t, err)
+	require.Equal(t, []string{"the address 192.0.2.1, on which the cluster is published, by 127.0.0.1"}, substituted, "it is that of another machine")
+	require.NotContains(t, string(text), "bind")
 	for _, same := range []string{"apiVersion: slipway.sh/v1\nprovider: local\nlocal: {apiPort: 6500}\n", "apiVersion: slipway.sh/v1\nlocal: {apiPort: 6500}\n"} {
 		text, substituted, err = localised([]byte(same), providers.All().Sections())
 		require.NoError(t, err)

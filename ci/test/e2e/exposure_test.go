@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// neighbour is another machine as far as the network knows: a network namespace on a cable of
+// its own, which sends through this machine what is for the engine's network.
+type neighbour struct{ name, host string }
+
+func newNeighbour(t *testing.T, engine string) neighbour {
+	t.Helper()
+	n := neighbour{name: "slipway-e2e", host: "198.51.100.1"}
+	remove := func() {
+		for _, line := range []string{"link del slipway-e2e0", "netns del " + n.name} {
+			_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", strings.Fields(line)...).Run() // not there yet, or gone with the other
+		}
+	}
+	remove()
+	t.Cleanup(remove)
+	for _, line := range []string{
+		"netns add " + n.name,
+		"link add slipway-e2e0 type veth peer name eth0 netns " + n.name,
+		"addr add " + n.host + "/30 dev slipway-e2e0",
+		"link set slipway-e2e0 up",
+		"-n " + n.name + " addr add 198.51.100.2/30 dev eth0",
+		"-n " + n.name + " link set eth0 up",
+		"-n " + n.name + " route add " + engine + " via " + n.host,
+	} {
+		out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(line)...).CombinedOutput()
+		require.NoError(t, err, "ip %s: %s", line, out)
+	}
+	return n
+}
+
+// reaches reports whether a connection from there to a port comes about.
+func (n neighbour) reaches(t *testing.T, address string, port int) bool {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", n.name, "timeout", "2", "bash", "-c", "exec 3<>/dev/tcp/"+address+"/"+strconv.Itoa(port))
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && (exit.ExitCode() == 124 || strings.Contains(string(out), "Connection refused")) {
+		return false
+	}
+	require.NoError(t, err, string(out))
+	return true
+}
+
+// closed is that nobody but this machine and the engine's containers reaches the cluster, whose
+// API is published on a port, and that these need a certificate for its health.
+func (k *kept) closed(port int) func(*testing.T) {
+	return func(t *testing.T) {
+		node := strings.Fields(k.shell(t, "getent hosts cluster"))[0]
+		part := strings.Split(node, ".")
+		require.Len(t, part, 4)
+		n := newNeighbour(t, part[0]+"."+part[1]+".0.0/16")
+		l, err := net.Listen("tcp4", "0.0.0.0:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		require.True(t, n.reaches(t, n.host, l.Addr().(*net.TCPAddr).Port), "it reaches what listens on all addresses of this machine")
+
+		require.False(t, n.reaches(t, n.host, port), "the API is published on 127.0.0.1 only")
+		for _, port := range []int{6443, 6444, 10250, 80} {
+			require.False(t, n.reaches(t, node, port), "port %d of the node", port)
+		}
+		for _, address := range []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), net.JoinHostPort(node, "6443")} {
+			conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+			require.NoError(t, err, "this machine itself does")
+			require.NoError(t, conn.Close())
+		}
+
+		out := k.shell(t, `curl -s http://cluster:6444/readyz
+curl -sk https://cluster:6444/readyz || echo "refused: $?"
+kubectl get --raw /readyz/pods --server https://cluster:6444`)
+		before, after, found := strings.Cut(out, "refused: ")
+		require.True(t, found, out)
+		require.Equal(t, "Client sent an HTTP request to an HTTPS server.\n", before)
+		require.Contains(t, after, `"ready": true`)
+	}
+}
