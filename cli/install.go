@@ -131,7 +131,7 @@ func (o *installOptions) check() error {
 
 // prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-	warnOfClear(io.Err, c.Config)
+	warn(io.Err, c.Config)
 	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Anew, c); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func newValidate(p *Program) *cobra.Command {
 		"Charts, manifests and kustomizations are rendered; what only the cluster can tell is left to the install. " +
 		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
-		"What looks like a secret, and is in the configuration in clear, is warned of."}
+		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of."}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	o.images.AddFlags(cmd.Flags())
@@ -51,7 +51,7 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	}
 	found, err := o.release.Load(cfg, o.source.Path)
 	if errors.Is(err, &fault.Fault{Code: release.CodeFetched}) {
-		warnOfClear(io.Err, cfg)
+		warn(io.Err, cfg)
 		fmt.Fprintf(io.Out, "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
 		return nil
 	}
@@ -66,14 +66,14 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	if err := together(o.configuration(cfg, found, provider), o.content(ctx, io, cfg, found, provider)); err != nil {
 		return err
 	}
-	warnOfClear(io.Err, cfg)
+	warn(io.Err, cfg)
 	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
 }
 
-// warnOfClear tells what in a configuration looks like a secret, and does not belong there.
-func warnOfClear(w *progress.Screen, cfg *config.Config) {
-	for _, p := range cfg.InClear() {
+// warn tells what in a configuration is valid, and may not be meant so.
+func warn(w *progress.Screen, cfg *config.Config) {
+	for _, p := range cfg.Doubts() {
 		fmt.Fprintf(w, "slipway: %s\n", p)
 	}
 }

@@ -14,11 +14,14 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
-// InClear lists what looks like a secret where none belongs, in the order of its lines:
-// values of components, settings of the release, and what hooks run and get in their
-// environment. All of it is in records of runs, and more; see docs/configuration.md. What the
-// values are is not told. These are no mistakes: a configuration with them is valid.
-func (c *Config) InClear() []Problem {
+// Doubts lists what is valid and may not be meant so, in the order of its lines.
+//
+// What looks like a secret where none belongs: values of components, settings of the release,
+// and what hooks run and get in their environment. All of it is in records of runs, and more;
+// see docs/configuration.md. What the values are is not told.
+//
+// And hooks that seem to use the cluster, which they do not reach.
+func (c *Config) Doubts() []Problem {
 	var out document.List
 	for _, name := range slices.Sorted(maps.Keys(c.Platform.Components)) {
 		eachText(c.Platform.Components[name].Values, "platform.components."+name+".values", func(path, key, value string) {
@@ -30,6 +33,9 @@ func (c *Config) InClear() []Problem {
 	})
 	for i, h := range c.Hooks {
 		at := fmt.Sprintf("hooks[%d]", i)
+		if word := h.seeksCluster(); word != "" {
+			out.Add(at, word+", and it does not reach the cluster: kubeconfig: true lets it", "")
+		}
 		for _, name := range slices.Sorted(maps.Keys(h.Env)) {
 			inClear(&out, at+".env."+name, name, h.Env[name], at+".secrets is for secrets")
 		}
@@ -42,6 +48,19 @@ func (c *Config) InClear() []Problem {
 		return out
 	}
 	return c.doc.Merge(out...)
+}
+
+// clusterWord is what commands that use a cluster have in them.
+var clusterWord = regexp.MustCompile(`(?i)\b(kubectl|helm|kubeconfig)\b`)
+
+// seeksCluster returns the word by which a hook without access to the cluster seems to use it;
+// empty if it does not seem so, or has an access of its own.
+func (h *Hook) seeksCluster() string {
+	const own = "KUBECONFIG"
+	if _, secret := h.Secrets[own]; h.Kubeconfig || secret || h.Env[own] != "" || len(h.Workflows) == 1 && h.Workflows[0] == Configure {
+		return ""
+	}
+	return clusterWord.FindString(strings.Join(h.Command(), "\n"))
 }
 
 // object is what the name of a Secret looks like, and a password seldom does: web-keys.

@@ -47,7 +47,7 @@ hooks:
 	c, err := config.Load([]byte(text), config.Options{})
 	require.NoError(t, err)
 	var got []string
-	for _, p := range c.InClear() {
+	for _, p := range c.Doubts() {
 		require.NotContains(t, p.String(), "hunter2")
 		line, _, _ := strings.Cut(p.String(), ": what looks like a secret, and is in clear: ")
 		got = append(got, line)
@@ -64,8 +64,34 @@ hooks:
 	}, got)
 }
 
+func TestHooksThatSeemToUseTheClusterAreNamed(t *testing.T) {
+	for hook, word := range map[string]string{
+		`script: "x; kubectl get pods"`:                                 "kubectl",
+		`run: [sh, -c, "helm list"]`:                                    "helm",
+		`run: [/scan, --kubeconfig, /slipway/kubeconfig]`:               "kubeconfig",
+		`script: 'curl --cacert "$KUBECONFIG"'`:                         "KUBECONFIG",
+		`script: "kubectl get pods", kubeconfig: true`:                  "",
+		`script: "kubectl get pods", env: {KUBECONFIG: /mine}`:          "",
+		`script: "kubectl get pods", secrets: {KUBECONFIG: "env:MINE"}`: "",
+		`script: "kubectl version --client", workflows: [configure]`:    "",
+		`script: "echo the helmsman kept to his helmet"`:                "",
+		`script: "kubectl get pods", workflows: [install, configure]`:   "kubectl",
+	} {
+		c, err := config.Load([]byte("apiVersion: slipway.sh/v1\nhooks:\n  - {name: a, before: workflow, "+hook+"}\n"), config.Options{})
+		require.NoError(t, err, hook)
+		var got, want []string
+		for _, p := range c.Doubts() {
+			got = append(got, p.String())
+		}
+		if word != "" {
+			want = []string{"line 3: hooks[0]: " + word + ", and it does not reach the cluster: kubeconfig: true lets it"}
+		}
+		require.Equal(t, want, got, hook)
+	}
+}
+
 func TestNothingIsInClearByItself(t *testing.T) {
-	require.Empty(t, config.Default().InClear())
+	require.Empty(t, config.Default().Doubts())
 }
 
 // TestTheValuesOfOurChartsAreNotInClear: names of Secrets and of their keys are no secrets.
@@ -81,7 +107,7 @@ func TestTheValuesOfOurChartsAreNotInClear(t *testing.T) {
 		require.NoError(t, err)
 		c := config.Default()
 		c.Platform.Components = map[string]config.Component{"web": {Values: values}}
-		require.Empty(t, c.InClear(), path)
+		require.Empty(t, c.Doubts(), path)
 		seen++
 		return nil
 	}))

@@ -55,6 +55,8 @@ type Hook struct {
 	Timeout   Duration             `json:"timeout" jsonschema:"example=30s" jsonschema_description:"How long it may take, 1s to 24h."`
 	Optional  bool                 `json:"optional,omitempty" example:"true" jsonschema_description:"Whether its failure is a warning only."`
 	Always    bool                 `json:"always,omitempty" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS holds the outcome."`
+
+	Kubeconfig bool `json:"kubeconfig,omitempty" example:"true" jsonschema_description:"Whether it reaches the cluster, with the administrator's access to it in the file that KUBECONFIG names."`
 }
 
 // SetDefaults sets the defaults of the hook.
@@ -157,6 +159,9 @@ func (h *Hook) placeProblems(l *document.List, field string, steps map[string][]
 		case slices.Contains(h.Workflows[:i], w):
 			l.Add(at, document.Quote(w)+" again", "each workflow once")
 		}
+	}
+	if h.Kubeconfig && len(h.Workflows) == 1 && h.Workflows[0] == Configure {
+		l.Add(field+".kubeconfig", "true for "+Configure, "it left out: configuring has no cluster")
 	}
 	if h.Always && h.Before != "" {
 		l.Add(field+".always", "true with before", "it with after: a hook before something knows no outcome")

@@ -76,7 +76,7 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 		fmt.Fprintf(io.Err, "\n%s\n\nslipway: this could not be written\n", text)
 		return "", unwritten(file, err)
 	}
-	for _, p := range cfg.InClear() {
+	for _, p := range cfg.Doubts() {
 		fmt.Fprintf(io.Err, "slipway: %s\n", p)
 	}
 	next := "slipway install " + flag

@@ -122,7 +122,7 @@ func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, 
 	if err != nil {
 		return containers.HookOutcome{}, err
 	}
-	if c.reachable(on) {
+	if h.Kubeconfig && c.reachable(on) {
 		if c.cluster != nil {
 			e.Cluster = c.cluster.Service()
 		}
@@ -138,8 +138,8 @@ func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, 
 	return c.deployment.Hook(ctx, e)
 }
 
-// reachable reports whether a hook on a step, or without its name on a stage or the
-// workflow, gets access to the cluster: as its step does, or while the cluster is there.
+// reachable reports whether a hook that asks for the cluster gets access to it: on a step as
+// that does, and without its name, on a stage or the workflow, while the cluster is there.
 func (c hookExecutor) reachable(on pipeline.Key) bool {
 	if on.Name == "" {
 		return c.cluster == nil || c.cluster.Running()

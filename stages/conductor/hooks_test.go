@@ -304,6 +304,21 @@ func TestAHookReachesTheClusterAsItsStepDoes(t *testing.T) {
 	require.True(t, hookExecutor{}.reachable(pipeline.Key{}), "a cluster that is not ours")
 }
 
+// TestAHookReachesTheClusterOnlyWhereItAsks: one that does not gets no access, nor does it
+// reach the cluster.
+func TestAHookReachesTheClusterOnlyWhereItAsks(t *testing.T) {
+	for _, asks := range []bool{false, true} {
+		c, e := conducted(t, map[string]any{"combinedOutput": "", `"state","kubeconfig"`: "the access"})
+		c.hooks.online = func(pipeline.Key) bool { return true }
+		h := around(config.Hook{Name: "save", Before: "orchestrator/sync", Kubeconfig: asks})[0]
+		_, err := c.hooks.exec(t.Context(), h, pipeline.Key{Stage: "orchestrator", Name: "sync"}, nil)
+		require.NoError(t, err)
+		for _, part := range []string{`"state","kubeconfig"`, "withServiceBinding", "/slipway/kubeconfig", "KUBECONFIG"} {
+			require.Equal(t, asks, strings.Contains(e.all(), part), part)
+		}
+	}
+}
+
 func TestEveryImageOfAHookThatCannotBePulledIsReported(t *testing.T) {
 	images := map[string]string{"r.example.com/a@sha256:0": "backup", "r.example.com/b@sha256:1": "notify", "r.example.com/c@sha256:2": "tell"}
 	ask := func(_ context.Context, ref string) error {

@@ -48,7 +48,7 @@ func TestWhatARunKnowsIsTheEnginesInSecretOnly(t *testing.T) {
 	c.opts.Images.Manifests, c.opts.ReleaseDir = c.opts.Client.Directory(), c.opts.Client.Directory()
 	c.opts.Config.Platform.Components = map[string]config.Component{"web": {Values: []byte(`{"password":"c4nary-value"}`)}}
 	c.opts.Config.Hooks = []config.Hook{{
-		Name: "tell", After: "infrastructure/cluster", Script: "true", Workflows: []string{config.Install},
+		Name: "tell", After: "infrastructure/cluster", Script: "true", Workflows: []string{config.Install}, Kubeconfig: true,
 		Env: map[string]string{"GREETING": "hello", "DB_PASSWORD": "c4nary-env", "PIN_TOKEN": "123"},
 	}}
 	c.opts.Config.Hooks[0].SetDefaults()

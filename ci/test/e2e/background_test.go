@@ -94,7 +94,7 @@ func TestBackgroundCluster(t *testing.T) {
 	})
 
 	t.Run("an install joins it and continues", func(t *testing.T) {
-		look := write(t, given+"hooks: [{name: look, before: postorchestrator/access, script: \"kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state}'\"}]\n")
+		look := write(t, given+"hooks: [{name: look, before: postorchestrator/access, kubeconfig: true, script: \"kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state}'\"}]\n")
 		r := ok(t, "install", "--config", look)
 		report := filepath.Join(t.TempDir(), "report")
 		ok(t, "report", "--output", report)

@@ -32,12 +32,14 @@ hooks:
       kubectl get namespace argocd
       kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state} {.data.message}'
       test ! -e /slipway/state || { echo "the state volume is here"; exit 1; }
+    kubeconfig: true
   - name: after-two
     after: preorchestrator/namespaces
     script: |
       date +%s%N
       echo "$SLIPWAY_HOOK: ${GREETING} ${KUBECONFIG}"
     env: {GREETING: hello}
+    kubeconfig: true
   - name: before-step
     before: preorchestrator/namespaces
     script: |
@@ -48,6 +50,7 @@ hooks:
     script: |
       date +%s%N
       echo "$SLIPWAY_HOOK: ${KUBECONFIG:-no cluster yet}"
+    kubeconfig: true
 `
 
 // TestHooks follows hooks of the configuration on the real engine.

@@ -38,6 +38,11 @@ kubectl get secrets -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.
 kubectl get applications.argoproj.io -A --no-headers -o 'custom-columns=N:.metadata.namespace,M:.metadata.name,U:.metadata.uid,S:.spec' | sort
 `
 
+// apart succeeds in a hook that does not reach the cluster.
+const apart = `test ! -e /slipway/kubeconfig
+test -z "${KUBECONFIG:-}"
+! getent hosts cluster`
+
 // mark is printed before it.
 const mark = "#####"
 
@@ -71,7 +76,8 @@ func TestLifecycle(t *testing.T) {
 		_ = cmd.Wait()
 	})
 
-	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("hooks: [{name: snapshot, after: postorchestrator/access, script: %q}]\n", "echo '"+mark+"'"+snapshot))}
+	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("hooks: [{name: snapshot, after: postorchestrator/access, kubeconfig: true, script: %q}, {name: apart, after: postorchestrator/access, script: %q}]\n",
+		"echo '"+mark+"'"+snapshot, apart))}
 	t.Run("install", func(t *testing.T) {
 		cmd := d.readme(t, d.Root, "dagger call install", "--name", d.Name, "--config", k.config)
 		cmd.Env = append(cmd.Env, got.env...)

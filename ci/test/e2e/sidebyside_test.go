@@ -47,7 +47,7 @@ kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256s
 		file := filepath.Join(configs, "deployments", name+".yaml")
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		text = fmt.Appendf(text, "hooks: [{name: identity, after: %s, script: %q}%s]\n", last, identity, more)
+		text = fmt.Appendf(text, "hooks: [{name: identity, after: %s, kubeconfig: true, script: %q}%s]\n", last, identity, more)
 		require.NoError(t, os.WriteFile(file, text, 0o600))
 	}
 	both := func(name string, onLeft, onRight func(*testing.T)) {

@@ -163,6 +163,7 @@ hooks:
       kubectl get namespace argocd
       echo "token $TOKEN, password $DB_PASSWORD, $GREETING"
       printf 'c4nary-%s\n' output-Lp54vRq7
+    kubeconfig: true
     env: {DB_PASSWORD: ` + canaryPassword + `, GREETING: hello}
     secrets: {TOKEN: env:SLIPWAY_E2E_TOKEN}
 `
