@@ -28,7 +28,7 @@ func main() {
 		Providers: providers.All(),
 		Stores:    map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 		Steps:     steps.All,
-		Images:    steps.Images,
+		Contents:  steps.Contents,
 		Render:    steps.Render,
 	}
 	os.Exit(cli.Run(context.Background(), program, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

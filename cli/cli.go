@@ -38,8 +38,8 @@ type Program struct {
 	Stores map[string]store.Opener
 	// Steps are those that run in containers, whose state is in one of these stores.
 	Steps func(map[string]store.Opener) *step.Registry
-	// Images finds the images that a platform release runs.
-	Images func(*platform.Release, contract.Survey) ([]contract.ImageUse, []contract.Unread, error)
+	// Contents finds the images that a platform release runs, and what else matters beforehand.
+	Contents func(*platform.Release, contract.Survey) (contract.Contents, error)
 	// Render renders what an install of a platform release applies.
 	Render func(*platform.Release, contract.Survey) ([]contract.Rendered, error)
 }

@@ -27,7 +27,7 @@ import (
 // program is Slipway with everything that it has.
 func program() Program {
 	return Program{
-		Version: "dev", Providers: providers.All(), Steps: steps.All, Images: steps.Images, Render: steps.Render,
+		Version: "dev", Providers: providers.All(), Steps: steps.All, Contents: steps.Contents, Render: steps.Render,
 		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 	}
 }

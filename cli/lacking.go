@@ -53,12 +53,12 @@ func (c releaseCheck) lacking(w io.Writer) ([]contract.ImageUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, unread, err := c.uses(in)
+	has, err := c.contents(in)
 	if err != nil {
 		return nil, err
 	}
-	printUnread(w, imagesUnknown, unread)
-	return c.without(uses), unusable(c.release, unread)
+	printUnread(w, imagesUnknown, has.Unread)
+	return c.without(has.Images), unusable(c.release, has.Unread)
 }
 
 // without leaves out the images that the run has, and each that is listed before.
@@ -70,18 +70,27 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 	})
 }
 
-// uses are the images that the release runs, and the components whose images could not be
-// found.
-func (c releaseCheck) uses(in conductor.Inputs) ([]contract.ImageUse, []contract.Unread, error) {
+// contents is what the release runs and has.
+func (c releaseCheck) contents(in conductor.Inputs) (contract.Contents, error) {
 	survey, err := c.survey(in)
 	if err != nil {
-		return nil, nil, err
+		return contract.Contents{}, err
 	}
-	uses, unread, err := c.program.Images(c.release, survey)
+	has, err := c.program.Contents(c.release, survey)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find the images of the platform release: %w", err)
+		return has, fmt.Errorf("find the images of the platform release: %w", err)
 	}
-	return uses, unread, nil
+	return has, nil
+}
+
+// unenforced tells, on w, of the NetworkPolicies of a release that nothing enforces: in a
+// cluster that Slipway runs itself.
+func (c releaseCheck) unenforced(w io.Writer, in conductor.Inputs, components []string) {
+	if in.Site.Node == nil || len(components) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "slipway: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
+		c.config.Provider, strings.Join(components, ", "))
 }
 
 // survey is what the release is rendered from.
@@ -186,27 +195,28 @@ const (
 
 // run fails with codeUnusable and names all that is wrong with the release's files, and with
 // codeLacking and names each image that the run does not have. Where the configuration lets
-// the cluster pull these, they are only told of, on w.
+// the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain.
 func (c releaseCheck) run(w io.Writer) error {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return err
 	}
-	uses, unread, err := c.uses(in)
+	has, err := c.contents(in)
 	if err != nil {
 		return err
 	}
-	wrong := unusable(c.release, unread)
+	c.unenforced(w, in, has.Policies)
+	wrong := unusable(c.release, has.Unread)
 	if c.images == nil {
-		printUnread(w, filesUnknown, unread)
+		printUnread(w, filesUnknown, has.Unread)
 		return wrong
 	}
-	printUnread(w, imagesUnknown, unread)
+	printUnread(w, imagesUnknown, has.Unread)
 	var pulled error
 	if in.Site.Access != nil {
-		pulled = c.pulled(uses)
+		pulled = c.pulled(has.Images)
 	}
-	return together(wrong, c.all(w, c.without(uses)), pulled)
+	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
 
 // all fails with codeLacking unless nothing is lacking.

@@ -40,6 +40,20 @@ func TestValidateWarnsOfSecretsInClear(t *testing.T) {
 	require.FileExists(t, written)
 }
 
+// inVain is what validate says of the reference platform on provider local.
+const inVain = "slipway: the cluster of provider local enforces no NetworkPolicy, so every Pod reaches what those of base, database, gitea, guestbook are to protect\n"
+
+// TestValidateSaysWhichNetworkPoliciesAreInVain: those in a cluster that Slipway runs.
+func TestValidateSaysWhichNetworkPoliciesAreInVain(t *testing.T) {
+	withoutImages(t)
+	code, _, errs := slipway("validate")
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, inVain)
+	code, _, errs = slipway("validate", "--config", theirs(t, ""), "--lock", lockFile(t, "registry.example.com/team"))
+	require.Zero(t, code, errs)
+	require.NotContains(t, errs, "NetworkPolicy", "others may enforce them")
+}
+
 func TestValidateNamesAProviderThatCannotInstall(t *testing.T) {
 	code, out, errs := slipway("validate", "--config", configFile(t, "apiVersion: slipway.sh/v1\nprovider: aws\naws: {region: eu-central-1}\n"))
 	require.Zero(t, code, errs)

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/survey"
 )
 
-// Images are the images that a platform release runs: see survey.Images.
-func Images(r *platform.Release, s contract.Survey) ([]contract.ImageUse, []contract.Unread, error) {
-	return survey.Images(r, s, tree, objects)
+// Contents is what is known of a platform release before it is installed: see survey.Contents.
+func Contents(r *platform.Release, s contract.Survey) (contract.Contents, error) {
+	return survey.Contents(r, s, tree, objects)
 }
 
 // Render is what an install of a platform release applies: see survey.Render.

@@ -37,10 +37,11 @@ func TestTheExamplesImages(t *testing.T) {
 		s, err := stages.Preview(conductor.Inputs{Config: config.Default(), Release: r, Images: refs})
 		require.NoError(t, err)
 		s.Kubernetes = "1.35.4"
-		uses, unread, err := Images(r, s)
+		has, err := Contents(r, s)
 		require.NoError(t, err)
-		require.Empty(t, unread)
-		return uses
+		require.Empty(t, has.Unread)
+		require.NotEmpty(t, has.Policies)
+		return has.Images
 	}
 	for _, c := range []struct {
 		release fs.FS

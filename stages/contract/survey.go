@@ -33,6 +33,13 @@ type Survey struct {
 	UserTLS     bool     // the certificate is the user's
 }
 
+// Contents is what is known of a platform release before it is installed.
+type Contents struct {
+	Images   []ImageUse // that the components and tests run; sorted, each once for a file
+	Unread   []Unread   // components whose images cannot be found
+	Policies []string   // components with NetworkPolicies, sorted
+}
+
 // ImageUse is an image that a component, a test or a workload runs.
 type ImageUse struct {
 	Component string

@@ -98,10 +98,15 @@ func (v *surveyor) kind(component string) string {
 	return string(platform.App)
 }
 
-// file keeps the objects of a file of a component as they are applied, and the namespaces
-// that they name.
+// file keeps the objects of a file of a component as they are applied, and notes the namespaces
+// that they name and whether NetworkPolicies are among them.
 func (v *surveyor) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
 	v.locate(component, name, objs)
+	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"
+	}) {
+		v.limited = append(v.limited, component)
+	}
 	if v.shown == nil || len(objs) == 0 {
 		return
 	}

@@ -40,6 +40,7 @@ type surveyor struct {
 	release *platform.Release
 	uses    []contract.ImageUse
 	unread  []contract.Unread
+	limited []string             // components with NetworkPolicies
 	shown   *[]contract.Rendered // nil: only images are asked for
 	off     bool                 // of a component that is switched off
 	absent  map[string]bool      // what stands for images that are not known
@@ -48,35 +49,35 @@ type surveyor struct {
 	more    bool // there may be namespaces besides those
 }
 
-// Images are the images that the components of a release and its tests run, sorted, each
-// once for a file, and the components whose images cannot be found, with all that is wrong with the
-// release's files. An error is one of this machine.
-func Images(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.ImageUse, []contract.Unread, error) {
+// Contents is what the components of a release and its tests run and have. What is wrong with
+// the release's files is among what is unread. An error is one of this machine.
+func Contents(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) (contract.Contents, error) {
 	v := &surveyor{Survey: s, release: r}
 	v.configMaps()
 	v.completeApps()
 	v.forApps(objects)
 	if err := v.all(build); err != nil {
-		return nil, nil, err
+		return contract.Contents{}, err
 	}
 	for _, in := range s.Suites {
 		c, err := v.part(in.Component)
 		if err != nil {
-			return nil, nil, err
+			return contract.Contents{}, err
 		}
 		v.declared(c)
 		v.manifests(c, v.complete(c, in))
 	}
 	for _, in := range s.Off {
 		if err := v.unused(in); err != nil {
-			return nil, nil, err
+			return contract.Contents{}, err
 		}
 	}
 	v.homeless()
 	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
 		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
 	})
-	return slices.Compact(v.uses), v.unread, nil
+	slices.Sort(v.limited)
+	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited)}, nil
 }
 
 // all looks at every component.

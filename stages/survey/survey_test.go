@@ -39,15 +39,15 @@ func load(t *testing.T, components string, files map[string]string) *platform.Re
 func found(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (uses, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
-	images, not, err := survey.Images(r, s, tree, nil)
+	has, err := survey.Contents(r, s, tree, nil)
 	require.NoError(t, err)
-	for _, u := range images {
+	for _, u := range has.Images {
 		if u.Kept {
 			u.Image = "(" + u.Image + ")"
 		}
 		uses = append(uses, u.Component+" "+u.File+": "+u.Image)
 	}
-	for _, u := range not {
+	for _, u := range has.Unread {
 		at := ""
 		if u.Wrong() {
 			at = " (" + u.Place() + ")"

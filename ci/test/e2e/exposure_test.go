@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os/exec"
 	"strconv"
@@ -52,6 +53,15 @@ func (n neighbour) reaches(t *testing.T, address string, port int) bool {
 	}
 	require.NoError(t, err, string(out))
 	return true
+}
+
+// unenforced is what README.md, docs/platforms.md and validate say of NetworkPolicies: a Pod that
+// the database's does not let in reaches it.
+func (k *kept) unenforced(t *testing.T) {
+	k.shell(t, fmt.Sprintf(`kubectl get networkpolicy -n database database
+kubectl run stranger -n default --image=%s --restart=Never --command -- /bin/sh -c 'busybox nc -w 5 database.database 5432 </dev/null'
+kubectl wait pod/stranger -n default --for=jsonpath={.status.phase}=Succeeded --timeout=1m
+kubectl delete pod/stranger -n default --now`, bundled(t, k.Bundle)["busybox"]))
 }
 
 // closed is that nobody but this machine and the engine's containers reaches the cluster, whose

@@ -147,6 +147,8 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 	t.Run("nobody else reaches the cluster", k.closed(6543))
 
+	t.Run("nothing enforces NetworkPolicies in it", k.unenforced)
+
 	failed := map[string]string{} // the report of a run that failed
 	packages, file := t.TempDir(), ""
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
