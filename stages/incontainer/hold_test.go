@@ -25,22 +25,38 @@ import (
 )
 
 // holder runs `slipway state hold` until stop is closed.
-func holder(t *testing.T, root, run string) (stop chan struct{}, ended chan error, said *strings.Builder) {
-	t.Helper()
-	return holderAt(t, root, run, 0)
-}
-
-// holderAt is holder, which listens on a port; 0 is any.
-func holderAt(t *testing.T, root, run string, port int) (stop chan struct{}, ended chan error, said *strings.Builder) {
+func holder(t *testing.T, root, run string, port ...int) (stop chan struct{}, ended chan error, said *strings.Builder) {
 	t.Helper()
 	stop, ended, said = make(chan struct{}), make(chan error, 1), &strings.Builder{}
 	screen := progress.Open(said, progress.Options{})
+	port = append(port, 0) // any
 	go func() {
-		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, port)
+		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, port[0])
 		containers.TellFault(screen, err)
 		ended <- err
 	}()
 	return stop, ended, said
+}
+
+// freePort is one on which nobody listens.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// listens waits until the holder of the lock listens: it does once it has it.
+func listens(t *testing.T, port int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
 }
 
 // volume is the store in a state volume.
@@ -53,21 +69,12 @@ func volume(t *testing.T, root string) *store.Store {
 
 func TestOneRunHoldsTheLock(t *testing.T) {
 	root := t.TempDir()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(t, free.Close())
-	stop, first, _ := holderAt(t, root, "r1", port)
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	}, 10*time.Second, 10*time.Millisecond, "it listens once it has the lock")
+	port := freePort(t)
+	stop, first, _ := holder(t, root, "r1", port)
+	listens(t, port)
 
 	_, second, said := holder(t, root, "r2")
-	err = <-second
+	err := <-second
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 	require.ErrorContains(t, err, "u@h (install, run r1)")
 	told := containers.ToldFault(said.String())
@@ -218,8 +225,9 @@ func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
 		if !ends {
 			run = "r2"
 		}
-		stop, ended, _ := holder(t, root, run)
-		require.Eventually(t, func() bool { _, err := l.HeldBy(t.Context(), run); return err == nil }, 10*time.Second, 10*time.Millisecond)
+		port := freePort(t)
+		stop, ended, _ := holder(t, root, run, port)
+		listens(t, port)
 		_, work, err := place.Work(t.Context(), s, run)
 		require.NoError(t, err)
 		close(stop)

@@ -2,19 +2,23 @@ package infrastructure
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"net/url"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-
-	"github.com/hashicorp/terraform-exec/tfexec"
+	"sync"
+	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -23,215 +27,193 @@ import (
 // "local".
 const backendFile = "slipway_backend_override.tf.json"
 
-// stateKey is the place of Terraform's state in the deployment's store.
-const stateKey = "terraform/terraform.tfstate"
-
-// backend is where Terraform keeps its state: in the state volume, which is the
-// zero value, or in the bucket of the deployment's store. It holds no credential:
-// those are in the environment.
-type backend struct {
-	kind     string         // Terraform's name for it; empty: local
-	settings map[string]any // of the backend block
-	key      string         // of the state in the deployment's store
+// tfstates is Terraform's state in the deployment's store. What a version of Slipway before
+// had there is where Terraform's own backends had put it.
+func tfstates(place state.Place) versions.Value {
+	v := versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Earlier: "terraform/terraform.tfstate", Kept: 1}
+	if strings.HasPrefix(place.URL, "gs://") {
+		v.Earlier = "terraform/default.tfstate"
+	}
+	return v
 }
 
-// backendOf is the backend that goes with a place of the deployment's state.
-func backendOf(place state.Place, getenv func(string) string) (backend, error) {
-	if !place.Remote() {
-		return backend{}, nil
-	}
-	u, err := url.Parse(place.URL)
+// currentState reads Terraform's state. Without one the error is fs.ErrNotExist. In the place
+// of one that is in the store there may be one in the volume; see importState.
+func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
+	s, err := env.Store(ctx)
 	if err != nil {
-		return backend{}, badBackend(errors.New("the address of the deployment's state is not a URL"))
+		return tfstate{}, err
 	}
-	q := u.Query()
-	prefix := strings.Trim(q.Get("prefix"), "/")
-	if prefix != "" {
-		prefix += "/"
+	value := tfstates(env.Place)
+	data, generation, err := value.Newest(ctx, s)
+	if errors.Is(err, fs.ErrNotExist) && env.Place.Remote() {
+		return readState(statePath(env))
 	}
-	switch u.Scheme {
-	case "s3":
-		return backend{"s3", s3Backend(u.Host, prefix+stateKey, q), stateKey}, nil
-	case "azblob":
-		settings, err := azureBackend(u.Host, prefix+stateKey, q, getenv)
-		return backend{"azurerm", settings, stateKey}, err
-	case "gs":
-		// Terraform adds the workspace's name.
-		return backend{"gcs", map[string]any{"bucket": u.Host, "prefix": prefix + "terraform"}, "terraform/default.tfstate"}, nil
+	if err != nil {
+		return tfstate{}, err
 	}
-	return backend{}, badBackend(fmt.Errorf("no backend of Terraform goes with a store of kind %q", u.Scheme))
+	return parseState(s.Location()+"/"+value.Key(generation), data)
 }
 
-func badBackend(err error) error {
-	const fix = "give a state.url that Terraform supports, then run the same command again"
-	return &fault.Fault{Code: CodeInit, Class: fault.Usage, Op: "choose Terraform's backend", Fix: fix, Err: err}
-}
-
-// s3Backend is the block of the backend "s3" for a bucket that q says how to reach.
-func s3Backend(bucket, key string, q url.Values) map[string]any {
-	s := map[string]any{"bucket": bucket, "key": key, "use_lockfile": true}
-	for param, setting := range map[string]string{"region": "region", "profile": "profile", "kmskeyid": "kms_key_id"} {
-		if v := q.Get(param); v != "" {
-			s[setting] = v
-		}
-	}
-	for param, setting := range map[string]string{
-		"use_path_style": "use_path_style", "s3ForcePathStyle": "use_path_style",
-		"dualstack": "use_dualstack_endpoint", "fips": "use_fips_endpoint",
-	} {
-		if q.Get(param) == "true" {
-			s[setting] = true
-		}
-	}
-	if q.Get("ssetype") != "" {
-		s["encrypt"] = true
-	}
-	if role := q.Get("role"); role != "" {
-		s["assume_role"] = map[string]any{"role_arn": role}
-	}
-	if q.Get("request_checksum_calculation") == "when_required" {
-		s["skip_s3_checksum"] = true
-	}
-	if endpoint := q.Get("endpoint"); endpoint != "" {
-		s["endpoints"] = map[string]any{"s3": endpoint}
-		for _, skip := range []string{"credentials_validation", "requesting_account_id", "metadata_api_check", "region_validation"} {
-			s["skip_"+skip] = true // of AWS; this is another server
-		}
-	}
-	return s
-}
-
-// azureBackend is the block of the backend "azurerm" for a container.
-func azureBackend(container, key string, q url.Values, getenv func(string) string) (map[string]any, error) {
-	account := q.Get("storage_account")
-	if account == "" {
-		account = getenv("AZURE_STORAGE_ACCOUNT")
-	}
-	s := map[string]any{"storage_account_name": account, "container_name": container, "key": key}
-	switch domain := q.Get("domain"); domain {
-	case "", "blob.core.windows.net":
-	case "blob.core.usgovcloudapi.net":
-		s["environment"] = "usgovernment"
-	case "blob.core.chinacloudapi.cn":
-		s["environment"] = "china"
-	default:
-		return nil, badBackend(fmt.Errorf("an account of %s cannot keep the state of Terraform", domain))
-	}
-	if getenv("AZURE_STORAGE_KEY") == "" && getenv("AZURE_STORAGE_SAS_TOKEN") == "" {
-		s["use_azuread_auth"] = true
-	}
-	return s, nil
-}
-
-// write puts the backend's block into Terraform's directory; nothing for "local".
-func (b backend) write(dir string) error {
-	if b.kind == "" {
+// importState moves a state to the store that is in the volume, because the deployment was
+// installed there before its configuration named a bucket, unless the store has one.
+func importState(ctx context.Context, env *step.Env) error {
+	if !env.Place.Remote() {
 		return nil
 	}
-	text, err := json.MarshalIndent(map[string]any{"terraform": map[string]any{"backend": map[string]any{b.kind: b.settings}}}, "", "  ")
+	s, err := env.Store(ctx)
+	if err != nil {
+		return err
+	}
+	value, file := tfstates(env.Place), statePath(env)
+	if _, _, err := value.Newest(ctx, s); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil
+	}
+	if err == nil {
+		_, err = parseState(file, data)
+	}
+	if err == nil {
+		err = value.Put(ctx, s, env.Generation(), data)
+	}
+	if err != nil {
+		return err
+	}
+	env.Progress("the Terraform state was in the volume, and is in %s now", s.Location())
+	return os.Remove(file)
+}
+
+// backend is Terraform's state for the Terraform that a step runs, on a port of this machine:
+// what it reads is in the deployment's store, and what it writes gets there only while the
+// step's run has the deployment's lock. So Terraform needs no lock of its own.
+type backend struct {
+	address string
+	server  *http.Server
+	ended   chan error
+
+	mu      sync.Mutex
+	refused error // why a state could not be stored; nil: each was
+}
+
+// serveState starts a backend. It works on when ctx has ended, so that what Terraform has done
+// until then is stored.
+func serveState(ctx context.Context, env *step.Env) (*backend, error) {
+	s, err := env.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("serve Terraform's state: %w", err)
+	}
+	path := "/" + rand.Text() // nobody else finds it
+	b := &backend{address: "http://" + listener.Addr().String() + path, ended: make(chan error, 1)}
+	b.server = &http.Server{
+		Handler: handler(path, tfstates(env.Place), s, env.Generation(), b), ReadHeaderTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	go func() { b.ended <- b.server.Serve(listener) }()
+	return b, nil
+}
+
+// handler serves the state at a path. b gets to know what could not be stored.
+func handler(path string, value versions.Value, s *store.Store, generation int64, b *backend) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		data, _, err := value.Newest(r.Context(), s)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0:
+			w.WriteHeader(http.StatusNoContent)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		default:
+			_, _ = w.Write(data) // Terraform notices what is missing
+		}
+	})
+	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, store.MaxBytes))
+		if err == nil {
+			err = value.Put(context.WithoutCancel(r.Context()), s, generation, data)
+		}
+		b.mu.Lock()
+		b.refused = err
+		b.mu.Unlock()
+		switch {
+		case err == nil:
+		case fault.ClassOf(err) == fault.Locked:
+			http.Error(w, err.Error(), http.StatusConflict)
+		default:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable) // Terraform tries again
+		}
+	})
+	return mux
+}
+
+// close ends the backend, whose Terraform has ended.
+func (b *backend) close() error {
+	err := b.server.Close()
+	if e := <-b.ended; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// because is why the last state was not stored, where that is known, and else err.
+func (b *backend) because(err error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.refused != nil {
+		return b.refused
+	}
+	return err
+}
+
+// write puts the backend's block into Terraform's directory.
+func (b *backend) write(dir string) error {
+	block := map[string]any{"http": map[string]any{"address": b.address}}
+	text, err := json.MarshalIndent(map[string]any{"terraform": map[string]any{"backend": block}}, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, backendFile), append(text, '\n'), 0o600)
 }
 
-// options are those of `terraform init`.
-func (b backend) options(env *step.Env) []tfexec.InitOption {
-	out := []tfexec.InitOption{tfexec.Reconfigure(true)}
-	if b.kind == "" {
-		out = append(out, tfexec.BackendConfig("path="+statePath(env)))
-	}
-	return out
-}
+// errored is the file in which Terraform leaves a state that it cannot store.
+const errored = "errored.tfstate"
 
-// azureVariables gives Terraform's backend the credentials under its own names.
-func azureVariables() map[string]string {
-	return map[string]string{
-		"AZURE_STORAGE_KEY": "ARM_ACCESS_KEY", "AZURE_STORAGE_SAS_TOKEN": "ARM_SAS_TOKEN",
-		"AZURE_TENANT_ID": "ARM_TENANT_ID", "AZURE_CLIENT_ID": "ARM_CLIENT_ID", "AZURE_CLIENT_SECRET": "ARM_CLIENT_SECRET",
-	}
-}
-
-// currentState reads Terraform's state from where it is. Without one the error is
-// fs.ErrNotExist.
-func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
-	b, err := backendOf(env.Place, os.Getenv)
-	if err != nil {
-		return tfstate{}, err
-	}
-	if b.kind == "" {
-		return readState(statePath(env))
-	}
-	s, err := env.Store(ctx)
-	if err != nil {
-		return tfstate{}, err
-	}
-	data, err := s.Get(ctx, b.key)
-	if err != nil {
-		return tfstate{}, err
-	}
-	return parseState(s.Location()+"/"+b.key, data)
-}
-
-// notLeftBehind refuses to begin a new state in a bucket while the volume has one
-// with resources: those would be made a second time.
-func notLeftBehind(ctx context.Context, env *step.Env) error {
-	if !env.Place.Remote() {
+// keepErrored keeps a state in dir that could not be stored: somebody has to know what
+// Terraform has made.
+func keepErrored(ctx context.Context, env *step.Env, dir string) error {
+	data, err := os.ReadFile(filepath.Join(dir, errored))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if _, err := currentState(ctx, env); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	left, err := readState(statePath(env))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(left.Resources) == 0 {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	b, err := backendOf(env.Place, os.Getenv)
 	if err != nil {
 		return err
 	}
-	s, err := env.Store(ctx)
+	s, err := env.Own(ctx)
 	if err != nil {
 		return err
 	}
-	return &fault.Fault{
-		Code: CodeLeftBehind, Class: fault.Preflight, Op: "begin a Terraform state in " + s.Location(),
-		Fix: "copy it to " + s.Location() + "/" + b.key + " as docs/state.md says, or give the state.url that the deployment was installed with",
-		Err: fmt.Errorf("the state volume has one with %d resources, which the bucket does not have", len(left.Resources)),
+	key, err := state.PutUnsaved(context.WithoutCancel(ctx), s, env.Run, data)
+	if err == nil {
+		env.Progress("what Terraform has done is not in its state: it is in %s/%s", s.Location(), key)
 	}
+	return err
 }
 
-// lockIDRE finds the id of a lock in what Terraform says about one that it does
-// not get.
-var lockIDRE = regexp.MustCompile(`(?m)^[│\s]*ID:\s+(\S+)\s*$`)
-
-// root is a Terraform root that is initialised.
-type root struct {
-	*tfexec.Terraform
-	remove func() // its directory
-	wait   string // for the state's lock, as Terraform reads it
-	// killed tells that a Terraform that was killed may have left its lock in a
-	// bucket. The system gives up the one of a file.
-	killed bool
-}
-
-// locked runs f, which takes the lock of the state. A Terraform that was killed
-// leaves its lock in a bucket: it is removed, since the run has the deployment's
-// lock, and the record of the step that was killed says so.
-func (r root) locked(ctx context.Context, env *step.Env, f func() error) error {
-	err := f()
-	if err == nil || !r.killed || !strings.Contains(err.Error(), stateLocked) {
+// tellErrored names what keepErrored has kept in earlier runs.
+func tellErrored(ctx context.Context, env *step.Env) error {
+	s, err := env.Own(ctx)
+	if err != nil {
 		return err
 	}
-	id := lockIDRE.FindStringSubmatch(err.Error())
-	if id == nil {
-		return err
+	keys, err := state.Unsaved(ctx, s)
+	for _, key := range keys {
+		env.Progress("what Terraform of another run has done is not in its state, but in %s/%s: look for resources that are there twice, then delete it", s.Location(), key)
 	}
-	env.Progress("removing the lock of a Terraform that was killed")
-	if err := r.ForceUnlock(ctx, id[1]); err != nil {
-		return err
-	}
-	return f()
+	return err
 }

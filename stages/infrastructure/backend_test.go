@@ -1,12 +1,15 @@
 package infrastructure
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"io"
+	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,94 +19,9 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-func TestBackendFollowsTheStore(t *testing.T) {
-	for url, c := range map[string]struct {
-		variables map[string]string
-		want      backend
-	}{
-		"": {nil, backend{}},
-		"s3://b?region=eu-central-1&prefix=team/blue": {nil, backend{"s3", map[string]any{
-			"bucket": "b", "key": "team/blue/terraform/terraform.tfstate", "use_lockfile": true, "region": "eu-central-1",
-		}, stateKey}},
-		"s3://b?endpoint=http://127.0.0.1:9000&use_path_style=true&ssetype=aws:kms&kmskeyid=k&role=arn:r&prefix=x": {nil, backend{"s3", map[string]any{
-			"bucket": "b", "key": "x/terraform/terraform.tfstate", "use_lockfile": true, "use_path_style": true,
-			"encrypt": true, "kms_key_id": "k", "assume_role": map[string]any{"role_arn": "arn:r"},
-			"endpoints":                   map[string]any{"s3": "http://127.0.0.1:9000"},
-			"skip_credentials_validation": true, "skip_requesting_account_id": true,
-			"skip_metadata_api_check": true, "skip_region_validation": true,
-		}, stateKey}},
-		"azblob://c?storage_account=a&prefix=blue": {nil, backend{"azurerm", map[string]any{
-			"storage_account_name": "a", "container_name": "c", "key": "blue/terraform/terraform.tfstate", "use_azuread_auth": true,
-		}, stateKey}},
-		"azblob://c?prefix=blue": {map[string]string{"AZURE_STORAGE_ACCOUNT": "a", "AZURE_STORAGE_KEY": "c4nary"}, backend{"azurerm", map[string]any{
-			"storage_account_name": "a", "container_name": "c", "key": "blue/terraform/terraform.tfstate",
-		}, stateKey}},
-		"gs://b?prefix=blue": {nil, backend{"gcs", map[string]any{"bucket": "b", "prefix": "blue/terraform"}, "terraform/default.tfstate"}},
-	} {
-		got, err := backendOf(state.Place{URL: url}, func(name string) string { return c.variables[name] })
-		require.NoError(t, err, url)
-		require.Equal(t, c.want, got, url)
-	}
-	for _, url := range []string{"azblob://c?domain=elsewhere.example.com", "mem://"} {
-		_, err := backendOf(state.Place{URL: url}, func(string) string { return "" })
-		require.Error(t, err, url)
-		env := newEnv(t, "/nowhere", io.Discard)
-		env.Place.URL = url
-		_, err = toolchain{}.terraform(t.Context(), env, contract.TerraformInput{})
-		f, _ := errors.AsType[*fault.Fault](err)
-		require.Equal(t, CodeInit, f.Code, url)
-		require.Equal(t, fault.Usage, f.Class)
-		require.Contains(t, f.Fix, "state.url", "and not terraform.tfstate, which is well")
-	}
-}
-
-func TestBackendBlock(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, backend{}.write(dir))
-	require.NoFileExists(t, filepath.Join(dir, backendFile))
-	require.NoError(t, backend{kind: "gcs", settings: map[string]any{"bucket": "b"}}.write(dir))
-	text, err := os.ReadFile(filepath.Join(dir, backendFile))
-	require.NoError(t, err)
-	require.JSONEq(t, `{"terraform":{"backend":{"gcs":{"bucket":"b"}}}}`, string(text))
-}
-
-func TestTerraformGetsTheBackendsCredentials(t *testing.T) {
-	got := environment([]string{"AZURE_STORAGE_KEY=k", "AWS_SECRET_ACCESS_KEY=s", "TF_LOG=trace", "SLIPWAY_STATE_URL=u", "AZURE_CLIENT_ID="}, "/dir")
-	require.Equal(t, map[string]string{
-		"AZURE_STORAGE_KEY": "k", "ARM_ACCESS_KEY": "k", "AWS_SECRET_ACCESS_KEY": "s", "AZURE_CLIENT_ID": "",
-		"CHECKPOINT_DISABLE": "1", "HOME": "/dir",
-	}, got)
-}
-
-// TestAStateIsNotLeftBehind: with another store, Terraform would make everything a
-// second time.
-func TestAStateIsNotLeftBehind(t *testing.T) {
-	env := step.NewEnv("r1", "infrastructure/terraform", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
-	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
-	require.NoError(t, os.WriteFile(statePath(env), []byte(`{"version":4,"serial":1,"resources":[{"mode":"managed","type":"a","name":"b"}]}`), 0o600))
-	require.NoError(t, notLeftBehind(t.Context(), env), "the volume is the store")
-
-	env = step.NewEnv("r1", "infrastructure/terraform", step.Dirs{State: env.StateDir}, io.Discard, io.Discard)
-	env.Place.URL, env.Place.Openers = "s3://bucket", map[string]store.Opener{"s3": memory{}}
-	err := notLeftBehind(t.Context(), env)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeLeftBehind})
-	require.ErrorContains(t, err, "1 resources")
-	_, err = toolchain{dir: "/nowhere"}.terraform(t.Context(), env, contract.TerraformInput{})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeLeftBehind})
-
-	s, err := env.Store(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, s.Put(t.Context(), stateKey, []byte(`{"version":4,"serial":7,"resources":[]}`)))
-	require.NoError(t, notLeftBehind(t.Context(), env), "it was copied")
-	seen, err := currentState(t.Context(), env)
-	require.NoError(t, err)
-	require.EqualValues(t, 7, seen.Serial)
-}
 
 // memory opens buckets in memory in the place of S3's.
 type memory struct{}
@@ -120,3 +38,177 @@ func (memory) Kind(err error) store.Kind {
 }
 
 func (memory) Credentials() []string { return nil }
+
+// inBucket is an environment whose state is in a bucket.
+func inBucket(t *testing.T) (*step.Env, *store.Store) {
+	t.Helper()
+	env := newEnv(t, "/nowhere", io.Discard)
+	env.Place.URL, env.Place.Openers = "s3://bucket", map[string]store.Opener{"s3": memory{}}
+	s, err := env.Store(t.Context())
+	require.NoError(t, err)
+	return env, s
+}
+
+// serve starts a backend, and returns what asks it.
+func serve(t *testing.T, ctx context.Context, env *step.Env) (b *backend, ask func(method, body string) (int, string)) {
+	t.Helper()
+	b, err := serveState(ctx, env)
+	require.NoError(t, err)
+	return b, func(method, body string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequest(method, b.address, strings.NewReader(body))
+		require.NoError(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, resp.Body.Close()) }()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(text)
+	}
+}
+
+// TestBackend: Terraform's state is a value of the deployment's store, wherever that is.
+func TestBackend(t *testing.T) {
+	for what, open := range map[string]func(*testing.T) (*step.Env, *store.Store){
+		"bucket": inBucket,
+		"volume": func(t *testing.T) (*step.Env, *store.Store) {
+			env := newEnv(t, "/nowhere", io.Discard)
+			s, err := env.Store(t.Context())
+			require.NoError(t, err)
+			return env, s
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			env, s := open(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			b, ask := serve(t, ctx, env)
+			code, _ := ask("GET", "")
+			require.Equal(t, http.StatusNoContent, code)
+			_, err := currentState(t.Context(), env)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+
+			require.NoError(t, s.Put(t.Context(), "terraform/terraform.tfstate", nil))
+			code, _ = ask("GET", "")
+			require.Equal(t, http.StatusNoContent, code, "an empty file is an empty state")
+			seen, err := currentState(t.Context(), env)
+			require.NoError(t, err)
+			require.Equal(t, tfstate{}, seen)
+			require.NoError(t, s.Put(t.Context(), "terraform/terraform.tfstate", []byte(`{"version":4,"serial":1}`)))
+			code, text := ask("GET", "")
+			require.Equal(t, http.StatusOK, code)
+			require.JSONEq(t, `{"version":4,"serial":1}`, text, "as an earlier version left it")
+
+			cancel()
+			code, _ = ask("POST", `{"version":4,"serial":2}`)
+			require.Equal(t, http.StatusOK, code, "what is done is stored, also when the step was told to end")
+			keys, err := s.List(t.Context(), "terraform/")
+			require.NoError(t, err)
+			require.Equal(t, []string{"terraform/000000000000.tfstate", "terraform/terraform.tfstate"}, keys, "the one before stays")
+			seen, err = currentState(t.Context(), env)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, seen.Serial)
+
+			for _, method := range []string{"PUT", "DELETE", "LOCK"} {
+				code, _ = ask(method, "")
+				require.Equal(t, http.StatusMethodNotAllowed, code)
+			}
+			resp, err := http.Get(b.address[:strings.LastIndex(b.address, "/")] + "/")
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusNotFound, resp.StatusCode, "one must know where it is")
+			require.NoError(t, b.because(nil))
+			require.NoError(t, b.close())
+			_, err = http.Get(b.address)
+			require.Error(t, err)
+		})
+	}
+	require.Equal(t, "terraform/default.tfstate", tfstates(state.Place{URL: "gs://b"}).Earlier, "where Terraform had it")
+}
+
+// TestBackend_refuses: what cannot be stored is told to Terraform, and to who runs it in
+// the store's words.
+func TestBackend_refuses(t *testing.T) {
+	env, s := inBucket(t)
+	lost := &fault.Fault{Code: "LOK-002", Class: fault.Locked, Err: io.EOF}
+	refuses := error(lost)
+	b, ask := serve(t, t.Context(), env)
+	defer func() { require.NoError(t, b.close()) }()
+	b.server.Handler = handler("/x", tfstates(env.Place), s.Fenced(func(context.Context) error { return refuses }), 3, b)
+	b.address = b.address[:strings.LastIndex(b.address, "/")] + "/x"
+	code, text := ask("POST", `{}`)
+	require.Equal(t, http.StatusConflict, code)
+	require.Contains(t, text, "terraform/000000000003.tfstate")
+	require.ErrorIs(t, b.because(io.ErrUnexpectedEOF), lost)
+	require.ErrorIs(t, badTerraform(CodeApply, "apply", b.because(io.ErrUnexpectedEOF)), lost)
+	refuses = &fault.Fault{Code: store.CodeUnreachable, Class: fault.Timeout, Err: io.EOF}
+	code, _ = ask("POST", `{}`)
+	require.Equal(t, http.StatusServiceUnavailable, code, "Terraform may try again")
+	keys, err := s.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	refuses = nil
+	code, _ = ask("POST", `{}`)
+	require.Equal(t, http.StatusOK, code)
+	require.NoError(t, b.because(nil), "it is stored now")
+}
+
+func TestBackendBlock(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, (&backend{address: "http://127.0.0.1:1/x"}).write(dir))
+	text, err := os.ReadFile(filepath.Join(dir, backendFile))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"terraform":{"backend":{"http":{"address":"http://127.0.0.1:1/x"}}}}`, string(text))
+}
+
+func TestTerraformDoesNotGetTheStatesCredentials(t *testing.T) {
+	got := environment([]string{"AZURE_STORAGE_KEY=k", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r", "TF_LOG=trace", "SLIPWAY_STATE_URL=u"}, "/dir")
+	require.Equal(t, map[string]string{"AWS_REGION": "r", "CHECKPOINT_DISABLE": "1", "HOME": "/dir"}, got)
+}
+
+// TestAStateIsNotLeftBehind: the one in the volume gets to the bucket that the configuration
+// names since; without it, Terraform would make everything a second time.
+func TestAStateIsNotLeftBehind(t *testing.T) {
+	const text = `{"version":4,"serial":7,"resources":[{"mode":"managed","type":"a","name":"b"}]}`
+	env, s := inBucket(t)
+	require.NoError(t, importState(t.Context(), env), "there is none")
+	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
+	require.NoError(t, os.WriteFile(statePath(env), []byte(text), 0o600))
+	seen, err := currentState(t.Context(), env)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, seen.Serial, "who only looks moves nothing")
+	require.FileExists(t, statePath(env))
+
+	require.NoError(t, importState(t.Context(), env))
+	data, err := s.Get(t.Context(), "terraform/000000000000.tfstate")
+	require.NoError(t, err)
+	require.Equal(t, text, string(data))
+	require.NoFileExists(t, statePath(env), "or it would come back after a destroy")
+
+	require.NoError(t, os.WriteFile(statePath(env), []byte(`{"version":4,"serial":1}`), 0o600))
+	require.NoError(t, importState(t.Context(), env))
+	seen, err = currentState(t.Context(), env)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, seen.Serial, "the one in the bucket counts")
+
+	other, _ := inBucket(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(other)), 0o700))
+	require.NoError(t, os.WriteFile(statePath(other), []byte("{"), 0o600))
+	require.Error(t, importState(t.Context(), other), "nothing is made from what cannot be read")
+	require.FileExists(t, statePath(other))
+}
+
+// TestAnErroredStateIsKept, and named in each run until somebody has dealt with it.
+func TestAnErroredStateIsKept(t *testing.T) {
+	var log bytes.Buffer
+	env := newEnv(t, "/nowhere", &log)
+	dir := t.TempDir()
+	require.NoError(t, keepErrored(t.Context(), env, dir))
+	require.NoError(t, tellErrored(t.Context(), env))
+	require.Empty(t, log.String())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, errored), []byte("{}"), 0o600))
+	require.NoError(t, keepErrored(t.Context(), env, dir))
+	require.Contains(t, log.String(), "what Terraform has done is not in its state: it is in file:")
+	require.NoError(t, tellErrored(t.Context(), env))
+	require.Contains(t, log.String(), "unsaved/r1.tfstate: look for resources that are there twice")
+	require.FileExists(t, filepath.Join(env.StateDir, "unsaved/r1.tfstate"))
+}

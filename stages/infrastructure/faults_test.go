@@ -27,9 +27,6 @@ import (
 // one resource whatever it does.
 const failing = `#!/bin/sh
 if test "$1" = version; then echo '{"terraform_version": "1.11.4"}'; exit; fi
-if test "$FAIL" = lock -a "$1" = plan; then
-  printf '\nError: Error acquiring the state lock\n\nLock Info:\n  Who:       root@other\n' >&2; exit 1
-fi
 if test "$1" = "$FAIL"; then echo 'Error: the moon is full' >&2; exit 1; fi
 case "$1" in
 plan) exit 2;; # there are changes
@@ -38,7 +35,7 @@ esac
 `
 
 func TestTerraformThatFails(t *testing.T) {
-	tools := toolchain{dir: t.TempDir(), lockTimeout: "1s"}
+	tools := toolchain{dir: t.TempDir()}
 	require.NoError(t, os.WriteFile(tools.path("terraform"), []byte(failing), 0o755))
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), nil, 0o600))
@@ -62,7 +59,6 @@ func TestTerraformThatFails(t *testing.T) {
 		"apply":           {"apply", install, CodeApply, fault.Step, "apply the Terraform root: the moon is full"},
 		"output":          {"output", install, CodeOutput, fault.Step, "read the Terraform outputs: the moon is full"},
 		"no outputs":      {"", install, CodeOutput, fault.Step, "output cluster_name is missing"},
-		"a locked state":  {"lock", install, CodeStateLocked, fault.Locked, "the Terraform state has been locked for more than 1s by root@other"},
 		"destroy":         {"destroy", destroy, CodeDestroy, fault.Step, "destroy what the Terraform root made: the moon is full"},
 		"something stays": {"", destroy, CodeDestroy, fault.Step, "1 resources are left: terraform_data.first"},
 	} {

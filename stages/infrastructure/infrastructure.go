@@ -23,15 +23,10 @@ const (
 	// CodeOutput: the provider's Terraform root does not give the outputs that
 	// every provider gives.
 	CodeOutput fault.Code = "INF-004"
-	// CodeStateLocked: somebody else holds the Terraform state.
-	CodeStateLocked fault.Code = "INF-005"
 	// CodeDestroy: `terraform destroy` failed.
 	CodeDestroy fault.Code = "INF-006"
 	// CodeState: the Terraform state cannot be read.
 	CodeState fault.Code = "INF-007"
-	// CodeLeftBehind: the state volume has a Terraform state, and the bucket that
-	// the configuration names now has none.
-	CodeLeftBehind fault.Code = "INF-009"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	CodeAPI fault.Code = "INF-010"
 	// CodeNoAnswer: a cluster that is there already does not answer, or does not know the
@@ -61,7 +56,7 @@ const (
 
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.
 func Register(r *step.Registry, build survey.BuildTree) {
-	tools := toolchain{lockTimeout: lockTimeout}
+	var tools toolchain
 	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
 	step.RegisterRepeatable(r, contract.ClusterPreflightStep(), clusterPreflight)
 	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
@@ -82,8 +77,7 @@ func Register(r *step.Registry, build survey.BuildTree) {
 
 // toolchain is where the tools are.
 type toolchain struct {
-	dir         string // empty: where the step's environment says
-	lockTimeout string // as Terraform reads it
+	dir string // empty: where the step's environment says
 }
 
 func (t toolchain) path(tool string) string { return t.dir + "/" + tool }

@@ -24,7 +24,7 @@ import (
 func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	state, err := currentState(ctx, env)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return contract.Inventory{}, badState(env, err)
+		return contract.Inventory{}, badState(err)
 	}
 	return count(ctx, env, in, contract.Inventory{TerraformResources: state.addresses()})
 }

@@ -20,13 +20,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// previewTerraform plans the provider's root, without the lock of its state and without
-// applying it. Its output is as it would be, where that is known before.
+// previewTerraform plans the provider's root without applying it. Its output is as it would be, where that is known before.
 func (t toolchain) previewTerraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	if err := notLeftBehind(ctx, env); err != nil {
-		return out, badState(env, err)
-	}
 	plan, told, err := t.plan(ctx, env, in)
 	if err != nil {
 		return out, err
@@ -56,7 +52,7 @@ func (t toolchain) previewTerraformDestroy(ctx context.Context, env *step.Env, i
 		return contract.TerraformDestroyed{Serial: state.Serial}, nil
 	}
 	if err != nil {
-		return contract.TerraformDestroyed{}, badState(env, err)
+		return contract.TerraformDestroyed{}, badState(err)
 	}
 	_, told, err := t.plan(ctx, env, in, tfexec.Destroy(true))
 	if err != nil {
@@ -71,7 +67,7 @@ func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.Terrafor
 	var told contract.PlannedTerraform
 	state, err := currentState(ctx, env)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, told, badState(env, err)
+		return nil, told, badState(err)
 	}
 	told.Serial, told.Lineage = state.Serial, state.Lineage
 	tf, err := t.open(ctx, env, in)
@@ -79,12 +75,12 @@ func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.Terrafor
 		return nil, told, err
 	}
 	defer tf.remove()
-	if _, err := tf.Plan(ctx, append([]tfexec.PlanOption{tfexec.Out(planFile), tfexec.Lock(false)}, opts...)...); err != nil {
-		return nil, told, badTerraform(CodePlan, "plan the Terraform root", tf.wait, err)
+	if _, err := tf.Plan(ctx, append([]tfexec.PlanOption{tfexec.Out(planFile)}, opts...)...); err != nil {
+		return nil, told, badTerraform(CodePlan, "plan the Terraform root", err)
 	}
 	plan, err := tf.ShowPlanFile(ctx, planFile)
 	if err != nil {
-		return nil, told, badTerraform(CodePlan, "read the plan of the Terraform root", tf.wait, err)
+		return nil, told, badTerraform(CodePlan, "read the plan of the Terraform root", err)
 	}
 	for _, r := range plan.ResourceChanges {
 		if action := actionOf(r.Change.Actions); action != "" {

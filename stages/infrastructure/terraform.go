@@ -8,20 +8,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
-	lockTimeout = "60s" // for the state
-	killedWait  = "5s"  // for a lock left behind by a Terraform that was killed
 	// stopDelay is how long Terraform may take to finish what it does after
 	// SIGINT, before it is killed.
 	stopDelay = 25 * time.Second
@@ -33,8 +33,8 @@ const (
 // changes is not applied, so that the state's serial stays.
 func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	if err := notLeftBehind(ctx, env); err != nil {
-		return out, badState(env, err)
+	if err := errors.Join(importState(ctx, env), tellErrored(ctx, env)); err != nil {
+		return out, badState(err)
 	}
 	tf, err := t.open(ctx, env, in)
 	if err != nil {
@@ -42,23 +42,19 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.Ter
 	}
 	defer tf.remove()
 	env.Progress("terraform plan")
-	var changes bool
-	err = tf.locked(ctx, env, func() (err error) {
-		changes, err = tf.Plan(ctx, tfexec.Out(planFile), tfexec.LockTimeout(tf.wait))
-		return err
-	})
+	changes, err := tf.Plan(ctx, tfexec.Out(planFile))
 	if err != nil {
-		return out, badTerraform(CodePlan, "plan the Terraform root", tf.wait, err)
+		return out, badTerraform(CodePlan, "plan the Terraform root", err)
 	}
 	if changes {
 		env.Progress("terraform apply")
-		if err := tf.Apply(ctx, tfexec.DirOrPlan(planFile), tfexec.LockTimeout(tf.wait)); err != nil {
-			return out, badTerraform(CodeApply, "apply the Terraform root", tf.wait, err)
+		if err := tf.changed(ctx, env, tf.Apply(ctx, tfexec.DirOrPlan(planFile))); err != nil {
+			return out, badTerraform(CodeApply, "apply the Terraform root", err)
 		}
 	}
 	values, err := tf.Output(ctx)
 	if err != nil {
-		return out, badTerraform(CodeOutput, "read the Terraform outputs", t.lockTimeout, err)
+		return out, badTerraform(CodeOutput, "read the Terraform outputs", err)
 	}
 	if out, err = outputs(values); err != nil {
 		return out, &fault.Fault{
@@ -69,7 +65,7 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.Ter
 	}
 	state, err := currentState(ctx, env)
 	if err != nil {
-		return out, badState(env, err)
+		return out, badState(err)
 	}
 	out.TerraformSerial = state.Serial
 	if changes {
@@ -100,13 +96,16 @@ func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInp
 // do.
 func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	var out contract.TerraformDestroyed
+	if err := errors.Join(importState(ctx, env), tellErrored(ctx, env)); err != nil {
+		return out, badState(err)
+	}
 	before, err := currentState(ctx, env)
 	if errors.Is(err, fs.ErrNotExist) {
 		env.Progress("there is no Terraform state: nothing to destroy")
 		return out, nil
 	}
 	if err != nil {
-		return out, badState(env, err)
+		return out, badState(err)
 	}
 	out.Serial = before.Serial
 	if len(before.Resources) == 0 {
@@ -119,13 +118,12 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contr
 	}
 	defer tf.remove()
 	env.Progress("terraform destroy")
-	err = tf.locked(ctx, env, func() error { return tf.Destroy(ctx, tfexec.LockTimeout(tf.wait)) })
-	if err != nil {
-		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", tf.wait, err)
+	if err := tf.changed(ctx, env, tf.Destroy(ctx)); err != nil {
+		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", err)
 	}
 	after, err := currentState(ctx, env)
 	if err != nil {
-		return out, badState(env, err)
+		return out, badState(err)
 	}
 	if n := len(after.Resources); n > 0 {
 		return out, &fault.Fault{
@@ -137,54 +135,64 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contr
 	return contract.TerraformDestroyed{Serial: after.Serial, Changed: true}, nil
 }
 
+// root is a Terraform root that is initialised.
+type root struct {
+	*tfexec.Terraform
+	dir     string
+	backend *backend
+	remove  func() // its directory and its backend
+}
+
+// changed is the error of a command that changes what the root has made: why the state could
+// not be stored, if that is so. Terraform leaves the state in a file then, which is kept.
+func (r root) changed(ctx context.Context, env *step.Env, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(r.backend.because(err), keepErrored(ctx, env, r.dir))
+}
+
 // open copies the root to a directory of its own, initialises it on the
 // deployment's state, and returns Terraform for it.
-func (t toolchain) open(ctx context.Context, env *step.Env, in contract.TerraformInput) (tf root, err error) {
-	b, err := backendOf(env.Place, os.Getenv)
-	if err != nil {
-		return root{}, err
-	}
-	dir, err := os.MkdirTemp("", "slipway-terraform-")
+func (t toolchain) open(ctx context.Context, env *step.Env, in contract.TerraformInput) (_ root, err error) {
+	var tf root // returned only without an error
+	tf.dir, err = os.MkdirTemp("", "slipway-terraform-")
 	if err != nil {
 		return root{}, fmt.Errorf("make a directory for Terraform: %w", err)
 	}
-	remove := func() {
-		if err := os.RemoveAll(dir); err != nil {
+	tf.remove = func() {
+		if tf.backend != nil {
+			if err := tf.backend.close(); err != nil {
+				env.Logger.Warn("end Terraform's backend", "error", err)
+			}
+		}
+		if err := os.RemoveAll(tf.dir); err != nil {
 			env.Logger.Warn("remove Terraform's directory", "error", err)
 		}
 	}
 	defer func() {
 		if err != nil {
-			remove()
+			tf.remove()
 		}
 	}()
-	if err := errors.Join(prepare(dir, env.TerraformDir, in.Vars), b.write(dir)); err != nil {
+	if tf.backend, err = serveState(ctx, env); err != nil {
+		return root{}, err
+	}
+	if err := errors.Join(prepare(tf.dir, env.TerraformDir, in.Vars), tf.backend.write(tf.dir)); err != nil {
 		return root{}, fmt.Errorf("prepare the Terraform root: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(statePath(env)), 0o700); err != nil {
-		return root{}, fmt.Errorf("make the directory of the Terraform state: %w", err)
-	}
-	tf = root{remove: remove, wait: t.lockTimeout}
-	if b.kind != "" {
-		if tf.killed, err = env.Killed(ctx, "terraform", "terraform-destroy"); err != nil {
-			return root{}, err
-		}
-		if tf.killed {
-			tf.wait = killedWait
-		}
-	}
-	tf.Terraform, err = tfexec.NewTerraform(dir, t.of(env).path("terraform"))
+	tf.Terraform, err = tfexec.NewTerraform(tf.dir, t.of(env).path("terraform"))
 	if err != nil {
-		return root{}, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
+		return root{}, badTerraform(CodeInit, "start Terraform", err)
 	}
 	tf.SetStdout(env.Output())
 	tf.SetStderr(env.Output())
-	if err := errors.Join(tf.SetEnv(environment(os.Environ(), dir)), tf.SetWaitDelay(stopDelay)); err != nil {
-		return root{}, badTerraform(CodeInit, "start Terraform", t.lockTimeout, err)
+	if err := errors.Join(tf.SetEnv(environment(os.Environ(), tf.dir)), tf.SetWaitDelay(stopDelay)); err != nil {
+		return root{}, badTerraform(CodeInit, "start Terraform", err)
 	}
 	env.Progress("terraform init")
-	if err := tf.Init(ctx, b.options(env)...); err != nil {
-		return root{}, badTerraform(CodeInit, "initialise the Terraform root", t.lockTimeout, err)
+	if err := tf.Init(ctx, tfexec.Reconfigure(true)); err != nil {
+		return root{}, badTerraform(CodeInit, "initialise the Terraform root", err)
 	}
 	return tf, nil
 }
@@ -223,20 +231,14 @@ func prepare(dir, root string, vars map[string]any) error {
 	return os.WriteFile(filepath.Join(dir, varFile), b, 0o600)
 }
 
-// environment is the environment for Terraform: the step's, with the credentials
-// for its backend, and without whatever would make it behave differently here and
-// there.
+// environment is the environment for Terraform: the step's, without the credentials for the
+// deployment's state, and without whatever would make it behave differently here and there.
 func environment(environ []string, dir string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range environ {
 		k, v, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(k, "TF_") && !strings.HasPrefix(k, "SLIPWAY_") {
+		if !strings.HasPrefix(k, "TF_") && !strings.HasPrefix(k, "SLIPWAY_") && !slices.Contains(store.SecretVariables(), k) {
 			out[k] = v
-		}
-	}
-	for ours, name := range azureVariables() {
-		if v, ok := out[ours]; ok && v != "" {
-			out[name] = v
 		}
 	}
 	out["CHECKPOINT_DISABLE"] = "1"
@@ -244,6 +246,7 @@ func environment(environ []string, dir string) map[string]string {
 	return out
 }
 
+// statePath is where a state was in the volume, before it was a value of the store.
 func statePath(env *step.Env) string {
 	return filepath.Join(env.StateDir, "terraform", "terraform.tfstate")
 }
@@ -281,20 +284,13 @@ func outputs(values map[string]tfexec.OutputMeta) (contract.Infrastructure, erro
 	return out, errors.Join(errs...)
 }
 
-// stateLocked is what Terraform says when somebody else has the state's lock.
-const stateLocked = "Error acquiring the state lock"
-
-// badTerraform is the fault for an error of the program; the full text is in the
-// step's log.
-func badTerraform(code fault.Code, op, waited string, err error) error {
-	text := err.Error()
-	if strings.Contains(text, stateLocked) {
-		return &fault.Fault{
-			Code: CodeStateLocked, Class: fault.Locked, Op: op,
-			Fix: "wait for the other run to end, then run the same command again",
-			Err: fmt.Errorf("the Terraform state has been locked for more than %s%s", waited, lockHolder(text)),
-		}
+// badTerraform is the fault for an error of the program, whose full text is in the step's log.
+// A fault, such as that of a state that cannot be stored, stays what it is.
+func badTerraform(code fault.Code, op string, err error) error {
+	if _, ok := errors.AsType[*fault.Fault](err); ok {
+		return fmt.Errorf("%s: %w", op, err)
 	}
+	text := err.Error()
 	cause := err
 	if lines := headlines(text); lines != "" {
 		cause = &terraformError{message: lines, err: err}
@@ -323,31 +319,12 @@ func headlines(text string) string {
 	return strings.Join(out, "; ")
 }
 
-// lockHolder is " by root@host since 2026-…" out of Terraform's message.
-func lockHolder(text string) string {
-	var who, since string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "│"))
-		if v, ok := strings.CutPrefix(line, "Who:"); ok {
-			who = " by " + strings.TrimSpace(v)
-		}
-		if v, ok := strings.CutPrefix(line, "Created:"); ok {
-			since = " since " + strings.TrimSpace(v)
-		}
-	}
-	return who + since
-}
-
 // badState is the fault for a state that cannot be read; one that has a code keeps
 // it.
-func badState(env *step.Env, err error) error {
+func badState(err error) error {
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err
 	}
-	from := "its backup beside it"
-	if env.Place.Remote() {
-		from = "an earlier version of it, if the bucket keeps those"
-	}
-	fix := "restore terraform/terraform.tfstate from " + from + ", then run the same command again"
+	const fix = "restore the last one below terraform/ from the one before it, then run the same command again"
 	return &fault.Fault{Code: CodeState, Class: fault.Step, Op: "read the Terraform state", Fix: fix, Err: err}
 }

@@ -3,7 +3,6 @@ package infrastructure
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -28,7 +27,7 @@ func realTerraform(t *testing.T) toolchain {
 	if dir == "" {
 		t.Skip("set SLIPWAY_TEST_TOOLS to a folder with terraform, such as the bundle's bin")
 	}
-	return toolchain{dir: dir, lockTimeout: lockTimeout}
+	return toolchain{dir: dir}
 }
 
 // localRoot writes the root of provider local to a folder and returns it with
@@ -72,7 +71,7 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 	require.Equal(t, first, second, "without changes the serial stays")
 
 	// An apply that was killed has left a part only.
-	dropResource(t, statePath(env), "storage")
+	dropResource(t, stateFile(env), "storage")
 	third, err := tools.terraform(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Greater(t, third.TerraformSerial, first.TerraformSerial)
@@ -81,13 +80,18 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 	gone, err := tools.terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial, Changed: true}, gone)
-	state, err := readState(statePath(env))
+	state, err := readState(stateFile(env))
 	require.NoError(t, err)
 	require.Empty(t, state.Resources)
 
 	again, err := tools.terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial}, again)
+}
+
+// stateFile is where the state of a step is whose store is the volume, and which has no lock.
+func stateFile(env *step.Env) string {
+	return filepath.Join(env.StateDir, "terraform/000000000000.tfstate")
 }
 
 // dropResource takes a resource out of a state file.
@@ -145,16 +149,6 @@ func TestStateThatIsNoState(t *testing.T) {
 	f := &fault.Fault{Code: CodeState}
 	require.ErrorIs(t, err, f)
 }
-
-func TestLockHolder(t *testing.T) {
-	text := "Error: Error acquiring the state lock\n\nLock Info:\n  ID:        f0\n  Who:       root@node\n  Version:   1.11.4\n  Created:   2026-01-02 03:04:05 UTC\n"
-	err := badTerraform(CodePlan, "plan", "60s", errorText(text))
-	require.EqualError(t, err, "plan: the Terraform state has been locked for more than 60s by root@node since 2026-01-02 03:04:05 UTC")
-}
-
-type errorText string
-
-func (e errorText) Error() string { return string(e) }
 
 func TestEveryBadOutputIsNamedInOrder(t *testing.T) {
 	out := func(text string) tfexec.OutputMeta { return tfexec.OutputMeta{Value: json.RawMessage(text)} }
@@ -244,51 +238,4 @@ func TestReadState(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"version":3}`), 0o600))
 	_, err = readState(path)
 	require.ErrorContains(t, err, "version 3 of the state is unknown")
-}
-
-// TestOnlyTheLockOfAKilledTerraformIsRemoved: any other one is somebody's.
-func TestOnlyTheLockOfAKilledTerraformIsRemoved(t *testing.T) {
-	dir := t.TempDir()
-	program, argv := filepath.Join(dir, "terraform"), filepath.Join(dir, "argv")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >>"+argv+"\n"), 0o755))
-	tf, err := tfexec.NewTerraform(dir, program)
-	require.NoError(t, err)
-	env := step.NewEnv("r1", "infrastructure/terraform", step.Dirs{State: dir}, io.Discard, io.Discard)
-	taken := errors.New("exit status 1\n\nError: Error acquiring the state lock\n\nLock Info:\n  ID:        8a-b1\n  Path:      x\n")
-	unlocked := func() string {
-		text, err := os.ReadFile(argv)
-		if !errors.Is(err, os.ErrNotExist) {
-			require.NoError(t, err)
-		}
-		return string(text)
-	}
-	for what, c := range map[string]struct {
-		killed bool
-		err    error
-	}{
-		"a Terraform that runs":     {false, taken},
-		"another error":             {true, errors.New("exit status 1\n\nError: no such bucket\n")},
-		"a lock that nobody can id": {true, errors.New("Error acquiring the state lock")},
-	} {
-		calls := 0
-		err := root{Terraform: tf, killed: c.killed}.locked(t.Context(), env, func() error { calls++; return c.err })
-		require.ErrorIs(t, err, c.err, what)
-		require.Equal(t, 1, calls, what)
-		require.Empty(t, unlocked(), what)
-	}
-
-	calls := 0
-	err = root{Terraform: tf, killed: true}.locked(t.Context(), env, func() error {
-		if calls++; calls == 1 {
-			return taken
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, 2, calls, "it is tried again")
-	require.Equal(t, "force-unlock -no-color -force 8a-b1\n", unlocked())
-
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho 'not yours' >&2\nexit 1\n"), 0o755))
-	err = root{Terraform: tf, killed: true}.locked(t.Context(), env, func() error { return taken })
-	require.ErrorContains(t, err, "not yours")
 }

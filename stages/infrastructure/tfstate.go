@@ -21,19 +21,22 @@ type tfresource struct {
 	Name   string `json:"name"`
 }
 
-// readState reads a state file. An empty file is an empty state: Terraform makes
-// one when it takes the lock for the first time.
+// readState reads a state file.
 func readState(path string) (tfstate, error) {
 	b, err := os.ReadFile(path)
-	if err != nil || len(b) == 0 {
+	if err != nil {
 		return tfstate{}, err
 	}
 	return parseState(path, b)
 }
 
-// parseState decodes a state that was read from somewhere.
+// parseState decodes a state that was read from somewhere. Without any content it is empty:
+// Terraform's backend for files made such a file when it took its lock for the first time.
 func parseState(path string, b []byte) (tfstate, error) {
 	var s tfstate
+	if len(b) == 0 {
+		return s, nil
+	}
 	if err := json.Unmarshal(b, &s); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}

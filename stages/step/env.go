@@ -45,8 +45,6 @@ type Env struct {
 	// Existing says that the cluster is not Slipway's: Kubeconfig is what the user gave.
 	Existing bool
 
-	interrupted bool // the last attempt at this step was killed
-
 	opened sync.Mutex   // of store
 	store  *store.Store // nil until it is asked for
 	work   *state.Work  // nil unless the step's run must have the lock
@@ -115,7 +113,7 @@ func (e *Env) RedactSecrets() error { return e.Place.Secrets(e.Redact) }
 // Store is the store with the deployment's state. Once the step's run has lost the lock,
 // writing to it fails.
 func (e *Env) Store(ctx context.Context) (*store.Store, error) {
-	s, err := e.ownStore(ctx)
+	s, err := e.Own(ctx)
 	if err != nil || e.work == nil {
 		return s, err
 	}
@@ -130,8 +128,8 @@ func (e *Env) Generation() int64 {
 	return e.work.Generation
 }
 
-// ownStore is Store for what is only of the step's own run.
-func (e *Env) ownStore(ctx context.Context) (*store.Store, error) {
+// Own is Store for what is only of the step's own run, which can be written at any time.
+func (e *Env) Own(ctx context.Context) (*store.Store, error) {
 	e.opened.Lock()
 	defer e.opened.Unlock()
 	if e.store != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -25,7 +23,7 @@ type stepRecords struct {
 // openRecords opens the deployment's store. If that is a bucket, it also restores the
 // kubeconfig from there for a step that uses the cluster.
 func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepRecords, error) {
-	s, err := env.ownStore(ctx)
+	s, err := env.Own(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,39 +57,6 @@ func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, erro
 	}
 	env.work, b.ledger = work, b.ledger.Under(work.Generation, work.Store)
 	return watched, nil
-}
-
-// interrupted reports whether the last attempt at the step was killed before it recorded
-// a result.
-func (b *stepRecords) interrupted(ctx context.Context) bool {
-	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
-	return err == nil && last.Status == journal.Running
-}
-
-// Killed reports whether the last attempt at this step, or at one of the other steps of
-// its stage, was killed. Locks that it left behind are stale, since this run holds the
-// deployment's lock.
-func (e *Env) Killed(ctx context.Context, others ...string) (bool, error) {
-	if e.interrupted {
-		return true, nil
-	}
-	s, err := e.Store(ctx)
-	if err != nil {
-		return false, err
-	}
-	stage, _, _ := strings.Cut(e.ID, "/")
-	for _, name := range others {
-		last, err := journal.On(s, e.Deployment).Last(ctx, stage, name)
-		if _, damaged := errors.AsType[*journal.RecordError](err); damaged || errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return false, err
-		}
-		if last.Status == journal.Running && last.Run != e.Run {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // reuse returns the output of an earlier success with the same digests that still

@@ -248,9 +248,6 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	}
 	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
 		"input", req.Digests.Input, "release", req.Digests.Release, "tools", req.Digests.Tools)
-	if env.Place.Remote() { // locks in a bucket outlive who took them
-		env.interrupted = records.interrupted(ctx)
-	}
 	if err := env.announce(ctx); err != nil {
 		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
 	}
@@ -332,7 +329,7 @@ func (e *Env) publish(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishLimit)
 	defer cancel()
-	s, err := e.ownStore(ctx)
+	s, err := e.Own(ctx)
 	if err != nil {
 		return err
 	}
@@ -345,7 +342,7 @@ func (e *Env) announce(ctx context.Context) error {
 	if !e.Place.Remote() {
 		return nil
 	}
-	s, err := e.ownStore(ctx)
+	s, err := e.Own(ctx)
 	if err != nil {
 		return err
 	}

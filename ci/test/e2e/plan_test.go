@@ -58,7 +58,7 @@ func (p planned) names() []string {
 }
 
 // movesOn has the Terraform state be one that a later apply has left, by so many serials.
-const movesOn = `file=/slipway/state/terraform/terraform.tfstate
+const movesOn = `file=$(ls /slipway/state/terraform/0*.tfstate | sort | tail -n 1)
 serial=$(sed -n 's/^ *"serial": \([0-9]*\),*$/\1/p' "$file")
 sed -i "s/\"serial\": $serial/\"serial\": $((serial + $BY))/" "$file"`
 

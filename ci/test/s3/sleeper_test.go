@@ -158,3 +158,58 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	require.NoError(t, second.cmd.Process.Signal(os.Interrupt))
 	require.Zero(t, second.code(t, 30*time.Second), second.errs)
 }
+
+// TestTerraformStandsStill in an apply, with all of its machine, while another machine applies,
+// too. What it does when it goes on does not get into the state, and is not lost either.
+func TestTerraformStandsStill(t *testing.T) {
+	if os.Getenv("SLIPWAY_TERRAFORM") == "" {
+		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
+	}
+	address, slipway := server(t), program(t)
+	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=team/demo", bucket, region, address)
+	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
+	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
+	s := open(t, address, bucket, "team/demo")
+	input := map[string]any{"vars": map[string]any{"wait": goOn}}
+
+	holder := a.holds(t, s, sleeping)
+	args, answer := a.request(t, sleeping, "infrastructure/terraform", input, true)
+	step := a.start(t, args...)
+	log := filepath.Join(a.volume, "runs", sleeping, "steps/infrastructure.terraform/log.txt")
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(log)
+		return strings.Contains(string(text), "(local-exec): locked")
+	}, time.Minute, 50*time.Millisecond, step.errs)
+
+	second := takesOver(t, b, s, holder, step)
+	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
+	r, e := b.step(t, awake, "infrastructure/terraform", input, true)
+	require.Zero(t, e.code, e.errs)
+	require.Equal(t, "succeeded", r.Status)
+	before := contents(t, s, sleeping)
+	require.Contains(t, before, "terraform/000000000002.tfstate")
+
+	for _, p := range []*process{holder, step} {
+		require.NoError(t, p.signal(syscall.SIGCONT))
+	}
+	require.Equal(t, int(fault.Locked), holder.code(t, 30*time.Second), holder.errs)
+	require.Equal(t, int(fault.Locked), step.code(t, lock.DefaultBeat+lock.DefaultGrace), step.errs)
+	text, err := os.ReadFile(answer)
+	require.NoError(t, err)
+	require.Contains(t, string(text), string(lock.CodeLost))
+	after := contents(t, s, sleeping)
+	unsaved := "unsaved/" + sleeping + ".tfstate"
+	require.Contains(t, after[unsaved], `"terraform_data"`, "what it did")
+	delete(after, unsaved)
+	require.Equal(t, before, after, "the state is that of the other one")
+
+	input["vars"].(map[string]any)["again"] = "1"
+	args, _ = b.request(t, awake, "infrastructure/terraform", input, true)
+	args[2], args[3] = "--request", withDigest(t, args[3])
+	e = b.run(t, args...)
+	require.Zero(t, e.code, e.errs)
+	require.Contains(t, e.errs, unsaved+": look for resources that are there twice")
+	require.NoError(t, second.cmd.Process.Signal(os.Interrupt))
+	require.Zero(t, second.code(t, 30*time.Second), second.errs)
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -36,6 +37,8 @@ type Value struct {
 	// Earlier is the key of the value in a store of before it had versions; empty: none. It
 	// is lower than any version.
 	Earlier string
+	// Kept is how many versions below the last one Put leaves.
+	Kept int
 }
 
 // Earliest is the generation of a value that is under Value.Earlier.
@@ -110,7 +113,7 @@ func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation in
 	return nil, 0, fmt.Errorf("the versions of %s… are listed and cannot be read", v.Prefix)
 }
 
-// Put writes the version of a generation and removes those below it.
+// Put writes the version of a generation and removes those below it that are not to be kept.
 func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) error {
 	if err := s.Put(ctx, v.Key(generation), data); err != nil {
 		return err
@@ -119,14 +122,19 @@ func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) 
 	if err != nil {
 		return err
 	}
-	if v.Earlier != "" {
-		keys = append(keys, v.Earlier)
+	var below []int64
+	if v.Earlier != "" && !slices.Contains(keys, v.Earlier) { // it may be elsewhere
+		below = append(below, Earliest)
 	}
 	for _, key := range keys {
 		if g, is := v.is(key); is && g < generation {
-			if err := s.Delete(ctx, key); err != nil {
-				return err
-			}
+			below = append(below, g)
+		}
+	}
+	slices.Sort(below)
+	for _, g := range below[:max(len(below)-v.Kept, 0)] {
+		if err := s.Delete(ctx, v.Key(g)); err != nil {
+			return err
 		}
 	}
 	return nil

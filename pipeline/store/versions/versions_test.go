@@ -56,6 +56,26 @@ func TestNewest(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// TestPut_kept: of those below, some may stay.
+func TestPut_kept(t *testing.T) {
+	s, v := memory(t), versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Earlier: "terraform/terraform.tfstate", Kept: 1}
+	require.NoError(t, s.Put(t.Context(), v.Earlier, []byte("before")))
+	stays := func(want ...string) {
+		t.Helper()
+		keys, err := s.List(t.Context(), "terraform/")
+		require.NoError(t, err)
+		require.Equal(t, want, keys)
+	}
+	require.NoError(t, v.Put(t.Context(), s, 3, nil))
+	stays("terraform/000000000003.tfstate", "terraform/terraform.tfstate")
+	require.NoError(t, v.Put(t.Context(), s, 3, nil))
+	stays("terraform/000000000003.tfstate", "terraform/terraform.tfstate")
+	require.NoError(t, v.Put(t.Context(), s, 5, nil))
+	stays("terraform/000000000003.tfstate", "terraform/000000000005.tfstate")
+	require.NoError(t, v.Put(t.Context(), s, 7, nil))
+	stays("terraform/000000000005.tfstate", "terraform/000000000007.tfstate")
+}
+
 func TestGeneration(t *testing.T) {
 	for key, want := range map[string]int64{
 		"state/000000000012.yaml": 12, "journal/a.b/000000000000.json": 0, "latest/000000000007": 7,

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
-// Purge removes everything but the records of the runs and the lock: after a removal nothing
+// Purge removes everything but the records of the runs, the lock, and what only a person can
+// deal with (see PutUnsaved): after a removal nothing
 // may be reused. That is so in the store, and in the volume where that is not the store. It
 // ends at once when the lock is lost, and leaves what a later holder has written.
 func Purge(ctx context.Context, p Place, w *Work) error {
@@ -46,7 +47,9 @@ func Purge(ctx context.Context, p Place, w *Work) error {
 }
 
 // stays reports whether what has a name in the state outlasts a deployment.
-func stays(name string) bool { return name == runsDir || name == latestDir || name == lockDir }
+func stays(name string) bool {
+	return name == runsDir || name == latestDir || name == lockDir || name == unsavedDir
+}
 
 // later reports whether a key or a file is a version of a later holder.
 func (w *Work) later(name string) bool {

@@ -28,6 +28,7 @@ const (
 	latestDir  = "latest"  // id of the last run
 	lockDir    = "lock"    // see package pipeline/lock
 	secretsDir = "secrets" // never leaves the state
+	unsavedDir = "unsaved" // states of Terraform that are not the deployment's
 	runtime    = "state.yaml"
 )
 

@@ -83,6 +83,10 @@ func TestPurgeKeepsTheRecordsOfRuns(t *testing.T) {
 	hold(t, s, "r1")
 	p := state.Place{Volume: root}
 	ctx, w := work(t, p, s, "r1")
+	key, err := state.PutUnsaved(t.Context(), s, "r0", []byte("{}"))
+	require.NoError(t, err)
+	_, err = state.PutUnsaved(t.Context(), s, "../r0", nil)
+	require.Error(t, err)
 	for _, f := range []string{"journal/a.json", "journal/a.b/000000000001.json", "secrets/kubeconfig", "terraform/terraform.tfstate", "terraform/.terraform/x", "state.yaml"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, f)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(root, f), nil, 0o600))
@@ -94,5 +98,8 @@ func TestPurgeKeepsTheRecordsOfRuns(t *testing.T) {
 	for _, e := range left {
 		names = append(names, e.Name())
 	}
-	require.Equal(t, []string{"latest", "lock", "runs"}, names)
+	require.Equal(t, []string{"latest", "lock", "runs", "unsaved"}, names)
+	keys, err := state.Unsaved(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, []string{key}, keys)
 }
