@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -308,7 +309,7 @@ func TestOnlyTheAddressThatWasAskedForListens(t *testing.T) {
 		h, err := Listen(t.Context(), bind, []Port{{Here: port, There: 1}})
 		require.NoError(t, err, bind)
 		for address, reached := range map[string]bool{"127.0.0.1": true, "127.0.0.2": others} {
-			conn, err := net.Dial("tcp", fmt.Sprintf("%s:%d", address, port))
+			conn, err := net.Dial("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 			require.Equal(t, reached, err == nil, "%s of %s: %v", address, bind, err)
 			if err == nil {
 				require.NoError(t, conn.Close())
