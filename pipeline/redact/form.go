@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,37 +13,47 @@ import (
 // hidden replaces secrets.
 const hidden = "***"
 
-// form is one form in which a secret shows up in output, including escaped variants.
+// form is a form that is escaped in some outputs.
 type form struct {
-	text string
-	like *regexp.Regexp // matches escaped variants; nil if nothing in text is ever escaped
+	like *regexp.Regexp // matches all its variants
+	only string         // a variant that differs from the text has one of these bytes
 }
 
 // escapedBytes is how many bytes one byte of a form takes in output when escaped, in
 // all but contrived encodings.
 const escapedBytes = 12
 
-// formsOf returns the forms of a secret: as it is; in base64, as in a Kubernetes
-// Secret and, together with other text, in HTTP's basic authentication; and line
-// by line (a key in PEM).
-func formsOf(secret string) []string {
-	all := []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
-	if len(secret) >= 8 { // the encoded core of a shorter one also occurs in ordinary words
-		for before := range 3 {
-			all = append(all, encodedCore(base64.RawStdEncoding, before, secret), encodedCore(base64.RawURLEncoding, before, secret))
-		}
-	}
+// formsOf returns the forms of a secret. Plain are those that may be escaped: as it is, line
+// by line (a key in PEM), and in base64, as in a Kubernetes Secret and, together with other
+// text, in HTTP's basic authentication. Encoded are the others: twice in base64, as credentials
+// of a registry in a Kubernetes Secret, and in hexadecimal numbers.
+func formsOf(secret string) (plain, encoded []string) {
+	plain = []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
 	if strings.Contains(secret, "\n") {
 		for line := range strings.Lines(secret) {
 			line = strings.TrimSpace(line)
 			// PEM markers are not secret, and a short last line would blank
 			// out half the log.
 			if len(line) >= 8 && !strings.HasPrefix(line, "-----") {
-				all = append(all, line)
+				plain = append(plain, line)
 			}
 		}
 	}
-	return all
+	if len(secret) < 8 { // the encoded core of a shorter one also occurs in ordinary words
+		return plain, nil
+	}
+	inner := []string{plain[1]}
+	for before := range 3 {
+		core := encodedCore(base64.RawStdEncoding, before, secret)
+		plain = append(plain, core, encodedCore(base64.RawURLEncoding, before, secret))
+		inner = append(inner, core)
+	}
+	for _, code := range inner {
+		for before := range 3 {
+			encoded = append(encoded, encodedCore(base64.RawStdEncoding, before, code), encodedCore(base64.RawURLEncoding, before, code))
+		}
+	}
+	return plain, append(encoded, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))))
 }
 
 // encodedCore returns the part of a longer text's encoding that depends on secret
@@ -58,12 +69,14 @@ func encodedCore(e *base64.Encoding, before int, secret string) string {
 	return code
 }
 
-// newForm returns the form for text, with its variants in JSON, in JSON within JSON, in
-// logs and in URLs.
+// newForm returns the form for a text with characters that may be escaped, with its variants in
+// JSON, in JSON within JSON, in logs, in URLs, in HTML and in a shell's quotes.
 func newForm(text string) form {
-	f := form{text: text}
-	if !utf8.ValidString(text) || !strings.ContainsFunc(text, isEscaped) {
-		return f
+	f := form{only: `\%&`}
+	for c, marks := range map[string]string{" ": "+", "\n": "\r", "'": "'"} {
+		if strings.Contains(text, c) {
+			f.only += marks
+		}
 	}
 	var b strings.Builder
 	for _, r := range text {
@@ -99,11 +112,17 @@ func escapes(r rune) string {
 	if r < utf8.RuneSelf {
 		ways = append(ways, fmt.Sprintf(`(?i:\\+x%02x)`, r))
 	}
+	ways = append(ways, fmt.Sprintf(`(?i:\\*&(?:amp;)*#(?:0*%d|x0*%x);)`, r, r))
+	if name := entities[r]; name != "" {
+		ways = append(ways, `\\*&(?:amp;)*`+name+`;`)
+	}
 	switch r {
 	case '\\':
 		ways = append(ways, `\\+`)
 	case ' ':
-		ways = append(ways, ` `, `\+`)
+		ways = append(ways, `\\* `, `\+`)
+	case '\'':
+		ways = append(ways, `'(?:\\+'|"'")'`, `\\*'`) // a shell's quotes end, and begin again
 	case '\n':
 		ways = append(ways, `\r?\n`, `(?:\\+r)?\\+n`)
 	case '\r':
@@ -116,18 +135,17 @@ func escapes(r rune) string {
 	return "(?:" + strings.Join(ways, "|") + ")"
 }
 
-// hide replaces the form in s.
-func (f form) hide(s string) string {
-	if f.like == nil {
-		return strings.ReplaceAll(s, f.text, hidden)
-	}
-	return f.like.ReplaceAllLiteralString(s, hidden)
-}
+// entities are the characters that HTML has names for and that are escaped in it.
+var entities = map[rune]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}
 
-// in reports whether s contains the form.
-func (f form) in(s string) bool {
-	if f.like == nil {
-		return strings.Contains(s, f.text)
+// find returns where the form's variants are in s.
+func (f form) find(s string) []part {
+	if !strings.ContainsAny(s, f.only) {
+		return nil
 	}
-	return f.like.MatchString(s)
+	var found []part
+	for _, at := range f.like.FindAllStringIndex(s, -1) {
+		found = append(found, part{at[0], at[1]})
+	}
+	return found
 }

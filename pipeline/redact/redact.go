@@ -6,13 +6,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Secrets is a set of known secrets that are replaced by "***" in text. The zero value
 // is empty. It is safe for concurrent use.
 type Secrets struct {
-	mu    sync.RWMutex
-	forms []form // longest first, so that a part never hides the whole
+	mu      sync.RWMutex
+	exact   index           // the forms as they are
+	wrapped index           // those that are also found where they are wrapped or split
+	escaped map[string]form // by their texts, those that are written in other ways, too
+	longest int             // the length of the longest form
 }
 
 // Add registers a secret in the forms in which it shows up in output, both with and
@@ -24,37 +28,59 @@ func (r *Secrets) Add(secret string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, text := range slices.Concat(formsOf(secret), formsOf(trimmed)) {
-		if !slices.ContainsFunc(r.forms, func(f form) bool { return f.text == text }) {
-			r.forms = append(r.forms, newForm(text))
+	for _, s := range []string{secret, trimmed} {
+		plain, encoded := formsOf(s)
+		for _, text := range plain {
+			if _, known := r.escaped[text]; known || !utf8.ValidString(text) || !strings.ContainsFunc(text, isEscaped) {
+				continue
+			}
+			if r.escaped == nil {
+				r.escaped = map[string]form{}
+			}
+			r.escaped[text] = newForm(text)
+		}
+		for _, text := range slices.Concat(plain, encoded) {
+			r.exact.add(text)
+			r.longest = max(r.longest, len(text))
+			if f := flatten(text); len(f.text) >= minWrapped {
+				r.wrapped.add(f.text)
+				if tail := f.text[keyBytes-1:]; len(tail) >= minWrapped {
+					r.wrapped.add(tail) // a line that ends with less than keyBytes of it is not held back
+				}
+			}
 		}
 	}
-	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 }
 
 // Redact returns s with "***" in place of every secret.
 func (r *Secrets) Redact(s string) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for _, f := range r.forms {
-		s = f.hide(s)
+	found := r.find(s)
+	if len(found) == 0 {
+		return s
 	}
-	return s
-}
-
-// longest returns the length of the longest form of a secret, at least 1.
-func (r *Secrets) longest() int {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if len(r.forms) == 0 {
-		return 1
+	var b strings.Builder
+	at := 0
+	for _, f := range found {
+		b.WriteString(s[at:f.from])
+		b.WriteString(hidden)
+		at = f.to
 	}
-	return escapedBytes * len(r.forms[0].text)
+	b.WriteString(s[at:])
+	return b.String()
 }
 
 // In reports whether b contains a registered secret.
 func (r *Secrets) In(b []byte) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return slices.ContainsFunc(r.forms, func(f form) bool { return f.in(string(b)) })
+	return len(r.find(string(b))) > 0
+}
+
+// escapedLongest returns how many bytes the longest form of a secret takes, at least 1.
+func (r *Secrets) escapedLongest() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return max(1, escapedBytes*r.longest)
 }

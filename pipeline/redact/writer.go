@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"io"
 	"sync"
 )
@@ -11,7 +10,8 @@ import (
 const maxLine = 64 << 10
 
 // LineWriter writes whole lines to dst, redacted, so that a secret which is split over
-// two writes is still found. Flush writes the rest. It is safe for concurrent use.
+// two writes is still found. Lines at whose end a secret may begin, which is wrapped, wait for
+// the next one. Flush writes the rest. It is safe for concurrent use.
 type LineWriter struct {
 	secrets *Secrets
 	dst     io.Writer
@@ -31,14 +31,14 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.buf = append(w.buf, p...)
-	if i := bytes.LastIndexByte(w.buf, '\n'); i >= 0 {
-		w.emit(w.buf[:i+1])
-		w.buf = append(w.buf[:0], w.buf[i+1:]...)
+	if n := w.secrets.whole(w.buf); n > 0 {
+		w.emit(w.buf[:n])
+		w.buf = append(w.buf[:0], w.buf[n:]...)
 	}
 	if len(w.buf) > maxLine {
 		// The end may be the beginning of a secret.
 		clean := w.secrets.Redact(string(w.buf))
-		cut := max(0, len(clean)-w.secrets.longest()+1)
+		cut := max(0, len(clean)-w.secrets.escapedLongest()+1)
 		_, _ = io.WriteString(w.dst, clean[:cut])
 		w.buf = append(w.buf[:0], clean[cut:]...)
 	}

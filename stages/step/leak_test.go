@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"net/url"
@@ -65,7 +67,27 @@ func written(secret string) map[string]string {
 		"query": "?password=" + url.QueryEscape(secret), "path": "/" + url.PathEscape(secret) + "/",
 		"user": "https://" + url.UserPassword("git", secret).String() + "@host/",
 		"a:":   basic("a"), "ab:": basic("ab"), "abc:": basic("abc"),
+		"base64 twice": code(code(secret)), "base64 twice, wrapped": wrapped(code(code(secret)), "\n"),
+		"a registry's": code(inJSON(code("user:" + secret))), "in a Secret's base64": code("x" + code("ab"+secret+"\n")),
+		"wrapped": wrapped(code(secret), "\n"), "wrapped and indented": wrapped(code(secret), "\r\n    "), "wrapped in JSON": inJSON(wrapped(code(secret), "\n")),
+		"hexadecimal": hex.EncodeToString([]byte(secret)), "HEXADECIMAL": fmt.Sprintf("%X", secret), "with spaces": fmt.Sprintf("% x", secret),
+		"hexadecimal, wrapped": wrapped(strings.ReplaceAll(fmt.Sprintf("% x", secret), " ", ":"), "\n"),
+		"HTML":                 html.EscapeString(secret), "HTML in HTML": html.EscapeString(html.EscapeString(secret)), "HTML of JSON": html.EscapeString(inJSON(secret)),
+		"a shell's": "'" + strings.ReplaceAll(secret, "'", `'\''`) + "'", "an old shell's": "'" + strings.ReplaceAll(secret, "'", `'"'"'`) + "'",
+		"split": secret[:10] + "\n" + secret[10:], "split in two": `"` + secret[:11] + `" "` + secret[11:] + `"`, "split late": secret[:len(secret)-5] + "\\\n" + secret[len(secret)-5:],
 	}
+}
+
+func code(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// wrapped has a line break after each 16 bytes.
+func wrapped(s, end string) string {
+	var b strings.Builder
+	for line := range slices.Chunk([]byte(s), 16) {
+		b.Write(line)
+		b.WriteString(end)
+	}
+	return b.String()
 }
 
 // traces are what must be nowhere: parts of the canaries in every coding, so that
@@ -81,8 +103,12 @@ func traces() []string {
 			out = append(out, line[at:min(at+10, len(line))]) // "canaryA7fk", and what is like it in URLs and JSON
 		}
 		for before := range 3 {
-			code := base64.StdEncoding.EncodeToString(append(make([]byte, before), c...))
-			out = append(out, code[4:14], code[len(code)-16:len(code)-6])
+			once := code(string(make([]byte, before)) + c)
+			twice := code(once)
+			out = append(out, once[4:14], once[len(once)-16:len(once)-6], twice[4:14], twice[20:30])
+		}
+		for _, format := range []string{"%x", "%X", "% x"} {
+			out = append(out, fmt.Sprintf(format, c)[:12])
 		}
 	}
 	return out

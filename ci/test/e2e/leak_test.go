@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -78,8 +79,8 @@ func (k *kept) secrets(t *testing.T, text string) map[string][]string {
 	return all
 }
 
-// forms are a secret as it is, in base64 and as in a URL; of one of several lines
-// (a key in PEM) each that has no ordinary words in it.
+// forms are a secret as it is, in base64 (once and twice), in hexadecimal numbers, and as in a
+// URL; of one of several lines (a key in PEM) each that has no ordinary words in it.
 func forms(secret string) []string {
 	if trimmed := strings.TrimSpace(secret); strings.Contains(trimmed, "\n") {
 		all := []string{base64.StdEncoding.EncodeToString([]byte(secret))}
@@ -93,6 +94,8 @@ func forms(secret string) []string {
 	return []string{
 		secret, url.QueryEscape(secret), url.PathEscape(secret),
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		base64.RawStdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(secret)))),
+		hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))),
 	}
 }
 
