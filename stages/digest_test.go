@@ -19,7 +19,7 @@ import (
 func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 	const (
 		preflight, storage, balancer = "infrastructure/preflight", "infrastructure/storage", "infrastructure/loadbalancer"
-		addons                       = "infrastructure/local-addons"
+		addons, terraform            = "infrastructure/local-addons", "infrastructure/terraform"
 		secrets, tls, configs        = "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"
 		gitea, argocd, git           = "preorchestrator/gitea", "preorchestrator/argocd", "preorchestrator/git"
 		publish, sync, access        = "orchestrator/publish", "orchestrator/sync", "postorchestrator/access"
@@ -52,6 +52,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"hooks":                   {func(c *config.Config, _ *contract.Plan) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
 		"given secrets":           {func(_ *config.Config, p *contract.Plan) { p.UserSecrets = []string{"smtp"} }, []string{secrets}},
 		"tools":                   {func(_ *config.Config, p *contract.Plan) { p.Tools = map[string]string{"helm": "4"} }, []string{preflight}},
+		"the provider's root":     {func(_ *config.Config, p *contract.Plan) { p.Site.Terraform.Root = "y" }, []string{terraform}},
 		"image of checks":         {func(_ *config.Config, p *contract.Plan) { p.Refs["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
 		"image of the git server": {func(_ *config.Config, p *contract.Plan) { p.Refs["gitea"] = "y" }, []string{addons, ownership, gitea}},
 		"image of Argo CD":        {func(_ *config.Config, p *contract.Plan) { p.Refs["redis"] = "y" }, []string{addons, argocd}},
@@ -72,11 +73,14 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 func digests(t *testing.T, change func(*config.Config, *contract.Plan)) map[string]journal.Digests {
 	t.Helper()
 	cfg, plan := config.Default(), contract.Plan{Run: "r2", Refs: map[string]string{"busybox": "x", "gitea": "x", "argocd": "x", "redis": "x"}, Images: "sha256:1", Release: "sha256:2"}
+	plan.Site = localSite(t, cfg)
 	if change != nil {
 		change(cfg, &plan)
+		site := localSite(t, cfg)
+		site.Terraform.Root = plan.Site.Terraform.Root
+		plan.Site = site
 	}
 	e := &earlier{}
-	plan.Site = localSite(t, cfg)
 	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, reference(t), e.run, nil)
 	require.NoError(t, err)
 	out := map[string]journal.Digests{}
