@@ -88,7 +88,7 @@ func TestForgedBundle(t *testing.T) {
 
 	t.Run("a key", long(func(t *testing.T) {
 		signed := module
-		signed.Bundle = linked(t, d.Bundle)
+		signed.Bundle, signed.Name = linked(t, d.Bundle), "" // no deployment has part in it
 		private, public := dssetest.Files(t)
 		_, other := dssetest.Files(t)
 		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
