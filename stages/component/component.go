@@ -155,8 +155,11 @@ func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured
 	if err != nil {
 		return nil, out, err
 	}
-	up, err := i.client.ScaleUp(ctx, objs, i.component.Namespace)
-	out.Changed += len(up)
+	scaled, err := i.client.Rescale(ctx, objs, i.component.Namespace)
+	if len(scaled) > 0 {
+		i.env.Progress("scaled to 1 again, as the manifest leaves the number of replicas out: %s", strings.Join(scaled, ", "))
+	}
+	out.Changed += len(scaled)
 	return objs, out, err
 }
 

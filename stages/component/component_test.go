@@ -192,11 +192,16 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 	require.Equal(t, 1, out.Changed)
 	require.Equal(t, map[string]any{"index": "hello"}, s.at(atPage, "data"))
 
-	s.api.Set(t, atWeb, "spec: {replicas: 0}")
-	out, err = s.install(t.Context(), webInput())
-	require.NoError(t, err)
-	require.Equal(t, 1, out.Changed)
-	require.EqualValues(t, 1, s.at(atWeb, "spec", "replicas"))
+	for _, replicas := range []string{"0", "3"} {
+		s.api.Set(t, atWeb, "spec: {replicas: "+replicas+"}")
+		_, err = s.install(dryrun.Context(t.Context()), webInput())
+		require.ErrorIs(t, err, dryrun.ErrWouldChange)
+		out, err = s.install(t.Context(), webInput())
+		require.NoError(t, err)
+		require.Equal(t, 1, out.Changed)
+		require.EqualValues(t, 1, s.at(atWeb, "spec", "replicas"))
+	}
+	require.Contains(t, s.shown.String(), "scaled to 1 again, as the manifest leaves the number of replicas out: Deployment shop/web")
 
 	s.release(t, webRelease, map[string]string{"web/web.yaml": webYAML})
 	out, err = s.install(t.Context(), webInput())

@@ -88,7 +88,7 @@ func badRelease(op string, err error) error {
 // Change of a release.
 const (
 	unchanged = "unchanged"
-	scaledUp  = "scaled up" // where somebody had scaled it to none, and nothing else
+	rescaled  = "scaled to 1" // where somebody had scaled what declares no number of replicas, and nothing else
 	installed = "installed"
 	upgraded  = "upgraded"
 )
@@ -127,12 +127,12 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if err != nil {
 		return "", badChart(r.name, err)
 	}
-	up, err := r.client.ScaleUp(ctx, objs, r.namespace)
+	scaled, err := r.client.Rescale(ctx, objs, r.namespace)
 	if err != nil {
 		return "", err
 	}
-	if len(up) > 0 {
-		r.log.Info("scaled up", "release", r.name, "objects", up)
+	if len(scaled) > 0 {
+		r.log.Info("scaled to 1", "release", r.name, "objects", scaled)
 	}
 	if !unfinished && same(deployed, planned) {
 		differ, err := r.drift(ctx, objs)
@@ -140,8 +140,8 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 			return "", err
 		}
 		switch {
-		case len(differ) == 0 && len(up) > 0:
-			return scaledUp, nil
+		case len(differ) == 0 && len(scaled) > 0:
+			return rescaled, nil
 		case len(differ) == 0:
 			return unchanged, nil
 		}

@@ -72,8 +72,8 @@ spec: {replicas: 1, template: {spec: {containers: [{name: gitea, image: i, comma
 	}
 }
 
-// TestWhatWasScaledUpIsSaid: a release whose pods were brought back is not unchanged.
-func TestWhatWasScaledUpIsSaid(t *testing.T) {
+// TestWhatWasScaledIsSaid: a release whose number of pods was corrected is not unchanged.
+func TestWhatWasScaledIsSaid(t *testing.T) {
 	const deployment = "/apis/apps/v1/namespaces/git/deployments/gitea"
 	manifest := []byte("{apiVersion: apps/v1, kind: Deployment, metadata: {name: gitea}, spec: {template: {}}}")
 	api := kubetest.Serve(t)
@@ -99,11 +99,13 @@ func TestWhatWasScaledUpIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Apply(t.Context(), objs, kube.ApplyOptions{Namespace: "git"})
 	require.NoError(t, err)
-	api.Set(t, deployment, "spec: {replicas: 0}")
-	for _, want := range []string{scaledUp, unchanged} {
-		change, err = r.converge(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, change)
+	for _, replicas := range []string{"0", "3"} {
+		api.Set(t, deployment, "spec: {replicas: "+replicas+"}")
+		for _, want := range []string{rescaled, unchanged} {
+			change, err = r.converge(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want, change)
+		}
 	}
 }
 

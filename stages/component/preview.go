@@ -59,7 +59,7 @@ func (r *chartRelease) preview(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := r.client.ScaleUp(ctx, objs, r.namespace); err != nil {
+	if _, err := r.client.Rescale(ctx, objs, r.namespace); err != nil {
 		return err
 	}
 	if !changes && altered == 0 {

@@ -50,6 +50,12 @@ func TestAPreviewOfManifests(t *testing.T) {
 	require.Equal(t, "edited", page.Before["data"].(map[string]any)["index"])
 	require.Equal(t, "hello", value(t, p, atPage, "data", "index"))
 
+	s.api.Set(t, atWeb, "spec: {replicas: 3}")
+	p = s.preview(t, webInput())
+	web, _ = p.At(atWeb)
+	require.EqualValues(t, 3, web.Before["spec"].(map[string]any)["replicas"])
+	require.EqualValues(t, 1, value(t, p, atWeb, "spec", "replicas"), "somebody has scaled it")
+
 	s.release(t, webRelease, map[string]string{"web/web.yaml": webYAML})
 	p = s.preview(t, webInput())
 	page, known = p.At(atPage)

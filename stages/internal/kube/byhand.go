@@ -19,16 +19,19 @@ import (
 // undoManager owns for a moment the fields that somebody set by hand, to remove them.
 const undoManager = FieldManager + "-undo"
 
+// kubectl is what the names of kubectl's field managers begin with.
+const kubectl = "kubectl"
+
 // byHand lists the field managers of an object that are a person's with kubectl: applying
 // leaves alone what they have set and the manifest does not have. A restart of pods is
-// not to be undone, and scaling has a manager of its own.
+// not to be undone; scaling Rescale undoes.
 func byHand(o *unstructured.Unstructured) []string {
 	var out []string
 	for _, f := range o.GetManagedFields() {
 		if f.Subresource != "" || f.Operation != metav1.ManagedFieldsOperationUpdate || f.FieldsV1 == nil {
 			continue
 		}
-		if strings.HasPrefix(f.Manager, "kubectl") && f.Manager != "kubectl-rollout" && !slices.Contains(out, f.Manager) {
+		if strings.HasPrefix(f.Manager, kubectl) && f.Manager != "kubectl-rollout" && !slices.Contains(out, f.Manager) {
 			out = append(out, f.Manager)
 		}
 	}
