@@ -40,7 +40,7 @@ func (s Select) Empty() bool { return len(s.From)+len(s.To)+len(s.Only) == 0 }
 
 // ErrNotVerified is returned by a step when VerifyOnly is true and it has no earlier
 // result that can be reused.
-var ErrNotVerified = errors.New("no earlier result can be reused")
+var ErrNotVerified = errors.New("no earlier result of it can be reused")
 
 // VerifyOnly reports whether a selection leaves the step out although a selected step
 // needs it. The step must then change nothing, and return either an earlier result
@@ -51,14 +51,37 @@ func VerifyOnly(ctx context.Context) bool {
 	return ctx.Value(verifyKey{}) != nil
 }
 
-// notVerified returns the fault of a step that a selection leaves out.
-func notVerified(key Key, err error) error {
+// notVerified returns the fault of a step that sel leaves out.
+func notVerified(key Key, sel Select, err error) error {
+	with := Select{From: []string{key.String()}, To: sel.To}
+	if len(sel.Only) > 0 {
+		with.To = sel.Only
+	}
 	return &fault.Fault{
 		Code: CodeNotVerified, Class: fault.Step, Err: err,
-		Op:  fmt.Sprintf("verify %s, which the selection leaves out", key),
-		Fix: fmt.Sprintf("run the same command without a selection, or with --from %s", key),
+		Op:  fmt.Sprintf("leave it out (%s), though what is selected needs it", sel.flags()),
+		Fix: fmt.Sprintf("select it, too: slipway install %s; or run all steps, of which those that hold are not repeated: slipway install", with.flags()),
 	}
 }
+
+// flags are those of a command line that select the same.
+func (s Select) flags() string {
+	var out []string
+	for _, f := range s.fields() {
+		for _, target := range f.targets {
+			out = append(out, "--"+f.name+" "+target)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// field is a part of a selection.
+type field struct {
+	name    string
+	targets []string
+}
+
+func (s Select) fields() []field { return []field{{"from", s.From}, {"to", s.To}, {"only", s.Only}} }
 
 // part is the role of a step in a run.
 type part int
@@ -201,10 +224,7 @@ func (p *Pipeline) after(marked []bool) []bool {
 // String describes the selection: "from a, b and to c".
 func (s Select) String() string {
 	var parts []string
-	for _, f := range []struct {
-		name    string
-		targets []string
-	}{{"from", s.From}, {"to", s.To}, {"only", s.Only}} {
+	for _, f := range s.fields() {
 		if len(f.targets) > 0 {
 			parts = append(parts, f.name+" "+strings.Join(f.targets, ", "))
 		}

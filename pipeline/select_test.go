@@ -135,10 +135,34 @@ func TestSelect_whatCannotBeVerified(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, CodeNotVerified, f.Code)
 	require.Equal(t, fault.Step, f.Class)
-	require.EqualError(t, f, "verify infra/cluster, which the selection leaves out: the journal: no earlier result can be reused")
-	require.Equal(t, "run the same command without a selection, or with --from infra/cluster", f.Fix)
+	require.EqualError(t, f, "leave it out (--only pre/git --only infra/preflight), though what is selected needs it: the journal: no earlier result of it can be reused")
+	require.Equal(t, "select it, too: slipway install --from infra/cluster --to pre/git --to infra/preflight; or run all steps, of which those that hold are not repeated: slipway install", f.Fix)
 	_, cancelled := errors.AsType[*CancelError](err)
 	require.False(t, cancelled, "unselected steps are not reported as left")
+}
+
+// TestSelect_theRemedy selects what the step needs that was left out, and what was selected.
+func TestSelect_theRemedy(t *testing.T) {
+	for selected, c := range map[string]struct {
+		sel, with Select
+		remedy    string
+	}{
+		"only":        {Select{Only: []string{"apps/sync"}}, Select{From: []string{"pre/namespaces"}, To: []string{"apps/sync"}}, "slipway install --from pre/namespaces --to apps/sync;"},
+		"from":        {Select{From: []string{"pre/git"}}, Select{From: []string{"pre/namespaces"}}, "slipway install --from pre/namespaces;"},
+		"from and to": {Select{From: []string{"pre/git"}, To: []string{"apps"}}, Select{From: []string{"pre/namespaces"}, To: []string{"apps"}}, "slipway install --from pre/namespaces --to apps;"},
+	} {
+		t.Run(selected, func(t *testing.T) {
+			var rec recorder
+			_, err := platform(&rec, "namespaces").Run(t.Context(), Options{Select: c.sel})
+			f, ok := errors.AsType[*fault.Fault](err)
+			require.True(t, ok)
+			require.Contains(t, f.Fix, c.remedy)
+			_, err = platform(&rec, "namespaces").Run(t.Context(), Options{Select: c.with})
+			require.NoError(t, err)
+			require.Contains(t, rec.got, "namespaces")
+			require.Contains(t, rec.got, "sync")
+		})
+	}
 }
 
 // TestSelect_otherErrors: ErrNotVerified means nothing for a step that runs, and
@@ -149,7 +173,7 @@ func TestSelect_otherErrors(t *testing.T) {
 	b := Add(&p, key("b"), func(context.Context) (int, error) { return 0, nil }, a)
 	Add(&p, key("c"), func(context.Context) (int, error) { return 0, ErrNotVerified })
 	results, err := p.Run(t.Context(), Options{Select: Select{Only: []string{"test/b", "test/c"}}})
-	require.EqualError(t, err, "test/a: no\ntest/c: no earlier result can be reused")
+	require.EqualError(t, err, "test/a: no\ntest/c: no earlier result of it can be reused")
 	require.NotErrorIs(t, err, &fault.Fault{Code: CodeNotVerified})
 	require.Equal(t, map[string]Status{"a": Failed, "b": Blocked, "c": Failed}, statuses(results))
 	require.Contains(t, panicOf(func() { b.Value() }), "which is blocked")

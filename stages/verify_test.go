@@ -90,6 +90,13 @@ func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
 	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
 }
 
+func TestStepsThatASelectionLeavesOutAreToldSo(t *testing.T) {
+	e := &earlier{}
+	verifyAll(t, e, func(p *contract.Plan) { p.Selection = pipeline.Select{Only: []string{"preorchestrator/secrets"}} })
+	require.True(t, e.asked["preorchestrator/namespaces"].LeftOut)
+	require.False(t, e.asked["preorchestrator/secrets"].LeftOut)
+}
+
 func TestALookTellsOfTheStepsThatItLooksAt(t *testing.T) {
 	told := map[string][]pipeline.Status{}
 	observe := func(e pipeline.Event) {

@@ -36,7 +36,8 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	if err != nil {
 		return result, err
 	}
-	req.VerifyOnly, req.Locked = pipeline.VerifyOnly(ctx), c.lock != nil && !s.Harmless
+	req.LeftOut, req.Locked = pipeline.VerifyOnly(ctx), c.lock != nil && !s.Harmless
+	req.VerifyOnly = req.LeftOut
 	if seen, ok := c.verified[req.ID()]; ok && seen.For(req) {
 		return seen.Result, seen.Result.Decode(req.ID(), out)
 	}

@@ -36,7 +36,7 @@ func (p *processRunner) run(ctx context.Context, s contract.Spec, in, out any) (
 	if err != nil {
 		return contract.Result{}, err
 	}
-	req.VerifyOnly, req.Locked = true, !s.Harmless
+	req.VerifyOnly, req.LeftOut, req.Locked = true, pipeline.VerifyOnly(ctx), !s.Harmless
 	result := p.step(ctx, req)
 	err = result.Decode(req.ID(), out)
 	if err == nil && result.Status == contract.Reused {

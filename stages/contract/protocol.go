@@ -56,6 +56,8 @@ type Request struct {
 	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
 	// with CodeNotVerified.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
+	// LeftOut says that the selection leaves the step out: it does not run in this run.
+	LeftOut bool `json:"leftOut,omitempty"`
 	// Count requests Result.Known.
 	Count bool `json:"count,omitempty"`
 }

@@ -35,6 +35,10 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 		api.Set(t, atStatus, "data: {state: "+state+"}")
 		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
 		require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier run")
+		env.LeftOut = true
+		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+		require.NoError(t, err, "which is of no interest to a run that leaves the step out")
+		env.LeftOut = false
 		out, err = runNamespaces(t.Context(), env, contract.Nothing{})
 		require.NoError(t, err)
 		require.Empty(t, out.Created)

@@ -44,6 +44,9 @@ type Env struct {
 
 	// Existing says that the cluster is not Slipway's: Kubeconfig is what the user gave.
 	Existing bool
+	// LeftOut says that the run's selection leaves the step out: it is only asked whether
+	// what it did still holds.
+	LeftOut bool
 
 	opened sync.Mutex   // of store
 	store  *store.Store // nil until it is asked for

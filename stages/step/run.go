@@ -123,7 +123,7 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 	defer func() { _ = logFile.Close() }()
 
 	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
-	env.Deployment = req.Deployment
+	env.Deployment, env.LeftOut = req.Deployment, req.LeftOut
 	defer func() {
 		if err := env.close(); err != nil {
 			fmt.Fprintln(stderr, "slipway: close the deployment's store:", err)

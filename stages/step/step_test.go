@@ -45,7 +45,7 @@ type bench struct {
 	err   error // what the step returns
 	stale error // what its Verify returns
 	do    func(ctx context.Context, env *step.Env)
-	look  func(ctx context.Context) // during a Verify
+	look  func(ctx context.Context, env *step.Env) // during a Verify
 	shown bytes.Buffer
 }
 
@@ -62,9 +62,9 @@ func newBench(t *testing.T) *bench {
 			b.do(ctx, env)
 		}
 		return out{Length: len(in.Text)}, b.err
-	}, func(ctx context.Context, _ *step.Env, in in, earlier out) error {
+	}, func(ctx context.Context, env *step.Env, in in, earlier out) error {
 		if b.look != nil {
-			b.look(ctx)
+			b.look(ctx, env)
 		}
 		require.Equal(t, len(in.Text), earlier.Length)
 		return b.stale
@@ -230,6 +230,12 @@ func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	require.ErrorContains(t, res.Fault, "somebody removed it")
 	require.Equal(t, 1, b.calls)
 
+	b.stale, b.do = nil, nil
+	b.look = func(_ context.Context, env *step.Env) { require.True(t, env.LeftOut) }
+	only.LeftOut = true
+	_, res = b.run(only)
+	require.Equal(t, contract.Reused, res.Status)
+
 	_, res = b.run(contract.Request{Stage: "stage", Step: "always", Digests: digests("d"), VerifyOnly: true})
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
 }
@@ -345,7 +351,7 @@ func TestTheLookKnowsWhatTheTimeWentInto(t *testing.T) {
 		b := newBench(t)
 		_, res := b.run(contract.Request{Digests: digests("d")})
 		require.Nil(t, res.Fault)
-		b.look = func(ctx context.Context) { <-ctx.Done(); time.Sleep(10 * time.Millisecond) }
+		b.look = func(ctx context.Context, _ *step.Env) { <-ctx.Done(); time.Sleep(10 * time.Millisecond) }
 		b.stale = err
 		code, res := b.run(contract.Request{Digests: digests("d"), Timeout: contract.Duration(50 * time.Millisecond)})
 		require.Equal(t, 5, code)
