@@ -36,7 +36,7 @@ type upgradeOptions struct {
 	style   string
 	resume  bool
 	written string // version of the release that the configuration was written for
-	named   bool   // platform.release names it
+	names   string // release of the reference platform that an install takes; empty: another one
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -104,15 +104,30 @@ func (o *upgradeOptions) declined(route []string, n int) string {
 		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+last+style+"; to go back: slipway rollback"))
 }
 
-// behind is a line that says that the configuration names an older release than the one that
-// is installed now; empty if it does not.
+// behind is a line that says that an install would take an older release than the one that
+// is installed now; empty if it would not.
 func (o *upgradeOptions) behind(now string) string {
-	if !o.named || !platform.Older(o.written, now) {
+	if !platform.Older(o.names, now) {
 		return ""
 	}
-	f := &o.install.deployment
-	return fmt.Sprintf("%s still names release %s, with which an install is refused: %s writes it for %s\n",
-		f.Source.FileName(), o.written, f.Hint(platform.MigrateCommand("", now)), now)
+	f, with := &o.install.deployment, "without a configuration"
+	if f.Source.File != "" {
+		with = "with " + f.Source.FileName()
+	}
+	return fmt.Sprintf("an install %s takes release %s, and is refused; to install %s again: %s\n", with, o.names, now, f.Hint(o.again(now)))
+}
+
+// again says how to install a release once more.
+func (o *upgradeOptions) again(version string) string {
+	switch {
+	case o.names == "" || o.names == version:
+		return "slipway install"
+	case !platform.Older(o.names, version):
+		return "slipway install, with a configuration that names it"
+	case o.install.deployment.Source.File == "":
+		return platform.NamingCommand(version) + ", then slipway install --config " + platform.NamingFile
+	}
+	return platform.MigrateCommand("", version) + ", then slipway install"
 }
 
 // path is which release is installed, and the versions of those that lead from there to the
@@ -123,13 +138,17 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 		if from, err = d.Installed(ctx); err != nil {
 			return err
 		}
-		_, inGit := d.Config.ReleaseInGit()
-		o.written, o.named = cmp.Or(d.Config.WrittenFor(), from), !inGit && d.Config.WrittenFor() != ""
+		o.written = cmp.Or(d.Config.WrittenFor(), from)
+		if _, inGit := d.Config.ReleaseInGit(); !inGit && !d.Config.ReleaseIsPath() && f.Release.Dir == "" && f.Release.ID == "" {
+			o.names = d.Config.Platform.Release
+		}
 		if o.resume {
 			route, err = o.unfinished(ctx, d)
 			return err
 		}
-		route, err = f.Release.Route(d.Config, from, o.to)
+		if route, err = f.Release.Route(d.Config, from, o.to); errors.Is(err, &fault.Fault{Code: platform.CodeSame}) {
+			err = platform.Same(from, o.again(from))
+		}
 		return err
 	})
 	return from, route, err

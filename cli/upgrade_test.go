@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -122,23 +123,56 @@ func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAConfigurationThatIsBehindIsTold: only one that names an older release.
+// TestAConfigurationThatIsBehindIsTold, with what has an install take the newer release.
 func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
 	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
-	o.written = "1.1.0"
-	require.Empty(t, o.behind("2.0.0"))
-	o.named = true
-	require.Regexp(t, `^\S*slipway.yaml still names release 1\.1\.0, with which an install is refused: slipway config migrate .*--to 2\.0\.0 writes it for 2\.0\.0\n$`, o.behind("2.0.0"))
+	require.Empty(t, o.behind("2.0.0"), "its release is in a directory or in a repository")
+	o.names = "1.1.0"
+	require.Regexp(t, `^an install with \S*slipway.yaml takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
+		`slipway config migrate --config \S*slipway.yaml --to 2\.0\.0, then slipway install --config \S*slipway.yaml --name blue\n$`, o.behind("2.0.0"))
 	require.Empty(t, o.behind("1.1.0"))
+
+	o.install.deployment.Source.File = ""
+	require.Regexp(t, `^an install without a configuration takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
+		`printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml, then slipway install --name blue --config slipway.yaml\n$`, o.behind("2.0.0"))
+}
+
+// TestTheInstalledReleaseOnceMore is installed with the commands that the remedy names.
+func TestTheInstalledReleaseOnceMore(t *testing.T) {
+	file := configFile(t, "apiVersion: slipway.sh/v1\n")
+	o := upgradeOf(t, file)
+	require.Equal(t, "slipway install", o.again("1.1.0"))
+	for names, says := range map[string]string{
+		"1.1.0": "slipway install",
+		"2.0.0": "slipway install, with a configuration that names it",
+		"1.0.0": "slipway config migrate --to 1.1.0, then slipway install",
+	} {
+		o.names = names
+		require.Equal(t, says, o.again("1.1.0"))
+	}
+	code, _, errs := slipway("config", "migrate", "--to", "1.1.0", "--config", file)
+	require.Zero(t, code, errs)
+	code, out, errs := slipway("validate", "--config", file)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "platform reference 1.1.0")
+
+	o.install.deployment.Source.File = ""
+	command, found := strings.CutSuffix(o.again("1.1.0"), ", then slipway install --config slipway.yaml")
+	require.True(t, found)
+	text, found := strings.CutSuffix(strings.TrimPrefix(command, "printf '"), "' > slipway.yaml")
+	require.True(t, found)
+	code, out, errs = slipway("validate", "--config", configFile(t, strings.ReplaceAll(text, `\n`, "\n")))
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "platform reference 1.1.0")
 }
 
 // TestAnUpgradeThatIsDeclinedOnTheWay says where the platform is then.
 func TestAnUpgradeThatIsDeclinedOnTheWay(t *testing.T) {
 	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
-	o.written, o.named = "1.0.0", true
+	o.names, o.style = "1.0.0", contract.InPlace
 	route := []string{"1.1.0", "2.0.0"}
 	require.Equal(t, "Nothing was changed.\n", o.declined(route, 0))
-	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\n.* still names release 1\.0\.0, .*\nto go on to 2\.0\.0: slipway upgrade .*--name blue.* --to 2\.0\.0; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
+	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\nan install .* takes release 1\.0\.0, .*\nto go on to 2\.0\.0: slipway upgrade .*--name blue.* --to 2\.0\.0 --style in-place; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
 }
 
 // TestAPlanOfTheSameUpgrade is made with its flags.

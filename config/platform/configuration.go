@@ -144,3 +144,12 @@ func MigrateCommand(from, to string) string {
 	}
 	return command + " --to " + to
 }
+
+// NamingFile is the configuration that NamingCommand writes.
+const NamingFile = "slipway.yaml"
+
+// NamingCommand is the command that writes a configuration which names the release of a
+// version, where there is no configuration yet.
+func NamingCommand(version string) string {
+	return fmt.Sprintf(`printf 'apiVersion: %s\nplatform: {release: %s}\n' > %s`, config.APIVersion, version, NamingFile)
+}

@@ -19,11 +19,12 @@ const (
 	CodeSame fault.Code = "PLT-023"
 )
 
-// Same is the fault of an upgrade to the release that is installed.
-func Same(version string) error {
+// Same is the fault of an upgrade to the release that is installed. install is how to install
+// that once more.
+func Same(version, install string) error {
 	return &fault.Fault{
 		Code: CodeSame, Class: fault.Usage, Op: "upgrade to release " + version, Err: errors.New("it is installed already"),
-		Fix: "name a newer one: --to VERSION; to bring what differs to this one: slipway install",
+		Fix: "name a newer one: --to VERSION; to bring what differs to this one: " + install,
 	}
 }
 

@@ -64,7 +64,7 @@ func (f *Flags) Route(cfg *config.Config, from, version string) ([]string, error
 		return nil, err
 	}
 	if len(over) == 0 {
-		return nil, platform.Same(from)
+		return nil, platform.Same(from, "slipway install")
 	}
 	var out []string
 	for _, r := range over {

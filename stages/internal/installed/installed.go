@@ -215,7 +215,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		}
 		return unfinished(r, rec.between(), fix)
 	case rec.Version == r.Version && rec.Toward == "" && upgrade:
-		return platform.Same(r.Version)
+		return same(r)
 	case rec.Version != "" && rec.Version != r.Version && !upgrade && len(r.Data) > 0 && (r.Follows(rec.Version) || rec.Toward == r.Version):
 		return &fault.Fault{
 			Code: CodeNeedsUpgrade, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
@@ -226,11 +226,19 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return nil
 	case platform.Older(r.Version, rec.Version):
 		return notOver(r, fmt.Errorf("release %s is installed, and an older one is not installed over it", rec.Version),
-			"name release "+rec.Version+" or a newer one: platform.release in the configuration, or --platform")
+			fmt.Sprintf("have the configuration name release %[1]s or a newer one: %[2]s, then slipway install; "+
+				"where there is no configuration: %[3]s, then slipway install --config %[4]s; "+
+				"where it or --platform names a directory: name that of the newer release; to go back to what was before the last upgrade: slipway rollback",
+				rec.Version, platform.MigrateCommand("", rec.Version), platform.NamingCommand(rec.Version), platform.NamingFile))
 	}
 	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
 		rec.Version, r.Version, orNone(r.UpgradableFrom)),
 		"upgrade to a release between first: slipway upgrade --to VERSION; in a release of your own, name "+rec.Version+" under upgradableFrom if it can be installed over that")
+}
+
+// same is the fault of who upgrades to the release that is installed.
+func same(r *platform.Release) error {
+	return platform.Same(r.Version, "slipway install, with a configuration that names it (or --platform)")
 }
 
 // checkRollback returns a fault unless the platform may be brought back to a release, from a
@@ -241,7 +249,7 @@ func (rec Record) checkRollback(r *platform.Release, backup string, named bool) 
 		return unfinished(r, fmt.Errorf("the rollback to backup %s has begun and is not finished", rec.Rollback),
 			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
 	case rec.Rollback == "" && rec.Toward == "" && rec.Version == r.Version:
-		return platform.Same(r.Version)
+		return same(r)
 	case rec.Rollback == "" && rec.Platform != "" && rec.Backup != backup && !named:
 		return &fault.Fault{
 			Code: CodeNotBack, Class: fault.Usage, Op: "go back to release " + r.Version,
