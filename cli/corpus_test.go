@@ -90,7 +90,8 @@ func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 // TestInstallReadsTheReleaseFirst: what validate says of its files, an install says before
 // anything starts.
 func TestInstallReadsTheReleaseFirst(t *testing.T) {
-	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "12 problems", "namespace-not-there": "the Deployment a is in the namespace elsewhere", "only-the-cluster-knows": ""} {
+	look := func(t *testing.T, dir string, o installOptions) (told string, err error) {
+		t.Helper()
 		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"), providers.All().Options())
 		require.NoError(t, err)
 		r, err := platform.Load(os.DirFS("testdata/broken/" + dir))
@@ -100,17 +101,33 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 		p := program()
 		provider, err := p.Providers.Get(cfg.Provider)
 		require.NoError(t, err)
-		o := installOptions{program: &p}
-		var told bytes.Buffer
-		err = o.checkImages(t.Context(), console.Streams{Err: progress.Open(&told, progress.Options{})}, &conductor.Options{Config: cfg, Provider: provider, Release: r, Images: containers.Describe(b)})
-		if says == "" {
-			require.NoError(t, err)
-			require.Contains(t, told.String(), "the images of asks are not known before it is installed: ")
-			continue
-		}
-		require.ErrorIs(t, err, &fault.Fault{Code: codeUnusable})
-		require.ErrorContains(t, err, says)
+		o.program = &p
+		var screen bytes.Buffer
+		err = o.checkRelease(t.Context(), console.Streams{Err: progress.Open(&screen, progress.Options{})}, &conductor.Options{Config: cfg, Provider: provider, Release: r, Images: containers.Describe(b)})
+		return screen.String(), err
 	}
+	for dir, c := range map[string]struct {
+		codes []fault.Code
+		says  string
+	}{
+		"manifests":           {[]fault.Code{codeUnusable}, "8 problems"},
+		"charts":              {[]fault.Code{codeUnusable}, "12 problems"},
+		"namespace-not-there": {[]fault.Code{codeUnusable}, "the Deployment a is in the namespace elsewhere"},
+		"gate-on-nothing":     {[]fault.Code{codeUnreached, codeUnmade}, "component web, gate rollout of apps/v1/Deployment shop/weg (platform.yaml, line 12): no component has a Deployment shop/weg"},
+		"many":                {[]fault.Code{codeUnusable, codeLacking, codeUnreached}, "1 image is not there"},
+	} {
+		_, err := look(t, dir, installOptions{})
+		require.ErrorContains(t, err, c.says)
+		for _, code := range c.codes {
+			require.ErrorIs(t, err, &fault.Fault{Code: code}, dir)
+		}
+	}
+	_, err := look(t, "gate-on-nothing", installOptions{known: true})
+	require.NoError(t, err, "a rollback goes back to it all the same")
+	told, err := look(t, "only-the-cluster-knows", installOptions{})
+	require.NoError(t, err)
+	require.Contains(t, told, "the images of asks are not known before it is installed: ")
+	require.NotContains(t, told, "whether these will be there", "which the install finds out")
 	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "found in Chart.yaml, but missing in charts/ directory: redis"} {
 		code, _, errs := slipway("bundle", "add", wholeBundle(t), "--missing", "--platform", "testdata/broken/"+dir)
 		require.Equal(t, int(fault.Usage), code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,7 @@ type installOptions struct {
 	background  bool
 	unpublished bool
 	adopt       bool
+	known       bool // the release is one that a run had before: what its gates wait for is not looked for
 	from        packageFlags
 	save        saveFlags
 	approval    approval
@@ -151,7 +153,7 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 	if err := c.Images.Check(ctx); err != nil {
 		return err
 	}
-	if err := o.checkImages(ctx, io, c); err != nil {
+	if err := o.checkRelease(ctx, io, c); err != nil {
 		return err
 	}
 	var missing, noKey error
@@ -160,18 +162,26 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 	return errors.Join(missing, noKey)
 }
 
-// checkImages makes sure that the run has the images that the release runs.
-func (o *installOptions) checkImages(ctx context.Context, io console.Streams, c *conductor.Options) error {
+// checkRelease makes sure, as far as that is known before a run, that this has the images that
+// the release runs, and that what the release asks and waits for will be there.
+func (o *installOptions) checkRelease(ctx context.Context, streams console.Streams, c *conductor.Options) error {
 	check := releaseCheck{
 		program: o.program, config: c.Config, release: c.Release, provider: c.Provider, images: c.Images,
 		bundle: o.deployment.Images.Bundle, registry: c.Images.Registry != nil,
 	}
+	look := func() error {
+		err := check.run(streams.Err)
+		if !o.known {
+			err = together(err, check.gates(io.Discard)) // slipway validate tells what cannot be known
+		}
+		return err
+	}
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):
-		return check.run(io.Err)
+		return look()
 	case !check.registry && from.BundleID == "": // the engine need not be asked
 		check.manifests = os.DirFS(filepath.Join(from.Bundle, "manifests"))
-		return check.run(io.Err)
+		return look()
 	}
 	dir, err := os.MkdirTemp("", "slipway-manifests-")
 	if err != nil {
@@ -185,7 +195,7 @@ func (o *installOptions) checkImages(ctx context.Context, io console.Streams, c 
 		return fmt.Errorf("read the bundle's manifests: %w", err)
 	}
 	check.manifests = os.DirFS(dir)
-	return check.run(io.Err)
+	return look()
 }
 
 // addLockTimeout declares the flag of commands that take the lock.

@@ -32,7 +32,7 @@ type rollbackOptions struct {
 }
 
 func newRollback(p *Program) *cobra.Command {
-	o := rollbackOptions{install: installOptions{program: p}}
+	o := rollbackOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Brings the platform back to the release, the configuration and the data of a backup",
 		Args: noArgs, RunE: run("", o.run),

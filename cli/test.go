@@ -86,6 +86,6 @@ func (o *testOptions) prepare(ctx context.Context, io console.Streams, c *conduc
 	if err := c.Images.Check(ctx); err != nil {
 		return err
 	}
-	images := installOptions{program: o.program, deployment: o.deployment}
-	return images.checkImages(ctx, io, c)
+	images := installOptions{program: o.program, deployment: o.deployment, known: true}
+	return images.checkRelease(ctx, io, c)
 }
