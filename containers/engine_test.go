@@ -1,7 +1,10 @@
 package containers
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -53,6 +56,46 @@ func engine(t *testing.T, answer func(fields []string) (value any, problem strin
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// gone is a connection to a session that nobody serves any more.
+type gone struct{ at string }
+
+func (g gone) Host() string { return g.at }
+func (gone) Close() error   { return nil }
+
+func (gone) Do(r *http.Request) (*http.Response, error) { return http.DefaultClient.Do(r) }
+
+// TestASessionThatHasEnded is told as what it is, whatever the engine was asked for.
+func TestASessionThatHasEnded(t *testing.T) {
+	refused := httptest.NewServer(nil)
+	refused.Close()
+	unreachable := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = io.WriteString(w, "http do: the engine is gone")
+	}))
+	defer unreachable.Close()
+	index := &bundle.Bundle{}
+	index.Files = []bundle.File{{Kind: bundle.Tool, Name: runner, Path: "bin/slipway"}}
+	for url, says := range map[string]string{refused.URL: "connection refused", unreachable.URL: "502 Bad Gateway: http do: the engine is gone"} {
+		client, err := dagger.Connect(t.Context(), dagger.WithConn(Told(gone{strings.TrimPrefix(url, "http://")})))
+		require.NoError(t, err)
+		_, asked := client.Version(t.Context())
+		_, opened := FromBundle(t.Context(), client, client.Directory(), trust.Anchor{Digest: trust.Unverified})
+		for _, err := range []error{asked, opened, verify(t.Context(), client, client.Directory(), index)} {
+			f, ok := errors.AsType[*fault.Fault](err)
+			require.True(t, ok, err)
+			require.Equal(t, CodeSessionEnded, f.Code)
+			require.Equal(t, fault.Step, f.Class)
+			require.ErrorContains(t, err, says)
+			require.Contains(t, f.Fix, "run the same command again")
+		}
+		stopped, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = client.Version(stopped)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, &fault.Fault{Code: CodeSessionEnded}, "nobody waits for it any more")
+	}
 }
 
 func TestAnIndexThatCannotBeReadSaysWhy(t *testing.T) {

@@ -91,8 +91,11 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 func readIndex(ctx context.Context, dir *dagger.Directory) (*bundle.Bundle, error) {
 	text, err := dir.File(bundle.IndexFile).Contents(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case hasEnded(err):
+			return nil, fmt.Errorf("read the bundle: %w", err)
 		}
 		return nil, &fault.Fault{Code: bundle.CodeAbsent, Class: fault.Preflight, Op: "read the bundle", Fix: bundle.FixAbsent,
 			Err: fmt.Errorf("read %s: %w", bundle.IndexFile, err)}
@@ -111,6 +114,8 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case hasEnded(err):
+		return fmt.Errorf("verify the bundle: %w", err)
 	case err != nil:
 		return damaged(tool.Path + ": " + err.Error())
 	case got != contentDigest(tool.SHA256):

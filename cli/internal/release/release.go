@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
 	platforms "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -155,7 +156,7 @@ func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conducto
 	if err == nil {
 		dir, err = dir.Sync(ctx)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, &fault.Fault{Code: containers.CodeSessionEnded}) {
 		return &fault.Fault{Code: codeFetch, Class: fault.Preflight, Op: what, Err: err,
 			Fix: "correct platform.release, or give the engine access to the server; a private repository is checked out, and its directory named: --platform DIR"}
 	}

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"dagger.io/dagger"
+	"dagger.io/dagger/engineconn"
 
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
@@ -36,7 +38,13 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	}
 	done := make(chan answer, 1)
 	go func() {
-		client, err := dagger.Connect(context.WithoutCancel(ctx), dagger.WithLogOutput(log))
+		ctx := context.WithoutCancel(ctx)
+		conn, err := engineconn.Get(ctx, &engineconn.Config{LogOutput: log})
+		if err != nil {
+			done <- answer{nil, err}
+			return
+		}
+		client, err := dagger.Connect(ctx, dagger.WithConn(containers.Told(conn)))
 		done <- answer{client, err}
 	}()
 	select {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,19 @@ func TestASessionThatDoesNotOpen(t *testing.T) {
 	t.Setenv(daggercli.EnvCLI, "")
 	_, err := openSession(t.Context(), io.Discard)
 	require.ErrorContains(t, err, "does not name the dagger CLI")
+}
+
+// TestASessionThatEndsUnderACommand is told as such.
+func TestASessionThatEndsUnderACommand(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Setenv(daggercli.EnvSession, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	t.Setenv(daggercli.EnvToken, "secret")
+	client, err := connect(t.Context(), io.Discard)
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	_, err = client.Version(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: containers.CodeSessionEnded})
 }
 
 func TestAProcessInTheBackgroundThatDies(t *testing.T) {
