@@ -53,7 +53,7 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
-		if err := o.mistyped(ctx, d); err != nil {
+		if there, err := o.find(ctx, io, d, d.Config.Global.Name); err != nil || !there {
 			return err
 		}
 		if wanted, err := o.approval.ask(ctx, io, d, stages.Destroy()); err != nil || !wanted {
@@ -72,17 +72,29 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	})
 }
 
-// mistyped refuses a name that only the command line has, and under which nothing was
-// ever installed. One that was removed before is known.
-func (o *destroyOptions) mistyped(ctx context.Context, d *deployment.Deployment) error {
-	if s := o.deployment.Source; o.ignore || s.Name == "" || s.File != "" {
-		return nil
+// traces are what is left of a deployment, or of one that was removed.
+type traces interface {
+	Known(context.Context) (bool, error)
+	Nothing(context.Context, conductor.Workflow) (bool, error)
+}
+
+// find reports whether there is something to remove, or was once. Where there never was, it
+// refuses a name that only the command line has, which is probably mistyped, and otherwise
+// says so.
+func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces, name string) (bool, error) {
+	if known, err := d.Known(ctx); err != nil || known {
+		return known, err
 	}
-	known, err := d.Known(ctx)
-	if err != nil || known {
-		return err
+	if s := o.deployment.Source; !o.ignore && s.Name != "" && s.File == "" {
+		return false, neverInstalled(name)
 	}
-	return neverInstalled(d.Config.Global.Name)
+	nothing, err := d.Nothing(ctx, stages.Destroy())
+	if err != nil || !nothing {
+		return err == nil, err
+	}
+	io.Err.End()
+	fmt.Fprintf(io.Out, "there is no deployment %s, and never was: nothing was removed\n", name)
+	return false, nil
 }
 
 // neverInstalled is the fault of a name that nothing was installed under, with those of

@@ -96,3 +96,30 @@ func TestTheToolchainReachesAClusterThatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "the access", text)
 }
+
+// A cluster that is there already may have what no state knows of.
+func TestNothingIsLeftOfADeploymentThatIsNotKnown(t *testing.T) {
+	removal := Workflow{Name: config.Destroy, Removes: true}
+	for plan, want := range map[string]bool{
+		`{}`:                                   true,
+		`{"objects":[{"action":"remove"}]}`:    false,
+		`{"unknown":[{"what":"the cluster"}]}`: false,
+		`{"refused":[{"what":"the cluster"}]}`: false,
+	} {
+		c, _, _ := there(t, map[string]any{"file(": plan}, nil)
+		c.opts.Images.Manifests = c.opts.Client.Directory()
+		got, err := c.Nothing(t.Context(), removal)
+		require.NoError(t, err)
+		require.Equal(t, want, got, plan)
+	}
+	missing := errors.New("it is not where the configuration says")
+	c, _, _ := there(t, nil, missing)
+	_, err := c.Nothing(t.Context(), removal)
+	require.ErrorIs(t, err, missing)
+
+	own, e := conducted(t, nil)
+	got, err := own.Nothing(t.Context(), removal)
+	require.NoError(t, err)
+	require.True(t, got)
+	require.Empty(t, e.all(), "its state knows of a cluster of Slipway's own")
+}

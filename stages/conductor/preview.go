@@ -38,6 +38,20 @@ func (c *Conductor) Preview(ctx context.Context, w Workflow) (*contract.Preview,
 	return out, errors.Join(err, stop())
 }
 
+// Nothing reports whether w, which removes, would find nothing of a deployment that is not
+// known. What is known of one is in its state; a cluster that is there already may have
+// outlived that, and is looked at.
+func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
+	if c.access == nil {
+		return true, nil
+	}
+	plan, err := c.Preview(ctx, w)
+	if err != nil {
+		return false, err
+	}
+	return !plan.Changes() && len(plan.Unknown)+len(plan.Refused) == 0, nil
+}
+
 // startFor starts the cluster for a preview, if it is there and does not run, and waits for
 // its pods: a preview looks once. What it returns stops it again.
 func (c *Conductor) startFor(ctx context.Context, there bool) (stop func() error, err error) {

@@ -33,14 +33,14 @@ func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	return &s, nil
 }
 
-// Known reports whether there is a record of the deployment, also of one that was
+// Known reports whether a run of the deployment has ever begun, also of one that was
 // removed since.
 func (r *Records) Known(ctx context.Context) (bool, error) {
 	s, err := r.stored(ctx)
 	if err != nil {
 		return false, err
 	}
-	return s.Record != nil || s.Cluster, nil
+	return s.Begun || s.Record != nil || s.Cluster, nil
 }
 
 // Installed is the version of the platform release that was installed to the end. Without

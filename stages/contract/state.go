@@ -38,6 +38,7 @@ type Stored struct {
 	Refused *Refusal    `json:"refused,omitempty"` // of the last run; nil: it was not
 	Cluster bool        `json:"cluster"`           // something was installed on a cluster
 	Here    bool        `json:"here"`              // its credentials are in the state volume
+	Begun   bool        `json:"begun"`             // a run has reached for the lock, in this volume or this bucket
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
 	Waits    []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine

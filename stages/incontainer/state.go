@@ -270,6 +270,9 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	if out.Here, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}
+	if out.Begun, err = s.place.Begun(ctx, s.store); err != nil {
+		return nil, err
+	}
 	if !out.Cluster { // of one that was there already the state has no credentials
 		cluster, err := state.ClusterOf(ctx, s.store)
 		if err != nil {
