@@ -41,7 +41,8 @@ type reproduceOptions struct {
 	keep    bool
 	shell   bool
 	id      string
-	began   bool // there is a deployment
+	began   bool   // there is a deployment
+	ran     string // id of the last run on it that is not its removal; empty: none left a record
 }
 
 func newReproduce(p *Program) *cobra.Command {
@@ -206,7 +207,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 			}
 		}
 		o.began = true
-		record, err := d.Conduct(ctx, r.workflow())
+		record, err := o.conduct(ctx, d, r.workflow())
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
 			return summary(io, record, err) // the last: its record could not be written, for one
 		}
@@ -223,6 +224,15 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 		return o.inStep(ctx, io, d, record.ID, cmp.Or(r.until, is.step), r.command)
 	})
 	return same, err
+}
+
+// conduct carries w out, and notes under which id its report is.
+func (o *reproduceOptions) conduct(ctx context.Context, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
+	record, err := d.Conduct(ctx, w)
+	if record != nil {
+		o.ran = record.ID
+	}
+	return record, err
 }
 
 // possible returns a fault unless the run can be carried out on a deployment.
@@ -254,7 +264,7 @@ func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams
 	}}
 	err := f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
 		o.began = true
-		record, err := d.Conduct(ctx, stages.Install())
+		record, err := o.conduct(ctx, d, stages.Install())
 		return summary(io, record, err)
 	})
 	if err != nil {
@@ -300,6 +310,16 @@ func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error
 		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, name)
 		return fmt.Errorf("remove deployment %s: %w", name, err)
 	}
-	fmt.Fprintf(io.Err, "slipway: deployment %s is removed; its report stays: slipway report --name %s\n", name, name)
+	fmt.Fprintln(io.Err, "slipway: "+removed(name, o.ran))
 	return nil
+}
+
+// removed says that a deployment is gone, and where the report of a run on it is: without the
+// id that would be the one of the removal.
+func removed(name, run string) string {
+	text := "deployment " + name + " is removed"
+	if run != "" {
+		text += "; the report of run " + run + " stays: slipway report --name " + name + " --run " + run
+	}
+	return text
 }
