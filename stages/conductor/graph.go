@@ -41,6 +41,7 @@ type Inputs struct {
 	UserSecrets []string          // names of the secrets that the configuration gives
 	Adopt       bool              // see Options
 	Change      contract.Change   // see Options
+	Unpublished bool              // see Options
 }
 
 // Findings are what steps found out, of which a run's record and the deployment's

@@ -139,7 +139,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 
 	opts := conductor.Options{Client: s.Client, Config: cfg, Provider: provider, Version: f.version, Stop: io.Stop, Hint: f.Hint, Origin: s.Origin}
 	if s.Joined != nil {
-		opts.Background = s.Joined.Node
+		opts.Background, opts.Unpublished = s.Joined.Node, s.Joined.Unpublished
 	}
 	if run.Workflow != "" {
 		if opts.Engine, err = s.Client.Version(ctx); err != nil {
