@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -113,7 +114,7 @@ func parse(data []byte) (*Package, *dsse.Envelope, error) {
 		return nil, nil, err
 	}
 	if !bytes.Equal(again.Bytes(), plain) {
-		return nil, nil, errors.New("the archive: the order, the attributes or the padding of its entries is not as slipway save writes it")
+		return nil, nil, errors.New("the archive: its directories, the order, the attributes or the padding of its entries are not as slipway save writes them")
 	}
 	p.Digest = "sha256:" + sum(data)
 	return p, e, nil
@@ -177,8 +178,12 @@ func extract(plain []byte, err error) *extracted {
 	}
 }
 
-// take takes an entry.
+// take takes an entry. That of a directory, as other programs than slipway save write them, is
+// no file of the package: an archive with such entries is found out as a whole.
 func (x *extracted) take(h *tar.Header, data []byte, problem func(string, ...any)) {
+	if h.Typeflag == tar.TypeDir && checkName(strings.TrimSuffix(h.Name, "/")) == nil {
+		return
+	}
 	_, twice := x.files[h.Name]
 	switch wrong := checkName(h.Name); {
 	case wrong != nil:

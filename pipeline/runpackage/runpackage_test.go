@@ -202,6 +202,24 @@ func TestEveryFileThatIsAlteredIsNamed(t *testing.T) {
 		require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "run/link", Linkname: "/etc/passwd"}))
 	})
 	require.Contains(t, refused(t, CodeAltered, link, nil), `"run/link": it is no plain file`)
+	repacked := func(more string) []byte { // as tar -c does it
+		return edited(t, data, same, func(w *tar.Writer) {
+			for _, dir := range []string{"release/", "run/", "run/steps/a.b/"} {
+				require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755}))
+			}
+			if more != "" {
+				require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: more, Mode: 0o644}))
+			}
+		})
+	}
+	says := refused(t, CodeAltered, repacked("run/more.txt"), nil)
+	require.Contains(t, says, "run/more.txt: it was added")
+	require.NotContains(t, says, "release/", "a directory is no file that was added")
+	require.Contains(t, refused(t, CodeAltered, repacked(""), nil), "its directories")
+	out := edited(t, data, same, func(w *tar.Writer) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "../evil/", Mode: 0o755}))
+	})
+	require.Contains(t, refused(t, CodeAltered, out, nil), `"../evil/": its name would lead out`)
 	mode := edited(t, data, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
 		if h.Name == "release/run.sh" {
 			h.Mode = 0o644
