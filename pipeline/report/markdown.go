@@ -24,6 +24,9 @@ func (r *Run) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, ", %s", Took(d))
 	}
 	fmt.Fprintf(&b, "; steps: %s", r.counts())
+	if r.Unchanged {
+		b.WriteString("; nothing changed")
+	}
 	if r.Outcome.Ended() {
 		fmt.Fprintf(&b, "; exit code %d (%s)", r.Exit, meaning(r.Exit))
 	}

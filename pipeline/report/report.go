@@ -66,6 +66,7 @@ type Run struct {
 	Exit      fault.Class       `json:"exit"`                // exit code of the process
 	Fault     *fault.Fault      `json:"fault,omitempty"`     // the first one
 	Error     string            `json:"error,omitempty"`     // everything that went wrong, one line or more each
+	Unchanged bool              `json:"unchanged,omitempty"` // no step had anything to do: each reused what an earlier run has done
 	Diagnosis []Diagnosis       `json:"diagnosis,omitempty"` // why it failed, the most likely cause first
 	Warnings  []Warning         `json:"warnings,omitempty"`  // what went wrong without failing the run
 	Steps     []Step            `json:"steps"`               // in the order of the workflow

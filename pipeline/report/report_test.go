@@ -174,3 +174,18 @@ func TestRun_Address(t *testing.T) {
 	require.Equal(t, "install", f.Fix, "that of the error is printed with it once")
 	(&report.Run{}).MapCommands(nil)
 }
+
+func TestARunThatHasChangedNothingSaysSo(t *testing.T) {
+	r := succeeded()
+	r.Unchanged = true
+	var text, md strings.Builder
+	require.NoError(t, r.Summary(&text))
+	require.Contains(t, text.String(), ", run 20260102-030405-a1b2c3\nnothing changed: what earlier runs have done still holds\n\nSTEP")
+	require.NoError(t, r.Markdown(&md))
+	require.Contains(t, md.String(), "; nothing changed; exit code 0")
+	dir := directory(t, r)
+	require.NoError(t, report.Render(dir, r.ID, false))
+	page, err := os.ReadFile(filepath.Join(dir, report.PageFile))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "Nothing changed")
+}

@@ -68,6 +68,9 @@ func (r *Run) head(b *bytes.Buffer) {
 		fmt.Fprintf(b, " in %s", Took(d))
 	}
 	fmt.Fprintf(b, ", run %s\n", r.ID)
+	if r.Unchanged {
+		b.WriteString("nothing changed: what earlier runs have done still holds\n")
+	}
 }
 
 func (r *Run) stepRows() [][]string {

@@ -141,6 +141,22 @@ func Collect[Out any](g *Graph, s *pipeline.Step[Out], to func(Out, *Findings)) 
 	})
 }
 
+// unchanged reports whether a run with these results has done nothing: every step reused an
+// earlier result, and what the conductor itself does changes nothing then.
+func (g *Graph) unchanged(results []pipeline.Result) bool {
+	reused := 0
+	for _, r := range results {
+		_, step := g.specs[r.Key]
+		switch {
+		case r.Status == pipeline.Reused:
+			reused++
+		case step && r.Status != pipeline.Unselected:
+			return false
+		}
+	}
+	return reused > 0
+}
+
 // online reports whether a node of the graph works on the cluster.
 func (g *Graph) online(key pipeline.Key) bool {
 	s, ok := g.specs[key]

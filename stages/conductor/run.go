@@ -172,6 +172,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	r.record, r.logs = record, hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())
+	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.unchanged(results)
 	return err
 }
 

@@ -45,6 +45,23 @@ func TestARunHasARecordOfWhatItsStepsFound(t *testing.T) {
 	require.NotContains(t, asked, `"slipway","verify"`, "there is next to nothing to verify")
 }
 
+// A run in which every step is reused has changed nothing.
+func TestARunThatHasNothingToDo(t *testing.T) {
+	record, _, err := conductOne(t, `{"status":"reused","output":{"cpus":4},"known":1}`, false)
+	require.NoError(t, err)
+	require.True(t, record.Unchanged)
+	record, _, err = conductOne(t, `{"status":"succeeded","output":{"cpus":4},"known":1}`, false)
+	require.NoError(t, err)
+	require.False(t, record.Unchanged)
+
+	g := sample(t, Inputs{})
+	require.False(t, g.unchanged(nil))
+	left := []pipeline.Result{{Key: contract.NodeKey(), Status: pipeline.Succeeded}, {Key: contract.SyncStep().Key, Status: pipeline.Unselected}}
+	require.False(t, g.unchanged(left), "nothing was looked at")
+	require.True(t, g.unchanged(append(left, pipeline.Result{Key: contract.ClusterStep().Key, Status: pipeline.Reused})))
+	require.False(t, g.unchanged(append(left, pipeline.Result{Key: contract.ClusterStep().Key, Status: pipeline.Reused}, pipeline.Result{Key: contract.TerraformStep().Key, Status: pipeline.Skipped})))
+}
+
 func TestARunThatFailsKeepsItsRecordAndCollectsNothing(t *testing.T) {
 	const failed = `{"status":"failed","fault":{"code":"INF-001","class":3,"op":"look at the machine","message":"too small"}}`
 	for _, removes := range []bool{false, true} {
