@@ -45,7 +45,7 @@ func TestWhatARefusalIs(t *testing.T) {
 func TestStatusAfterARefusedRun(t *testing.T) {
 	refused := &contract.Refusal{Run: "r2", Workflow: "upgrade", Code: "UPG-001", Error: "install 1.0.0:\n1.1.0 is installed"}
 	s, err := (&Records{name: "blue"}).status(&contract.Stored{
-		Record:  &report.Run{ID: "r1", Workflow: "install", Outcome: report.Succeeded, Platform: report.Platform{Version: "1.1.0"}},
+		Record:  &report.Run{ID: "r1", Workflow: "install", Outcome: report.Succeeded, Platform: report.Platform{Name: "shop", Version: "1.1.0"}},
 		Refused: refused, Cluster: true, Platform: "1.1.0",
 	})
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestStatusAfterARefusedRun(t *testing.T) {
 	var w strings.Builder
 	require.NoError(t, s.Text(&w))
 	require.True(t, strings.HasPrefix(w.String(), "blue: Success\nthe last run, upgrade r2, was refused, and changed nothing: UPG-001: install 1.0.0: 1.1.0 is installed\n"), w.String())
-	require.Contains(t, w.String(), "run r1")
+	require.Contains(t, w.String(), "install blue (shop 1.1.0): succeeded, run r1\n")
 
 	s, err = (&Records{name: "blue"}).status(&contract.Stored{Record: &report.Run{ID: "r2", Workflow: "install", Outcome: report.Failed}, Refused: refused})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, "the first install was refused")
@@ -62,4 +62,16 @@ func TestStatusAfterARefusedRun(t *testing.T) {
 	w.Reset()
 	require.NoError(t, s.Text(&w))
 	require.Contains(t, w.String(), "blue: NotStarted\nthe last run, upgrade r2, was refused")
+}
+
+// A run that somebody ended has not failed.
+func TestTheStatusSaysHowTheRunEnded(t *testing.T) {
+	for outcome, want := range map[report.Outcome]contract.Progress{
+		report.Running: contract.InProgress, report.Succeeded: contract.Success, report.Failed: contract.Failure,
+		report.Cancelled: contract.Cancelled, report.Interrupted: contract.Failure,
+	} {
+		s, err := (&Records{name: "blue"}).status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: outcome}, Cluster: true})
+		require.NoError(t, err)
+		require.Equal(t, want, s.State)
+	}
 }

@@ -16,9 +16,10 @@ import (
 type DeploymentStatus struct {
 	Deployment string            `json:"deployment"`
 	Provider   string            `json:"provider"`
-	Platform   string            `json:"platform"` // version of the release of Run
-	Run        string            `json:"run"`      // id of the last run that was not refused, if there is one
-	Workflow   string            `json:"workflow"` // of that run, as are Platform, Steps and Links
+	Release    string            `json:"release,omitempty"` // name of the release of Run
+	Platform   string            `json:"platform"`          // its version
+	Run        string            `json:"run"`               // id of the last run that was not refused, if there is one
+	Workflow   string            `json:"workflow"`          // of that run, as are Release, Platform, Steps and Links
 	Outcome    report.Outcome    `json:"outcome"`
 	State      contract.Progress `json:"state"`
 	// Installed is the version of the release that was installed to the end, if any: not
@@ -64,7 +65,7 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	}
 	run := report.Run{
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
-		Platform: report.Platform{Name: "platform", Version: s.Platform}, Steps: s.steps(), Apps: s.Apps, Links: s.Links,
+		Platform: report.Platform{Name: s.Release, Version: s.Platform}, Steps: s.steps(), Apps: s.Apps, Links: s.Links,
 	}
 	err := run.Summary(w)
 	switch {
@@ -138,7 +139,7 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	}
 	installs := installs(s.Record.Workflow) && (s.Refused == nil || s.Refused.Run != s.Record.ID)
 	if s.Cluster || installs {
-		out.Provider, out.Platform = s.Record.Provider, s.Record.Platform.Version
+		out.Provider, out.Release, out.Platform = s.Record.Provider, s.Record.Platform.Name, s.Record.Platform.Version
 		out.Run, out.Workflow, out.Outcome, out.Links = s.Record.ID, s.Record.Workflow, s.Record.Outcome, s.Record.Links
 		out.Steps, out.Apps = append(out.Steps, s.Record.Steps...), append(out.Apps, s.Record.Apps...)
 		out.Installed = s.Platform
@@ -160,6 +161,8 @@ func stateOf(o report.Outcome) contract.Progress {
 		return contract.InProgress
 	case report.Succeeded:
 		return contract.Success
+	case report.Cancelled:
+		return contract.Cancelled
 	}
 	return contract.Failure
 }

@@ -11,4 +11,5 @@ const (
 	Waiting    Progress = "Waiting" // for what the message says
 	Success    Progress = "Success"
 	Failure    Progress = "Failed"
+	Cancelled  Progress = "Cancelled" // on request; no step is left that could tell the cluster
 )
