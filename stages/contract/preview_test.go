@@ -62,10 +62,19 @@ Unknown until a run has been there:
 Destructive:
   ! removes Namespace old, with its data
 
-1 to add, 1 to change, 1 to remove, 7 unchanged; 1 settings differ; 1 resources of Terraform change; 1 Jobs run; 1 files are pushed; 1 are destructive
+1 to add, 1 to change, 1 to remove, 7 unchanged; 1 setting differs; 1 resource of Terraform changes; 1 Job runs; 1 file is pushed; 1 is destructive
 digest sha256:1
 `, b.String())
 	require.Equal(t, "no changes: 7 objects are as they should be", (&contract.Preview{Unchanged: 7}).Summary())
+	require.Equal(t, "no changes: 1 object is as it should be; 1 thing is unknown", (&contract.Preview{Unchanged: 1, Unknown: p.Unknown}).Summary())
+	p.Configuration = append(p.Configuration, p.Configuration...)
+	require.Contains(t, p.Summary(), "; 2 settings differ; 1 resource")
+
+	for name, want := range map[string]string{"shop": "Release: shop 1.0.0, which is removed\n", "": "Release: 1.0.0, which is removed\n"} {
+		b.Reset()
+		require.NoError(t, (&contract.Preview{Workflow: "destroy", Release: contract.PlannedRelease{Name: name, From: "1.0.0"}}).Text(&b))
+		require.Contains(t, b.String(), want)
+	}
 }
 
 // TestAPlanOfUpgradesAsText has every one of a path.
@@ -124,7 +133,7 @@ To 2.0.0: Migrations:
 To 2.0.0: Unknown until 1.1.0 is installed:
   objects: they are compared then
 
-0 to add, 0 to change, 0 to remove, 0 unchanged; 1 backups are made; 1 upgrades follow
+0 to add, 0 to change, 0 to remove, 0 unchanged; 1 backup is made; 1 upgrade follows
 digest sha256:1
 `, b.String())
 }

@@ -58,9 +58,9 @@ func (p *Preview) Body(w io.Writer) error {
 // Summary is the plan in one line.
 func (p *Preview) Summary() string {
 	if !p.Changes() {
-		text := fmt.Sprintf("no changes: %d objects are as they should be", p.Unchanged)
+		text := "no changes: " + count(p.Unchanged, "object is as it should be", "objects are as they should be")
 		if len(p.Unknown) > 0 {
-			text += fmt.Sprintf("; %d things are unknown", len(p.Unknown))
+			text += "; " + count(len(p.Unknown), "thing is unknown", "things are unknown")
 		}
 		return text
 	}
@@ -72,18 +72,31 @@ func (p *Preview) Summary() string {
 	}
 	out := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", n[PlanAdd], n[PlanChange], n[PlanRemove], p.Unchanged)
 	for _, part := range []struct {
-		n    int
-		text string
+		n         int
+		one, more string
 	}{
-		{len(p.Configuration), "settings differ"}, {len(p.Terraform.Resources), "resources of Terraform change"}, {len(p.Jobs), "Jobs run"},
-		{len(p.Backups), "backups are made"}, {len(p.Migrations), "migrations are carried out"}, {len(p.Later), "upgrades follow"},
-		{len(p.Git.Added) + len(p.Git.Changed) + len(p.Git.Removed), "files are pushed"}, {len(p.Destructive), "are destructive"},
+		{len(p.Configuration), "setting differs", "settings differ"},
+		{len(p.Terraform.Resources), "resource of Terraform changes", "resources of Terraform change"},
+		{len(p.Jobs), "Job runs", "Jobs run"},
+		{len(p.Backups), "backup is made", "backups are made"},
+		{len(p.Migrations), "migration is carried out", "migrations are carried out"},
+		{len(p.Later), "upgrade follows", "upgrades follow"},
+		{len(p.Git.Added) + len(p.Git.Changed) + len(p.Git.Removed), "file is pushed", "files are pushed"},
+		{len(p.Destructive), "is destructive", "are destructive"},
 	} {
 		if part.n > 0 {
-			out += fmt.Sprintf("; %d %s", part.n, part.text)
+			out += "; " + count(part.n, part.one, part.more)
 		}
 	}
 	return out
+}
+
+// count is "1 file is pushed", "2 files are pushed".
+func count(n int, one, more string) string {
+	if n == 1 {
+		more = one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 // planText writes sections, each with a heading before its first line.
@@ -113,7 +126,7 @@ func (t *planText) release(p *Preview) {
 	case r.To == "" && r.From == "":
 		t.line("Release: none is installed")
 	case r.To == "":
-		t.line("Release: %s, which is removed", r.From)
+		t.line("Release: %s, which is removed", strings.TrimSpace(r.Name+" "+r.From))
 	case r.From == "":
 		t.line("Release: %s %s, on what has none", r.Name, r.To)
 	case r.From != r.To:

@@ -197,7 +197,8 @@ func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Pr
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
 	if out.Workflow == config.Destroy {
-		return said, nil
+		out.Release.Name, err = s.nameOf(ctx, out.Release.From)
+		return said, err
 	}
 	text, err := s.lastConfiguration(ctx)
 	if err != nil || text == nil {

@@ -5,16 +5,44 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/preview"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
+
+// nameOf is the name of the release that is installed in a version, as the last run says that
+// had it; empty if none says so.
+func (s *State) nameOf(ctx context.Context, version string) (string, error) {
+	if version == "" {
+		return "", nil
+	}
+	runs, err := state.Runs(ctx, s.store)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range slices.Backward(runs) {
+		data, err := state.File(ctx, s.store, id, report.RecordFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return "", fmt.Errorf("read run %s: %w", id, err)
+		}
+		if record, err := report.Decode(data); err == nil && record.Platform.Version == version { // or it is damaged, and does not count
+			return record.Platform.Name, nil
+		}
+	}
+	return "", nil
+}
 
 // components fills in which components the release would add to those that are installed,
 // remove or rename.

@@ -282,3 +282,25 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	require.Contains(t, string(out), "Service shop/web", "what is taken over is not presumed")
 	require.Len(t, seen.Notes(), 1)
 }
+
+// TestAPlanOfADestroyNamesTheRelease: the state only has its version.
+func TestAPlanOfADestroyNamesTheRelease(t *testing.T) {
+	p := newPlanned(t)
+	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: "1.0.0"}))
+	of := func() contract.PlannedRelease {
+		out := &contract.Preview{Workflow: config.Destroy}
+		_, err := p.state.before(t.Context(), config.Default(), out)
+		require.NoError(t, err)
+		return out.Release
+	}
+	require.Equal(t, contract.PlannedRelease{From: "1.0.0"}, of())
+	for id, r := range map[string]report.Platform{
+		"20260101-000000-aaaaaa": {Name: "shop", Version: "1.0.0"}, "20260101-000001-bbbbbb": {Name: "other", Version: "1.1.0"}, "20260101-000002-cccccc": {},
+	} {
+		record, err := (&report.Run{ID: id, Workflow: config.Install, Platform: r, Outcome: report.Failed}).Encode()
+		require.NoError(t, err)
+		require.NoError(t, state.Keep(t.Context(), p.state.store, id, map[string][]byte{report.RecordFile: record}))
+	}
+	require.NoError(t, state.Keep(t.Context(), p.state.store, "20260101-000003-dddddd", map[string][]byte{report.RecordFile: []byte("{"), "config.yaml": nil}))
+	require.Equal(t, contract.PlannedRelease{Name: "shop", From: "1.0.0"}, of())
+}

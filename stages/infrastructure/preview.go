@@ -39,6 +39,9 @@ func (t toolchain) previewTerraform(ctx context.Context, env *step.Env, in contr
 		}
 	}
 	if out, err = outputs(values); err != nil {
+		if names := unmade(plan); len(names) > 0 {
+			return out, dryrun.Later("what Terraform has yet to make (%s)", strings.Join(names, ", "))
+		}
 		return out, dryrun.Later("the outputs of Terraform: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	out.TerraformSerial = told.Serial
@@ -94,6 +97,17 @@ func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.Terrafor
 		}
 	}
 	return plan, told, nil
+}
+
+// unmade are the outputs of a plan whose values are known once it has been applied, sorted.
+func unmade(plan *tfjson.Plan) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(plan.OutputChanges)) {
+		if isTrue(plan.OutputChanges[name].AfterUnknown) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // actionOf is what Terraform would do with a resource, in one word; empty: nothing.
