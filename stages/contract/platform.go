@@ -25,7 +25,7 @@ type Namespaces struct {
 type Secrets struct {
 	Names   []string `json:"names"`   // namespace/name
 	Created []string `json:"created"` // of them made now
-	Added   []string `json:"added"`   // namespace/name/key added to one that was there
+	Added   []string `json:"added"`   // namespace/name/key that one that was there has got, or got another value of
 }
 
 // TLSInput is what preorchestrator/tls works on. The platform release is in

@@ -13,22 +13,27 @@ import (
 // not again with that release or a later one.
 func TestARotatedSecretChangesOnce(t *testing.T) {
 	c := fakeKube()
+	var line string
 	install := func(rotated string, given map[string][]byte) (source, copied map[string][]byte) {
 		t.Helper()
 		want := wanted()
 		want[1].Keys[1].Rotated, want[1].Keys[1].Give = rotated, "readerPassword"
 		s := &secrets{client: c, deployment: "demo", in: secretsInput(), have: map[string]*corev1.Secret{}, given: given, declared: want}
-		_, err := s.ensure(t.Context(), want)
+		out, err := s.ensure(t.Context(), want)
 		require.NoError(t, err)
+		line = secretsLine(out)
 		return data(t, c, "db", "reader"), data(t, c, "web", "reader")
 	}
 	first, _ := install("", nil)
+	require.Equal(t, "2 secrets, 2 of them new", line)
 	second, copied := install("1.1.0", nil)
+	require.Equal(t, "2 secrets, 0 of them new, 2 changed", line)
 	require.NotEqual(t, first["password"], second["password"])
 	require.Equal(t, second["password"], copied["password"])
 	require.Equal(t, first["token"], second["token"], "the others stay")
 	require.Equal(t, first["username"], second["username"])
 	again, copied := install("1.1.0", nil)
+	require.Equal(t, "2 secrets, 0 of them new", line)
 	require.Equal(t, second, again)
 	require.Equal(t, second["password"], copied["password"])
 	third, copied := install("2.0.0", nil)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math/big"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,9 +50,23 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	}
 	out, err := s.ensure(ctx, s.wanted(want))
 	if err == nil {
-		env.Progress("%s, %d of them new", counted(theirs(out.Names), "secret"), theirs(out.Created))
+		env.Progress("%s", secretsLine(out))
 	}
 	return out, err
+}
+
+// secretsLine counts Secrets for people: one that was there and has got a value, a new one
+// that the release rotates for example, has changed.
+func secretsLine(out contract.Secrets) string {
+	var changed []string
+	for _, key := range out.Added {
+		changed = append(changed, path.Dir(key))
+	}
+	line := fmt.Sprintf("%s, %d of them new", counted(theirs(out.Names), "secret"), theirs(out.Created))
+	if n := theirs(slices.Compact(changed)); n > 0 { // Added has the keys of each together
+		line += fmt.Sprintf(", %d changed", n)
+	}
+	return line
 }
 
 // userSecret reads a secret of the configuration. One of a single line, such as a password
