@@ -156,10 +156,20 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 	if err := o.checkRelease(ctx, io, c); err != nil {
 		return err
 	}
+	return o.findSecrets(ctx, c, from)
+}
+
+// findSecrets finds the secrets that the steps get. Where one is not there, those of the hooks
+// that are not there either are reported with it: otherwise they are looked for when the run
+// begins.
+func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 	var missing, noKey error
 	c.UserSecrets, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
 	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets, o.tlsKey)
-	return errors.Join(missing, noKey)
+	if missing == nil && noKey == nil {
+		return nil
+	}
+	return errors.Join(missing, noKey, conductor.MissingSecrets(c.Config.HooksOf(from.Workflow), c.Secret))
 }
 
 // checkRelease makes sure, as far as that is known before a run, that this has the images that

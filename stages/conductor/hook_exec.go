@@ -32,17 +32,28 @@ type hookExecutor struct {
 // check reports the secrets, then the images, that hooks of a workflow need and do not
 // have, before anything starts. It ignores what optional hooks lack.
 func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
-	var errs []error
+	if err := MissingSecrets(hooks, c.secret); err != nil {
+		return err
+	}
 	images := map[string]string{} // to the first hook in it
+	for _, h := range hooks {
+		if !h.Optional && h.Image != "" && images[h.Image] == "" {
+			images[h.Image] = h.Name
+		}
+	}
+	return checkImages(ctx, images, c.deployment.CheckHookImage)
+}
+
+// MissingSecrets reports the secrets that hooks need and find does not find: every one, but
+// for those of optional hooks.
+func MissingSecrets(hooks []config.Hook, find func(config.SecretRef) (*dagger.Secret, error)) error {
+	var errs []error
 	for _, h := range hooks {
 		if h.Optional {
 			continue
 		}
-		if h.Image != "" && images[h.Image] == "" {
-			images[h.Image] = h.Name
-		}
 		for _, name := range slices.Sorted(maps.Keys(h.Secrets)) {
-			if _, err := c.secret(h.Secrets[name]); err != nil {
+			if _, err := find(h.Secrets[name]); err != nil {
 				errs = append(errs, &fault.Fault{
 					Code: codeHookSecret, Class: fault.Usage, Op: fmt.Sprintf("find the secret %s of the hook %s", name, h.Name), Err: err,
 					Fix: "put it where the configuration says (hooks: secrets), then run the same command again",
@@ -50,10 +61,7 @@ func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
 			}
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	return checkImages(ctx, images, c.deployment.CheckHookImage)
+	return errors.Join(errs...)
 }
 
 // checkImages reports every image that cannot be pulled. images maps each reference to the

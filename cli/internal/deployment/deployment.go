@@ -86,8 +86,9 @@ type Run struct {
 
 // Inputs are where a run finds what it is given.
 type Inputs struct {
-	Secrets secrets.Source
-	Anew    release.Anew
+	Secrets  secrets.Source
+	Anew     release.Anew
+	Workflow string // of the run; empty: it changes nothing
 }
 
 // Do connects to the engine and calls do with the deployment. What can be checked
@@ -150,7 +151,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	defer end()
 	opts.Tools = pins.Versions()
 	opts.User, opts.Host = whoAmI()
-	from := Inputs{Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
+	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
 		from.Anew = s.Anew
 	}
