@@ -73,7 +73,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 // newRoot is `slipway`, with all its commands.
 func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root := &cobra.Command{
-		Use: "slipway", Short: "Slipway installs and removes a Kubernetes-hosted platform.",
+		Use: "slipway", Short: "Slipway installs, upgrades and removes a Kubernetes-hosted platform.",
 		Version: p.Version, SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -86,7 +86,12 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.SetContext(ctx)
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("slipway {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Wrap(err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag is of a command that there is not
+			return cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		return usage.Wrap(err)
+	})
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		help(cmd, args)
@@ -118,10 +123,24 @@ Exit codes: 0 ok, 1 bug, 2 usage or configuration, 3 preflight, 4 step failed,
 // noSuchCommand says that cmd has no command of that name, and which it may have been.
 func noSuchCommand(cmd *cobra.Command, name string) error {
 	text := fmt.Sprintf("there is no command %q", name)
-	if names := cmd.SuggestionsFor(name); len(names) > 0 {
+	names := append(grouped(cmd, name), cmd.SuggestionsFor(name)...)
+	if len(names) > 0 {
 		text += fmt.Sprintf("; did you mean %q?", names[0])
 	}
 	return usage.Errorf("%s", text)
+}
+
+// grouped are the commands of that name in groups of commands: "platform render".
+func grouped(cmd *cobra.Command, name string) []string {
+	var names []string
+	for _, g := range cmd.Commands() {
+		for _, c := range g.Commands() {
+			if c.Name() == name && !c.Hidden && !g.Hidden {
+				names = append(names, g.Name()+" "+name)
+			}
+		}
+	}
+	return names
 }
 
 // group is a command that only has commands below it.

@@ -78,6 +78,7 @@ func TestHelpNamesEveryCommandAndFlag(t *testing.T) {
 	require.Zero(t, code)
 	require.Empty(t, errs)
 	require.Contains(t, out, "Exit codes: 0 ok, 1 bug")
+	require.Contains(t, out, "installs, upgrades and removes")
 	for _, c := range tree(t).Commands() {
 		if c.Hidden {
 			require.NotContains(t, out, "\n  "+c.Name()+" ")
@@ -101,6 +102,10 @@ func TestWrongCommandLines(t *testing.T) {
 		says string
 	}{
 		"no such command":     {[]string{"instal"}, `did you mean "install"?`},
+		"it is in a group":    {[]string{"render", "--platform", "shop"}, `slipway: there is no command "render"; did you mean "platform render"?`},
+		"in a group, no flag": {[]string{"migrate"}, `did you mean "config migrate"?`},
+		"group, with a flag":  {[]string{"platform", "rendr", "--platform", "shop"}, `there is no "rendr"; give init or render or schema`},
+		"a flag, no command":  {[]string{"--colour"}, "slipway: unknown flag: --colour"},
 		"no such flag":        {[]string{"status", "--colour"}, "unknown flag: --colour"},
 		"an argument":         {[]string{"install", "now"}, `unexpected argument "now"`},
 		"parallel":            {[]string{"install", "--parallel", "-1"}, "give 0 or more"},

@@ -26,7 +26,7 @@ type saveOptions struct {
 func newSave(p *Program) *cobra.Command {
 	var o saveOptions
 	cmd := &cobra.Command{
-		Use: "save", Short: "Packs a run into one signed archive, for others to install or to look at; or verifies one",
+		Use: "save", Short: "Packs a run into one archive, signed if a key is given, for others to install or to look at; or verifies one",
 		Args: noArgs, RunE: atOnce(o.do),
 	}
 	set := cmd.Flags()
