@@ -52,6 +52,7 @@ type Screen struct {
 	block   []string // as last drawn
 	width   int      // of the terminal when the block was drawn
 	height  int
+	sparse  map[pipeline.Key]*sparse
 	quit    chan struct{} // ends the drawing; nil when nothing draws
 	drawn   sync.WaitGroup
 }
@@ -117,6 +118,9 @@ func (s *Screen) Observe(e pipeline.Event) {
 	}
 	switch {
 	case !s.live():
+		if thin := s.sparse[e.Result.Key]; thin != nil && e.Status != pipeline.Running {
+			thin.end(s.w)
+		}
 		fmt.Fprintln(s.w, line)
 	case e.Status == pipeline.Running:
 	case e.Result.Started.IsZero() && (e.Result.Err == nil || e.Status == pipeline.Cancelled):
@@ -134,11 +138,15 @@ func (s *Screen) Message(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line = printable(line)
+	id, text, _ := strings.Cut(line, ": ")
 	if !s.live() {
-		fmt.Fprintln(s.w, "     "+line)
+		if thin := s.sparse[keyOf(id)]; thin != nil {
+			thin.message(s.w, line, time.Now())
+			return
+		}
+		writeMessage(s.w, line)
 		return
 	}
-	id, text, _ := strings.Cut(line, ": ")
 	switch step := s.board.find(id); {
 	case step == nil:
 		fmt.Fprintln(&s.above, line)

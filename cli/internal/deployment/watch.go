@@ -8,6 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // watch shows a run's steps on screen. What it returns is called when the run has
@@ -20,6 +21,7 @@ import (
 func watch(screen *progress.Screen, opts *conductor.Options) (end func()) {
 	opts.Begin = func(graph []pipeline.Node) { screen.Begin(graph, opts.Parallel) }
 	opts.Observe = screen.Observe
+	screen.Sparsely(contract.CheckEarlierSpec().Key)
 	if !screen.Live() {
 		return func() {}
 	}

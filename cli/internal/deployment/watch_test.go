@@ -58,3 +58,13 @@ func TestWatchInPlainLinesNeedsNoCache(t *testing.T) {
 	require.Equal(t, "infrastructure/terraform: running\ninfrastructure/terraform: succeeded after 1.0s\n", watchedRun(t, false))
 	require.NoDirExists(t, cache)
 }
+
+func TestWatchShowsFewOfTheLinesOfVerify(t *testing.T) {
+	var out bytes.Buffer
+	screen := progress.Open(&out, progress.Options{})
+	watch(screen, &conductor.Options{})
+	for range 3 {
+		screen.Message("infrastructure/verify: looking")
+	}
+	require.Equal(t, "     infrastructure/verify: looking\n", out.String())
+}
