@@ -156,12 +156,12 @@ func (o *bundleAddOptions) lacking(streams console.Streams, dir string, adding [
 	var short, refused []error
 	for _, u := range uses {
 		if imageref.IsShort(u.Image) {
-			short = append(short, fmt.Errorf("component %s (%s) runs the image %s of the bundle", u.Component, u.File, u.Image))
+			short = append(short, fmt.Errorf("component %s (%s) runs the image %s of the bundle", u.Component, placeOf(r, u), u.Image))
 			continue
 		}
 		request, err := acquire.ParseRequest(u.Image)
 		if err != nil {
-			refused = append(refused, fmt.Errorf("component %s (%s): %w", u.Component, u.File, err))
+			refused = append(refused, fmt.Errorf("component %s (%s): %w", u.Component, placeOf(r, u), err))
 			continue
 		}
 		same := func(r acquire.Request) bool { return r.Image.String() == request.Image.String() }

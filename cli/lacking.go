@@ -152,7 +152,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	for _, u := range uses {
 		declared := u.File == platform.File && rewritten[contract.ImageUse{Component: u.Component, Image: u.Image}]
 		if u.Kept && !declared && c.images.Has(u.Image) && !c.images.Own(u.Image) {
-			list = append(list, fmt.Errorf("%s (%s): %s", owner(u.Component), u.File, u.Image))
+			list = append(list, named(c.release, u))
 		}
 	}
 	if len(list) == 0 {
@@ -227,7 +227,7 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	list := make([]error, len(lacking))
 	short := false
 	for i, u := range lacking {
-		list[i] = fmt.Errorf("%s (%s): %s", owner(u.Component), u.File, u.Image)
+		list[i] = named(c.release, u)
 		short = short || imageref.IsShort(u.Image)
 	}
 	if c.config.Advanced.MissingImages == config.PullMissing {
@@ -242,6 +242,38 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
 		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(lacking))}, list...)...), Fix: c.remedy(short),
 	}
+}
+
+// named says who runs an image, and where the release says so.
+func named(r *platform.Release, u contract.ImageUse) error {
+	return fmt.Errorf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)
+}
+
+// placeOf is where a release names an image: "shop/web.yaml, line 3".
+func placeOf(r *platform.Release, u contract.ImageUse) string {
+	return contract.Place(r.Path(u.File), lineOf(r, u))
+}
+
+// lineOf is the line that names an image as it is; 0 if none does, as in a chart's template.
+func lineOf(r *platform.Release, u contract.ImageUse) int {
+	if u.File == platform.File {
+		for i, c := range r.Components {
+			if at := slices.Index(c.Images, u.Image); at >= 0 && c.Name == u.Component {
+				return r.Line(fmt.Sprintf("components[%d].images[%d]", i, at))
+			}
+		}
+	}
+	text, err := fs.ReadFile(r.Files(), u.File)
+	if err != nil {
+		return 0
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\r\"'{}[],", c) })
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") && slices.Contains(words, u.Image) {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // counted says how many images are lacking, each of which several files may name.

@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -100,7 +101,7 @@ func TestImagesThatAreMissing(t *testing.T) {
 
 	host := served(t, webLayout(t))
 	release := shop(t, host+"/team/web:1", "quay.io/argoproj/argocd:v3.5.3")
-	missing := "component web (charts/web/templates/a.yaml): " + host + "/team/web:1"
+	missing := "component web (" + filepath.Join(release, "charts/web/templates/a.yaml") + ", line 1): " + host + "/team/web:1"
 	code, _, errs = slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
 	for _, says := range []string{"IMG-001", missing, "of shop 1.0.0 in the bundle", "slipway bundle add --platform " + release + " " + dir + " --missing", dir + " --image REF=FILE"} {
@@ -155,7 +156,8 @@ func TestAnImageWithTheLastNameOfAShortOne(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "namespace: shop}", "namespace: shop, images: [redis]}", 1)), 0o644))
 	code, _, errs := slipway("validate", "--bundle", wholeBundle(t), "--platform", release)
 	require.Equal(t, 3, code, errs)
-	require.Contains(t, errs, "component web (charts/web/templates/a.yaml): docker.io/bitnami/redis:8.2\n")
+	require.Contains(t, errs, "component web ("+filepath.Join(release, "charts/web/templates/a.yaml")+", line ")
+	require.Contains(t, errs, "): docker.io/bitnami/redis:8.2\n")
 	require.NotContains(t, errs, "public.ecr.aws", "which the bundle's redis stands for")
 }
 
@@ -169,9 +171,9 @@ func TestImagesThatOnlyAnotherBundleHas(t *testing.T) {
 	code, _, errs := slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
 	require.Contains(t, errs, "3 images are not there")
-	require.Contains(t, errs, "component web (platform.yaml): unknown")
+	require.Contains(t, errs, "component web ("+filepath.Join(release, "platform.yaml")+", line 5): unknown")
 	require.Contains(t, errs, "make bundle PLATFORM=DIR; then add the others to it: slipway bundle add --platform "+release+" BUNDLE --missing; or name", "one short name is enough")
 	code, _, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "component web (platform.yaml) runs the image another of the bundle\ncomponent web (platform.yaml) runs the image unknown of the bundle, which only another bundle can have")
+	require.Contains(t, errs, fmt.Sprintf("component web (%s, line 5) runs the image another of the bundle\ncomponent web (%[1]s, line 5) runs the image unknown of the bundle, which only another bundle can have", filepath.Join(release, "platform.yaml")))
 }

@@ -46,22 +46,22 @@ func madeOf(r *platform.Release, parts []contract.Rendered) *made {
 			kind, _ := o["kind"].(string)
 			meta, _ := o["metadata"].(map[string]any)
 			if !kubernetesOwn(version) && !followed(p, version, kind) {
-				out.open = cmp.Or(out.open, fmt.Sprintf("%s (%s) has a %s of %s, whose controller may make more", from, p.File, kind, version))
+				out.open = cmp.Or(out.open, fmt.Sprintf("%s (%s) has a %s of %s, whose controller may make more", from, r.Path(p.File), kind, version))
 			}
 			namespace, _ := meta["namespace"].(string)
 			name, _ := meta["name"].(string)
 			out.objects[idOf(platform.Object{APIVersion: version, Kind: kind, Namespace: namespace, Name: name})] = true
 			if version == "v1" && kind == "Service" {
-				out.services[namespace+"/"+name] = serviceOf(p, o)
+				out.services[namespace+"/"+name] = serviceOf(p, r.Path(p.File), o)
 			}
 		}
 	}
 	return out
 }
 
-func serviceOf(p contract.Rendered, o map[string]any) service {
+func serviceOf(p contract.Rendered, file string, o map[string]any) service {
 	spec, _ := o["spec"].(map[string]any)
-	s := service{kind: "ClusterIP", from: "component " + p.Component + ", " + p.File}
+	s := service{kind: "ClusterIP", from: "component " + p.Component + ", " + file}
 	if kind, ok := spec["type"].(string); ok && kind != "" {
 		s.kind = kind
 	}

@@ -44,7 +44,7 @@ func unmade(r *platform.Release, off []string, have *made) error {
 			have.unsure(o.Namespace, o.Kind+" "+o.Namespace+"/"+o.Name)
 			return
 		}
-		at := contract.Place(platform.File, r.Line(in+"."+field))
+		at := contract.Place(r.Path(platform.File), r.Line(in+"."+field))
 		article := "a"
 		if o.Kind == "Ingress" {
 			article = "an"

@@ -24,7 +24,7 @@ func unreached(r *platform.Release, off []string, have *made) error {
 			return
 		}
 		if err := have.reach(ref, outside); err != nil {
-			problems = append(problems, fmt.Errorf("%s (%s): %w", what, contract.Place(platform.File, r.Line(field)), err))
+			problems = append(problems, fmt.Errorf("%s (%s): %w", what, contract.Place(r.Path(platform.File), r.Line(field)), err))
 		}
 	}
 	for i, l := range r.Links {

@@ -39,7 +39,7 @@ func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
 		code, _, errs = slipway("validate", "--platform", dir)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, says)
-		require.Regexp(t, `test is-up, gate .* \(platform.yaml, line \d+\): no component has a \w+ shop/weg`, errs)
+		require.Regexp(t, `test is-up, gate .* \(\S+/platform.yaml, line \d+\): no component has a \w+ shop/weg`, errs)
 	}
 }
 

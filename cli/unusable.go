@@ -22,7 +22,7 @@ func unusable(r *platform.Release, unread []contract.Unread) error {
 		if !u.Wrong() {
 			continue
 		}
-		at := u.Place()
+		at := contract.Place(r.Path(u.File), u.Line)
 		if u.Component != "" {
 			at = owner(u.Component) + " (" + at + ")"
 		}

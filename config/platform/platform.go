@@ -4,7 +4,9 @@ package platform
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
@@ -12,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -53,6 +56,7 @@ type Release struct {
 	Workloads      []Workload    `json:"workloads,omitempty"`      // what users run on the platform, for slipway test to deploy, check and remove
 
 	files        fs.FS
+	dir          string             // on this machine, in which users find files; empty: nowhere
 	schema       *jsonschema.Schema // of Settings; nil if there is none
 	settingsText []byte             // the content of that file
 	guidance     *template.Template // nil if there is none
@@ -70,6 +74,34 @@ func (r *Release) Line(field string) int {
 
 // Files are the files of the release.
 func (r *Release) Files() fs.FS { return r.files }
+
+// Path is a file of the release as users open it: below its directory, where that is known.
+// What is no file of the release stays as it is.
+func (r *Release) Path(name string) string {
+	if r.dir == "" {
+		return name
+	}
+	if _, err := fs.Stat(r.files, name); err != nil {
+		return name
+	}
+	return filepath.Join(r.dir, filepath.FromSlash(name))
+}
+
+// In completes what Load has returned for a directory of this machine: messages say where it
+// is.
+func In(dir string, r *Release, err error) (*Release, error) {
+	if err == nil {
+		r.dir = dir
+		return r, nil
+	}
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok || !slices.Contains([]fault.Code{CodeMissing, CodeInvalid, CodeUnreadable}, f.Code) {
+		return nil, err
+	}
+	named := *f
+	named.Op += " in " + dir
+	return nil, &named
+}
 
 // Kind determines how a component is installed.
 type Kind string

@@ -2,6 +2,7 @@ package platform_test
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -356,4 +357,24 @@ func TestWhatAComponentNeedsStaysOn(t *testing.T) {
 func TestLoad_anAppInArgoCDsNamespace(t *testing.T) {
 	_, err := platform.Load(tree(strings.Replace(good, "path: gitops/apps/web, namespace: demo", "path: gitops/apps/web, namespace: argocd", 1)))
 	require.ErrorContains(t, err, `components[2].namespace: got "argocd", which is Argo CD's, want another one`)
+}
+
+// Whoever has the directory of a release opens its files below that.
+func TestInADirectory(t *testing.T) {
+	files := fstest.MapFS{"platform.yaml": {Data: []byte("apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\ncomponents: [{name: web, kind: manifests, path: web, namespace: default}]\n")}, "web/a.yaml": {}}
+	r, err := platform.Load(files)
+	require.NoError(t, err)
+	require.Equal(t, "web/a.yaml", r.Path("web/a.yaml"))
+	r, err = platform.In("my/shop", r, nil)
+	require.NoError(t, err)
+	require.Equal(t, filepath.FromSlash("my/shop/web/a.yaml"), r.Path("web/a.yaml"))
+	require.Equal(t, "web/b.yaml", r.Path("web/b.yaml"), "that is of something else, such as the bundle")
+
+	none, err := platform.Load(fstest.MapFS{})
+	none, err = platform.In("my/shop", none, err)
+	require.Nil(t, none)
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeMissing})
+	require.ErrorContains(t, err, "read the platform release in my/shop: ")
+	_, err = platform.In("my/shop", nil, io.ErrUnexpectedEOF)
+	require.EqualError(t, err, "unexpected EOF")
 }

@@ -59,7 +59,7 @@ func (v *surveyor) chart(c chart) []rendered {
 		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
 		return nil
 	case err != nil:
-		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, c.path))
+		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, v.release.Path(c.path)))
 		return nil
 	case !hasTemplates(ch):
 		v.wrong(c.component, c.path, 0, errors.New("no template is in the chart, nor in charts of its own that it depends on"))

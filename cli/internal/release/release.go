@@ -70,7 +70,8 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + dir,
 			Fix: "give the path of a directory that exists", Err: errors.Join(err, errors.New("a platform release is a directory"))}
 	}
-	return platform.Open(os.DirFS(dir))
+	r, err := platform.Open(os.DirFS(dir))
+	return platform.In(dir, r, err)
 }
 
 // Known is Load for who can do without: nil where the release cannot be read here, or
@@ -121,7 +122,11 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	if err != nil {
 		return err
 	}
-	return opts.UsePlatformDir(ctx, from)
+	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // whose directory is somewhere else
+		return err
+	}
+	opts.Release, err = platform.In(dir, opts.Release, err)
+	return err
 }
 
 // The codes of releases in Git repositories.
