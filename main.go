@@ -17,7 +17,7 @@ import (
 
 // Set by the linker.
 var (
-	version = "dev"
+	version = cli.Unversioned
 	source  string // digest of the program's sources, "sha256:<hex>"; see ci/dev/sources
 )
 

@@ -29,6 +29,7 @@ import (
 
 // Program is what the program consists of besides its commands.
 type Program struct {
+	// Version is Unversioned where none is known; the beginning of Source then follows it.
 	Version string
 	// Source is the digest of the program's sources, "sha256:<hex>", the same on every
 	// system; empty where it was not built by make.
@@ -42,6 +43,17 @@ type Program struct {
 	Contents func(*platform.Release, contract.Survey) (contract.Contents, error)
 	// Render renders what an install of a platform release applies.
 	Render func(*platform.Release, contract.Survey) ([]contract.Rendered, error)
+}
+
+// Unversioned is the version of a program that was built without one.
+const Unversioned = "dev"
+
+// version tells programs without a version apart by their sources: "dev-1a2b3c4d5e6f".
+func (p *Program) version() string {
+	if digest := strings.TrimPrefix(p.Source, "sha256:"); p.Version == Unversioned && digest != "" {
+		return p.Version + "-" + digest[:min(len(digest), 12)]
+	}
+	return p.Version
 }
 
 func (p *Program) registries() source.Registries {
@@ -61,6 +73,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 			code = int(fault.Bug)
 		}
 	}()
+	p.Version = p.version()
 	root := newRoot(ctx, &p)
 	root.SetArgs(args)
 	root.SetIn(in)

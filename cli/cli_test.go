@@ -155,6 +155,13 @@ func TestVersion(t *testing.T) {
 		require.Zero(t, code)
 		require.Equal(t, "slipway dev\n", out)
 	}
+	for version, want := range map[string]string{"dev": "slipway dev-1a2b3c4d5e6f\n", "v1.2.3": "slipway v1.2.3\n"} {
+		p := program()
+		p.Version, p.Source = version, "sha256:1a2b3c4d5e6f7a8b"
+		var out, errs bytes.Buffer
+		require.Zero(t, Run(t.Context(), p, []string{"version"}, strings.NewReader(""), &out, &errs))
+		require.Equal(t, want, out.String())
+	}
 }
 
 func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
