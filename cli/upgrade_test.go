@@ -156,7 +156,7 @@ func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "platform reference 1.1.0")
 
-	o.install.deployment.Source.File = ""
+	o.names, o.install.deployment.Source.File = "1.0.0", ""
 	command, found := strings.CutSuffix(o.again("1.1.0"), ", then slipway install --config slipway.yaml")
 	require.True(t, found)
 	text, found := strings.CutSuffix(strings.TrimPrefix(command, "printf '"), "' > slipway.yaml")
