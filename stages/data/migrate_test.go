@@ -4,6 +4,7 @@ package data
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,6 +176,35 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 	})
 	refused(t, err, CodeUsers, "stop Deployment shop/web", "1 pods")
 	require.EqualValues(t, 3, replicas(b), "it is started again")
+}
+
+// TestWhoIsStartedMeanwhileIsStoppedAgain: a sync that Argo CD had begun before it was told to
+// leave the workload alone gives it its pods back.
+func TestWhoIsStartedMeanwhileIsStoppedAgain(t *testing.T) {
+	b := withUsers(t)
+	b.begins("r1", contract.InPlace)
+	w, err := open(t.Context(), b.env("r2", "new"), pods())
+	require.NoError(t, err)
+	d, err := w.dataNamed("orders")
+	require.NoError(t, err)
+	syncs, follow := 0, b.api.Controller
+	b.api.Controller = func(path string, o map[string]any) {
+		spec, _ := o["spec"].(map[string]any)
+		if path == webDeployment && syncs == 0 && fmt.Sprint(spec["replicas"]) == "0" {
+			syncs++
+			spec["replicas"] = int64(3)
+		}
+		follow(path, o)
+	}
+	ran := false
+	require.NoError(t, w.stopped(t.Context(), d, func(context.Context) error {
+		ran = true
+		require.EqualValues(t, 0, replicas(b))
+		return nil
+	}))
+	require.True(t, ran)
+	require.Equal(t, 1, syncs)
+	require.EqualValues(t, 3, replicas(b), "as many as before")
 }
 
 // TestPodsThatEndAreWaitedFor: they may still write, and a Deployment does not count them.

@@ -124,12 +124,14 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 			return err
 		}
 	}
-	if live.GetAnnotations()[replicasAnnotation] == "" {
+	had := live.GetAnnotations()[replicasAnnotation]
+	if had == "" {
 		replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
 		if !found {
 			replicas = 1
 		}
-		if err := w.scale(ctx, u, 0, strconv.FormatInt(replicas, 10)); err != nil {
+		had = strconv.FormatInt(replicas, 10)
+		if err := w.scale(ctx, u, 0, had); err != nil {
 			return err
 		}
 	}
@@ -138,6 +140,11 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 		o, err := w.workload(ctx, u)
 		if err != nil || o == nil {
 			return o == nil, "", err
+		}
+		if n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); n > 0 {
+			// A sync that Argo CD had begun before it was told to leave it alone.
+			w.env.Progress("%s was started meanwhile, and is stopped again", u)
+			return false, fmt.Sprintf("%d pods", n), w.scale(ctx, u, 0, had)
 		}
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 		pods, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
