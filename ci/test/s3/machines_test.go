@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -144,7 +144,7 @@ func (p *process) code(t *testing.T, limit time.Duration) int {
 // holds takes the deployment's lock, which is in s.
 func (m machine) holds(t *testing.T, s *store.Store, run string) *process {
 	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddress(t)) // of one machine, two cannot have the same
+	_, port, err := net.SplitHostPort(gateway.FreeAddress(t)) // of one machine, two cannot have the same
 	require.NoError(t, err)
 	p := m.start(t, "state", "--root", m.volume, "hold", "--user", "u", "--host", "h", "--run", run, "--workflow", "install", "--port", port)
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -180,12 +180,12 @@ func TestTwoMachines(t *testing.T) {
 	if os.Getenv("SLIPWAY_TERRAFORM") == "" {
 		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
 	}
-	address, slipway := server(t), program(t)
-	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=team/demo", bucket, region, address)
+	address, slipway := gateway.Start(t, source), program(t)
+	url := gateway.URL(address, gateway.Bucket, "team/demo")
 	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
 	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
-	s := open(t, address, bucket, "team/demo")
+	s := open(t, address, gateway.Bucket, "team/demo")
 	input := map[string]any{"vars": map[string]any{"wait": goOn}}
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
 	const first, second, third, fourth = "20260102-030405-a1b2c3", "20260102-030406-a1b2c3", "20260102-030407-a1b2c3", "20260102-030408-a1b2c3"
@@ -255,7 +255,7 @@ func TestTwoMachines(t *testing.T) {
 	})
 
 	t.Run("a bucket that is not there is named before anything starts", func(t *testing.T) {
-		c := machine{slipway, strings.Replace(url, "s3://"+bucket, "s3://nowhere", 1), t.TempDir(), root, ""}
+		c := machine{slipway, strings.Replace(url, "s3://"+gateway.Bucket, "s3://nowhere", 1), t.TempDir(), root, ""}
 		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)

@@ -1,108 +1,46 @@
-// Package s3 tests what Slipway keeps in S3 against a real server, which the
-// tests build (./server) and start on this machine. The SDK under
-// test is the one that users get: ci/test/go.mod follows that of the program, and
-// the server has a module of its own.
+// Package s3 tests what Slipway keeps in S3 against a real server, which
+// ./gateway builds (./server) and starts on this machine; ./proxy is a bad network before it.
+// The SDK under test is the one that users get: ci/test/go.mod follows that of the program,
+// and the server has a module of its own.
 package s3
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/conformance"
-	opener "github.com/slipway-sh/slipway/pipeline/store/s3"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
 
-const bucket, region = "slipway", "us-east-1"
-
-// server builds and starts the server, and gives its address.
-func server(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	program := filepath.Join(dir, "server")
-	build := exec.Command("go", "build", "-o", program, ".")
-	build.Dir = "server"
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-
-	t.Setenv("AWS_ACCESS_KEY_ID", "access-key-id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary-secret-access-key")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "none"))
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "none"))
-	address := freeAddress(t)
-	cmd := exec.Command(program, "--dir", filepath.Join(dir, "s3"), "--listen", address, "--bucket", bucket)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	require.NoError(t, err)
-	cmd.Stdout, cmd.Stderr = log, log
-	in, err := cmd.StdinPipe() // it ends with this process
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		require.NoError(t, in.Close())
-		require.NoError(t, <-ended)
-		if text, err := os.ReadFile(log.Name()); t.Failed() {
-			t.Logf("the server said: %s (%v)", text, err)
-		}
-	})
-	require.Eventually(t, func() bool {
-		select {
-		case err := <-ended:
-			text, _ := os.ReadFile(log.Name())
-			ended <- err
-			t.Fatalf("the server ended: %v: %s", err, text)
-		default:
-		}
-		r, err := http.Get("http://" + address + "/healthz")
-		if err != nil {
-			return false
-		}
-		return r.Body.Close() == nil && r.StatusCode == http.StatusOK
-	}, time.Minute, 20*time.Millisecond)
-	return address
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
-}
+// source is the directory of the server's source.
+const source = "server"
 
 func open(t *testing.T, address, bucket, prefix string) *store.Store {
 	t.Helper()
-	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=%s", bucket, region, address, prefix)
-	s, err := store.Open(t.Context(), url, store.Options{Openers: map[string]store.Opener{"s3": opener.Opener{}}})
+	s, err := gateway.Open(t.Context(), gateway.URL(address, bucket, prefix))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
 func TestStore(t *testing.T) {
-	address := server(t)
+	address := gateway.Start(t, source)
 	var stores atomic.Int32
 	next := func(t *testing.T) (*store.Store, string) {
 		prefix := fmt.Sprintf("test-%d", stores.Add(1))
-		return open(t, address, bucket, prefix), prefix
+		return open(t, address, gateway.Bucket, prefix), prefix
 	}
 	t.Run("conformance", func(t *testing.T) {
 		var prefix string
@@ -112,7 +50,7 @@ func TestStore(t *testing.T) {
 				prefix = p
 				return s
 			},
-			Again: func(t *testing.T, _ *store.Store) *store.Store { return open(t, address, bucket, prefix) },
+			Again: func(t *testing.T, _ *store.Store) *store.Store { return open(t, address, gateway.Bucket, prefix) },
 		})
 	})
 	t.Run("50 contenders for the lock", func(t *testing.T) {
@@ -170,12 +108,12 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("wrong credentials", func(t *testing.T) {
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "an0ther-secret-key")
-		s := open(t, address, bucket, "p")
+		s := open(t, address, gateway.Bucket, "p")
 		err := s.Check(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 		require.NotContains(t, err.Error(), "an0ther")
 		t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
-		err = open(t, address, bucket, "p").Check(t.Context())
+		err = open(t, address, gateway.Bucket, "p").Check(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -34,7 +35,7 @@ const sleeping, awake = "20260102-030405-a1b2c3", "20260102-040506-d4e5f6"
 // have ended, and when the first one goes on, it stops, and nothing of what the other one has
 // written is touched.
 func TestASleeperDoesNoHarm(t *testing.T) {
-	address, slipway := server(t), program(t)
+	address, slipway := gateway.Start(t, source), program(t)
 	root, dir := t.TempDir(), t.TempDir()
 	t.Setenv("PLANS", filepath.Join(dir, "plans"))
 	t.Setenv("GO_ON", filepath.Join(dir, "never"))
@@ -42,8 +43,8 @@ func TestASleeperDoesNoHarm(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "terraform"), []byte(waiting), 0o755))
 	for name, play := range map[string]func(t *testing.T, a, b machine, s *store.Store){"in a step": sleepsInAStep, "in a destroy": sleepsInADestroy} {
 		prefix := "team/" + strings.ReplaceAll(name, " ", "-")
-		url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=%s", bucket, region, address, prefix)
-		s := open(t, address, bucket, prefix)
+		url := gateway.URL(address, gateway.Bucket, prefix)
+		s := open(t, address, gateway.Bucket, prefix)
 		a, b := machine{slipway, url, t.TempDir(), root, dir}, machine{slipway, url, t.TempDir(), root, dir}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each waits a minute
