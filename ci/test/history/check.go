@@ -1,0 +1,166 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/lock"
+)
+
+// Anomaly is something that must not happen.
+type Anomaly struct {
+	Kind   Kind
+	Says   string
+	Events []Event // what shows it; none: all of the register's
+}
+
+// Kind is what an anomaly is about.
+type Kind string
+
+// The kinds.
+const (
+	Twice   Kind = "twice"    // a generation was taken twice, or after a higher one
+	Overlap Kind = "overlap"  // a request was let pass for one holder when the next one worked
+	Unheld  Kind = "unheld"   // a write was accepted from one who had lost the lock before it began
+	Wrong   Kind = "register" // nothing that one value at a time could show was read
+	Missing Kind = "missing"  // what the journal had accepted is not there
+	Reason  Kind = "reason"   // a lock was lost without LOK-002
+)
+
+func (a Anomaly) String() string {
+	s := string(a.Kind) + ": " + a.Says
+	for _, e := range a.Events {
+		s += "\n\t" + e.String()
+	}
+	return s
+}
+
+// Check returns the anomalies of a history, as Load returns it.
+func Check(events []Event) []Anomaly {
+	var all []Anomaly
+	for _, scan := range []func([]Event) []Anomaly{twice, overlaps, unheld, register, missing, reasons} {
+		all = append(all, scan(events)...)
+	}
+	return all
+}
+
+// of are the events of some operations that are acknowledged.
+func of(events []Event, ops ...Op) []Event {
+	var out []Event
+	for _, e := range events {
+		if e.acknowledged() && slices.Contains(ops, e.Op) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// twice: each generation is taken once, by one token, and after each lower one.
+func twice(events []Event) (all []Anomaly) {
+	takes := of(events, Take, Force)
+	slices.SortStableFunc(takes, func(a, b Event) int { return cmp.Compare(a.Generation, b.Generation) })
+	for i := 1; i < len(takes); i++ {
+		lower, higher := takes[i-1], takes[i]
+		switch {
+		case lower.Generation == higher.Generation:
+			all = append(all, Anomaly{Twice, fmt.Sprintf("generation %d has two holders", lower.Generation), []Event{lower, higher}})
+		case higher.Return < lower.Call:
+			all = append(all, Anomaly{Twice, fmt.Sprintf("generation %d was taken before %d", higher.Generation, lower.Generation), []Event{lower, higher}})
+		}
+	}
+	return all
+}
+
+// successions tells since when there is a higher generation than another one: the events with
+// which that is so, by generation.
+type successions []Event
+
+// after returns the successions by some operations: Take, and Force, which takes it away only.
+func after(events []Event, ops ...Op) successions {
+	takes := successions(of(events, ops...))
+	slices.SortStableFunc(takes, func(a, b Event) int { return cmp.Compare(a.Generation, b.Generation) })
+	for i := len(takes) - 2; i >= 0; i-- { // of those that are as high or higher, the first one
+		if takes[i+1].Return < takes[i].Return {
+			takes[i] = takes[i+1]
+		}
+	}
+	return takes
+}
+
+// of returns the event since which a generation is not the highest any more.
+func (s successions) of(generation int64) (e Event, ok bool) {
+	i := sort.Search(len(s), func(i int) bool { return s[i].Generation > generation })
+	if i == len(s) {
+		return Event{}, false
+	}
+	return s[i], true
+}
+
+// overlaps: no request is let pass for a holder once the next one has the lock. That is so
+// for the moment before Guard was asked: a process may be stopped after it, and then nobody
+// can prevent what it does.
+func overlaps(events []Event) (all []Anomaly) {
+	next := after(events, Take)
+	for _, e := range of(events, Guard) {
+		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
+			all = append(all, Anomaly{Overlap, fmt.Sprintf("generation %d is let work %s after %d was taken",
+				e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
+		}
+	}
+	return all
+}
+
+// unheld: nothing is accepted from a holder who begins once the lock is of a higher generation.
+// What had begun before may end later: it is below what the next holder writes.
+func unheld(events []Event) (all []Anomaly) {
+	next := after(events, Take, Force)
+	for _, e := range of(events, Write, End, Release) {
+		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
+			all = append(all, Anomaly{Unheld, fmt.Sprintf("%s of generation %d began %s after %d was there",
+				e.Op, e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
+		}
+	}
+	return all
+}
+
+// missing: each end of an attempt that was accepted is found, and the last attempt at a step is
+// of nobody before the last holder that ended one.
+func missing(events []Event) (all []Anomaly) {
+	type attempt struct {
+		run, step string
+		n         int
+	}
+	found, generations, last := map[attempt]bool{}, map[string]int64{}, map[string]Event{}
+	for _, e := range events {
+		switch e.Op {
+		case Found:
+			found[attempt{e.Run, e.Step, e.N}] = true
+		case Last:
+			last[e.Step] = e
+		case Take:
+			generations[e.Run] = e.Generation
+		}
+	}
+	for _, e := range of(events, End) {
+		if !found[attempt{e.Run, e.Step, e.N}] {
+			all = append(all, Anomaly{Missing, fmt.Sprintf("an attempt at %s by %s", e.Step, e.Run), []Event{e}})
+		}
+		if l := last[e.Step]; generations[l.Run] < e.Generation {
+			all = append(all, Anomaly{Missing, fmt.Sprintf("the last attempt at %s is not by %s, or a later run", e.Step, e.Run), []Event{e, l}})
+		}
+	}
+	return all
+}
+
+// reasons: whoever loses the lock is told so.
+func reasons(events []Event) (all []Anomaly) {
+	for _, e := range events {
+		if e.Op == Lose && e.Error != string(lock.CodeLost) {
+			all = append(all, Anomaly{Reason, fmt.Sprintf("generation %d ended with %q", e.Generation, e.Error), []Event{e}})
+		}
+	}
+	return all
+}
