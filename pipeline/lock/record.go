@@ -57,9 +57,9 @@ type Record struct {
 	Acquired   time.Time `json:"acquired"`
 	Beat       time.Time `json:"beat"` // the last heartbeat, by the holder's clock
 	Released   time.Time `json:"released,omitzero"`
-	Every      int64     `json:"everyMilliseconds,omitempty"` // between heartbeats
+	Every      int64     `json:"everyMilliseconds,omitempty"` // between heartbeats; if forced, this and what follows are of the holder that lost the lock
 	TTL        int64     `json:"ttlMilliseconds,omitempty"`
-	Grace      int64     `json:"graceMilliseconds,omitempty"` // if forced: 0 if nothing works for the holder any more
+	Grace      int64     `json:"graceMilliseconds,omitempty"` // if forced: 0 if nothing works for that holder any more
 	Reason     string    `json:"reason,omitempty"`            // if forced
 	After      *Broken   `json:"after,omitempty"`             // the generation that was broken; nil if the lock was free
 }

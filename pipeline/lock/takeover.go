@@ -107,13 +107,10 @@ func (l *Lock) vacant(ctx context.Context, s *snapshot) (after *Broken, done fun
 // nothing works for its holder any more. The time in the record does not count: clocks of
 // machines differ.
 func (l *Lock) limit(s snapshot) time.Duration {
-	switch {
-	case s.damage != nil:
+	if s.damage != nil {
 		return l.opts.TTL + l.opts.Beat + l.opts.Grace
-	case s.ending(): // its holder was told with this record, if it was alive
-		return s.record.every() + s.record.grace()
 	}
-	return s.record.over()
+	return s.record.over() // if it was broken by force: of the holder that may not know it
 }
 
 // recent reports whether the holder appears to be alive by the time in its record, so that

@@ -19,7 +19,8 @@ const retained = 16
 // Without force it does so only if the holder seems dead, after watching it for a
 // while; otherwise the error is that of Acquire. A holder that is alive finds out at
 // its next heartbeat, and its context ends. Nobody gets a lock that was broken with force
-// before what works for that holder must have ended, too.
+// before what works for that holder must have ended, too, although it may not be able to read
+// that the lock was broken.
 func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool) (Record, error) {
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return Record{}, &fault.Fault{Code: CodeNoReason, Class: fault.Usage, Op: opUnlock,
@@ -32,7 +33,7 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 	if s.free() {
 		return Record{}, notLocked()
 	}
-	after, grace := s.broken("it was taken away by force"), s.record.grace()
+	after, his := s.broken("it was taken away by force"), l.settings(s)
 	if !force {
 		var done func()
 		if after, done, err = l.vacant(ctx, &s); err != nil {
@@ -42,12 +43,12 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 		if after == nil { // it was released meanwhile
 			return Record{}, notLocked()
 		}
-		grace = 0
+		his.Grace = 0
 	}
 	now := l.opts.Clock().UTC()
 	r := Record{
 		Generation: s.generation + 1, State: Forced, Holder: by, Token: rand.Text(), Acquired: now, Beat: now, Reason: reason, After: after,
-		Every: l.opts.Beat.Milliseconds(), Grace: grace.Milliseconds(),
+		Every: his.Every, TTL: his.TTL, Grace: his.Grace,
 	}
 	mine, err := l.create(ctx, r)
 	if err != nil {
@@ -65,6 +66,14 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 		return Record{}, notLocked()
 	}
 	return Record{}, l.held(*current)
+}
+
+// settings returns a record with the settings of the holder of s, as far as they are known.
+func (l *Lock) settings(s snapshot) Record {
+	if s.damage != nil {
+		return Record{Every: l.opts.Beat.Milliseconds(), TTL: l.opts.TTL.Milliseconds(), Grace: l.opts.Grace.Milliseconds()}
+	}
+	return Record{Every: s.record.Every, TTL: s.record.TTL, Grace: s.record.grace().Milliseconds()}
 }
 
 const opUnlock = "break the deployment's lock"
