@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/history"
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -24,6 +25,32 @@ type settings struct {
 
 // over is how long after a holder's last sign of life another one may take its lock.
 func (s settings) over() time.Duration { return s.TTL + s.Beat + s.Grace }
+
+// description says who a contender is.
+type description struct {
+	Settings   settings
+	Name       string
+	Hold, Work string // URLs of the deployment's store
+	Skew       time.Duration
+	Seed       uint64
+	Dir        string // of its log
+}
+
+// contend lets the contender contend until ctx ends.
+func (d description) contend(ctx context.Context) (err error) {
+	c := &contender{settings: d.Settings, name: d.Name, skew: d.Skew, rand: rand.New(rand.NewPCG(d.Seed, 0))}
+	if c.hold, err = gateway.Open(ctx, d.Hold); err != nil {
+		return err
+	}
+	if c.work, err = gateway.Open(ctx, d.Work); err != nil {
+		return err
+	}
+	if c.log, err = history.Create(d.Dir, d.Name); err != nil {
+		return err
+	}
+	c.contend(ctx)
+	return errors.Join(c.log.Close(), c.hold.Close(), c.work.Close())
+}
 
 // contender takes the lock again and again, and works under it, as runs of a machine do.
 type contender struct {

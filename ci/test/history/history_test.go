@@ -15,7 +15,7 @@ import (
 
 var (
 	duration   = flag.Duration("duration", 45*time.Second, "how long contenders contend; over some minutes, in rounds")
-	contenders = flag.Int("contenders", 12, "how many contend")
+	contenders = flag.Int("contenders", 12, "how many contend, a third of them as processes")
 	beat       = flag.Duration("beat", 200*time.Millisecond, "time between heartbeats, of which all other times are multiples")
 	seed       = flag.Uint64("seed", 0, "of the faults; 0 takes one from the clock")
 	kept       = flag.String("histories", "", "directory for the histories; they are only kept if one is wrong if not given")
@@ -56,7 +56,7 @@ func TestHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := round{
 				settings: usual(*contenders, ""), server: server, name: folder("", name), dir: folder(dir, name),
-				contenders: *contenders, duration: min(*duration-time.Since(began), roundLimit), seed: *seed + uint64(n),
+				contenders: *contenders, processes: *contenders / 3, duration: min(*duration-time.Since(began), roundLimit), seed: *seed + uint64(n),
 			}
 			anomalies, counts := r.play(t)
 			t.Log(counts)

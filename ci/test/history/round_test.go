@@ -3,6 +3,7 @@ package history_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -33,6 +34,7 @@ type round struct {
 	name       string // of the deployment, in the bucket
 	dir        string // of its history, which must be empty
 	contenders int
+	processes  int  // of the contenders; the others are in this one
 	calm       bool // nothing is done to the network, and nothing is forced
 	duration   time.Duration
 	seed       uint64
@@ -63,57 +65,62 @@ func (r round) play(t *testing.T) ([]history.Anomaly, summary) {
 	log, err := history.Create(r.dir, "round")
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(r.seed, 0)) // moments, not secrets
+	own := func() *rand.Rand { return rand.New(rand.NewPCG(random.Uint64(), 0)) }
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	var contending, disturbing sync.WaitGroup
-	machines := make([]machine, r.contenders)
-	var logs []*history.Log
+	var all sync.WaitGroup
+	machines, counts, errs := make([]machine, r.contenders), make([]summary, r.contenders), make([]error, r.contenders)
+	observer := lock.New(direct, lock.Options{Beat: r.Beat, TTL: r.TTL, Grace: r.Grace})
 	for i := range machines {
 		m := &machines[i]
 		m.hold, m.work = r.listen(t, random.Uint64(), log), r.listen(t, random.Uint64(), log)
-		c := &contender{
-			settings: r.settings, name: fmt.Sprintf("c%02d", i), rand: rand.New(rand.NewPCG(random.Uint64(), 0)),
-			skew: []time.Duration{0, 0, r.TTL / 2, -r.TTL / 2, time.Hour, -time.Hour}[i%6],
-			hold: r.open(t, m.hold), work: r.open(t, m.work),
+		d := description{
+			Settings: r.settings, Name: fmt.Sprintf("c%02d", i), Seed: random.Uint64(), Dir: r.dir,
+			Skew: []time.Duration{0, 0, r.TTL / 2, -r.TTL / 2, time.Hour, -time.Hour}[i%6],
+			Hold: gateway.URL(m.hold.Address(), gateway.Bucket, r.name), Work: gateway.URL(m.work.Address(), gateway.Bucket, r.name),
 		}
-		c.log, err = history.Create(r.dir, c.name)
-		require.NoError(t, err)
-		logs = append(logs, c.log)
-		contending.Go(func() { c.contend(ctx) })
+		fate, weather := own(), own()
+		all.Go(func() {
+			if i < r.processes {
+				counts[i], errs[i] = r.live(ctx, d, observer, fate)
+				return
+			}
+			errs[i] = d.contend(ctx)
+		})
 		if !r.calm {
-			weather := rand.New(rand.NewPCG(random.Uint64(), 0))
-			disturbing.Go(func() { m.disturb(ctx, r.settings, weather) })
+			all.Go(func() { m.disturb(ctx, r.settings, weather) })
 		}
 	}
 	if !r.calm {
-		disturbing.Go(func() { r.force(ctx, direct, log) })
+		all.Go(func() { r.force(ctx, observer, log) })
 	}
 	time.Sleep(r.duration)
 	end()
-	disturbing.Wait()
-	contending.Wait()
-	counts := summary{}
-	for _, m := range machines {
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	total := summary{}
+	for i, m := range machines {
+		for what, n := range counts[i] {
+			total[what] += n
+		}
 		for _, p := range []*proxy.Proxy{m.hold, m.work} {
 			require.NoError(t, p.Close())
 			for mode, n := range p.Counts() {
 				if mode != proxy.Pass {
-					counts["x "+string(mode)] += n
+					total["x "+string(mode)] += n
 				}
 			}
 		}
 	}
 	look(t, direct, log)
-	for _, l := range append(logs, log) {
-		require.NoError(t, l.Close())
-	}
+	require.NoError(t, log.Close())
 	require.NoError(t, direct.Close())
 	events, err := history.Load(r.dir)
 	require.NoError(t, err)
 	for _, e := range events {
-		counts[string(e.Op)]++
+		total[string(e.Op)]++
 	}
-	return history.Check(events), counts
+	return history.Check(events), total
 }
 
 // listen starts a proxy, which notes what of the register arrives late.
@@ -131,14 +138,6 @@ func (r round) listen(t *testing.T, seed uint64, log *history.Log) *proxy.Proxy 
 	})
 	require.NoError(t, err)
 	return p
-}
-
-func (r round) open(t *testing.T, p *proxy.Proxy) *store.Store {
-	t.Helper()
-	s, err := gateway.Open(t.Context(), gateway.URL(p.Address(), gateway.Bucket, r.name))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
 }
 
 // disturb does one thing after another to what a machine sends: to what holds its lock, to what
@@ -166,8 +165,7 @@ func (m *machine) disturb(ctx context.Context, s settings, random *rand.Rand) {
 }
 
 // force breaks the lock by force every now and then.
-func (r round) force(ctx context.Context, s *store.Store, log *history.Log) {
-	l := lock.New(s, lock.Options{Beat: r.Beat, TTL: r.TTL, Grace: r.Grace})
+func (r round) force(ctx context.Context, l *lock.Lock, log *history.Log) {
 	for ctx.Err() == nil {
 		sleep(ctx, time.Duration(rand.Float64()*4*float64(r.over())))
 		e := history.Event{Op: history.Force, Call: history.Now()}
