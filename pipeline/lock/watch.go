@@ -18,7 +18,9 @@ type Watch struct {
 
 	mu        sync.Mutex
 	seen      snapshot      // the last one that is of the record's holder
-	confirmed time.Duration // by Options.Boot: the holder was alive then
+	looked    time.Duration // by Options.Boot: it was seen by a look that began then, or later
+	confirmed time.Duration // by Options.Boot: the look began that saw it first
+	certain   time.Duration // by Options.Boot: the holder was alive then, or later
 	lost      error         // why the lock is lost; nil while it is not known to be
 	since     time.Duration // by Options.Boot: lost was set then
 }
@@ -61,7 +63,7 @@ func Guard(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if silent := w.silent(); silent > w.record.ttl()+w.record.grace() {
+	if silent := w.atMost(); silent > w.record.over() {
 		return w.lose(lost("nothing is known of it since %s ago", silent.Round(time.Second)))
 	}
 	w.mu.Lock()
@@ -98,11 +100,19 @@ func (w *Watch) lose(err error) error {
 	return w.lost
 }
 
-// silent is how long ago the holder was last known to be alive.
+// silent is how long ago the holder was last seen to be alive.
 func (w *Watch) silent() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lock.opts.Boot() - w.confirmed
+}
+
+// atMost is how long ago the holder may have given its last sign of life. Another run counts
+// from that, whenever it was seen here.
+func (w *Watch) atMost() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lock.opts.Boot() - w.certain
 }
 
 // begin makes sure that the run has the lock and its holder is alive. By the clock of this
@@ -114,9 +124,9 @@ func (w *Watch) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.record, w.seen = s.record, s
+	w.record, w.seen, w.looked = s.record, s, asked
 	if age := w.lock.opts.Clock().Sub(s.record.Beat); 0 <= age && age <= s.record.ttl() {
-		w.confirmed = asked - age
+		w.confirmed, w.certain = asked-age, asked-age
 		return nil
 	}
 	for range 2 * looks {
@@ -128,8 +138,7 @@ func (w *Watch) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !now.same(s) {
-			w.seen, w.confirmed = now, asked
+		if w.note(now, asked) {
 			return nil
 		}
 	}
@@ -212,10 +221,23 @@ func (w *Watch) read(ctx context.Context, asked time.Duration) error {
 	case now.record.State != Held:
 		return lost("it was released")
 	}
+	w.note(now, asked)
+	return nil
+}
+
+// note notes what a look has seen that began at a moment by Options.Boot, and reports whether
+// it is another heartbeat. That was written after the last look that saw the one before, which
+// may be long ago, and not just now.
+func (w *Watch) note(now snapshot, asked time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if asked > w.confirmed && !now.same(w.seen) {
-		w.seen, w.confirmed = now, asked
+	another := !now.same(w.seen)
+	switch {
+	case asked <= w.looked: // the answer is late
+		return false
+	case another:
+		w.seen, w.confirmed, w.certain = now, asked, w.looked
 	}
-	return nil
+	w.looked = asked
+	return another
 }

@@ -228,6 +228,34 @@ func TestWatch_twoHolders(t *testing.T) {
 	})
 }
 
+// TestWatch_lateSign: of a sign of life that is seen late, because the store was away, nobody
+// knows when it was given. Until then that of before counts.
+func TestWatch_lateSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, m := memory(t), newMachine()
+		his, mine := faulty.New(s, faulty.Plan{}), faulty.New(s, faulty.Plan{})
+		_, lease := acquire(t, lock.New(his, m.options()), alice)
+		time.Sleep(time.Second) // it does not look when the heartbeats are
+		work, _ := watch(t, lock.New(mine, m.options()), alice.Run)
+		time.Sleep(10 * time.Second)
+		mine.Set(faulty.Plan{Error: 1})
+		time.Sleep(2 * time.Second) // there is one more heartbeat
+		his.Set(faulty.Plan{Error: 1})
+		time.AfterFunc(12*time.Second, func() { mine.Set(faulty.Plan{}) })
+		l := lock.New(s, m.options())
+		_, taken, err := l.Acquire(t.Context(), bob)
+		for err != nil {
+			requireHeld(t, err, alice)
+			time.Sleep(time.Second)
+			_, taken, err = l.Acquire(t.Context(), bob)
+		}
+		requireLost(t, lock.Guard(work), "")
+		requireLost(t, context.Cause(work), "no sign of life from its holder for 2")
+		require.NoError(t, taken.Release(t.Context()))
+		require.Error(t, lease.Release(t.Context()))
+	})
+}
+
 // TestGuard_ofOthers: who works under no watch is not guarded.
 func TestGuard_ofOthers(t *testing.T) {
 	require.NoError(t, lock.Guard(t.Context()))
