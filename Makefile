@@ -77,7 +77,7 @@ unit/modules: jq
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
-	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./slipway ./s3
+	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy
 
 unit/types:
 	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)
@@ -162,6 +162,13 @@ bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup
 .PHONY: chaos
 chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out; PLATFORM=DIR installs that platform release
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+
+DURATION := 1h
+CONTENDERS := 50
+
+.PHONY: history
+history: ## Let 50 contenders contend for the lock in S3 for an hour while network and processes fail, and check what they saw; DURATION=10m CONTENDERS=20 HISTORY='-seed 1'
+	@$(GO) test -C ci/test ./history -count=1 -run '^TestHistory$$' -timeout 0 -v -args -duration $(DURATION) -contenders $(CONTENDERS) $(HISTORY)
 
 FAULTS := none,kill-at-each-step
 

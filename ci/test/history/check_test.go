@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -123,7 +125,12 @@ func TestLoad(t *testing.T) {
 		}
 		require.NoError(t, l.Close())
 	}
-	_, err := history.Create(dir, "a")
+	page := filepath.Join(dir, "register.html")
+	require.NoError(t, history.Draw(dir, page))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "write 1/2")
+	_, err = history.Create(dir, "a")
 	require.Error(t, err, "one history would be lost")
 	all, err := history.Load(dir)
 	require.NoError(t, err)

@@ -98,7 +98,7 @@ func (r round) live(ctx context.Context, d description, l *lock.Lock, random *ra
 			return counts, fmt.Errorf("%s: %w", d.Name, err)
 		}
 		if kill {
-			counts["x kill"]++
+			counts[killed]++
 		}
 	}
 	return counts, nil
@@ -106,8 +106,8 @@ func (r round) live(ctx context.Context, d description, l *lock.Lock, random *ra
 
 // disturbed stops a process a few times, or until ctx ends, and lets it go on.
 func (r round) disturbed(ctx context.Context, p *process, random *rand.Rand, holds func() bool, counts summary) error {
-	for range 1 + random.IntN(4) {
-		for began := time.Now(); ctx.Err() == nil && time.Since(began) < 4*r.over() && !holds(); {
+	for range 1 + random.IntN(3) {
+		for began := time.Now(); ctx.Err() == nil && time.Since(began) < 2*r.over() && !holds(); {
 			sleep(ctx, r.Beat)
 		}
 		sleep(ctx, time.Duration(random.Float64()*float64(r.TTL)))
@@ -117,7 +117,7 @@ func (r round) disturbed(ctx context.Context, p *process, random *rand.Rand, hol
 		if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
-		counts["x stop"]++
+		counts[stopped]++
 		sleep(ctx, time.Duration(random.Float64()*2*float64(r.over())))
 		if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			return err

@@ -97,8 +97,13 @@ func register(events []Event) []Anomaly {
 	}
 }
 
-// Draw writes a page that shows the history of the register.
-func Draw(events []Event, file string) error {
+// Draw writes a page that shows the history of the register, of which the logs are in a
+// directory.
+func Draw(dir, file string) error {
+	events, err := Load(dir)
+	if err != nil {
+		return err
+	}
 	_, info := porcupine.CheckOperationsVerbose(model(), operations(events), decideLimit)
 	return porcupine.VisualizePath(model(), info, file)
 }

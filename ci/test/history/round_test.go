@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,17 +43,6 @@ type machine struct {
 	hold, work *proxy.Proxy
 }
 
-// summary is what there was of each kind.
-type summary map[string]int
-
-func (s summary) String() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		parts = append(parts, fmt.Sprintf("%d %s", s[name], name))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // play plays the round and returns what is wrong with its history.
 func (r round) play(t *testing.T) ([]history.Anomaly, summary) {
 	t.Helper()
@@ -64,50 +51,17 @@ func (r round) play(t *testing.T) ([]history.Anomaly, summary) {
 	require.NoError(t, err)
 	log, err := history.Create(r.dir, "round")
 	require.NoError(t, err)
-	random := rand.New(rand.NewPCG(r.seed, 0)) // moments, not secrets
-	own := func() *rand.Rand { return rand.New(rand.NewPCG(random.Uint64(), 0)) }
-	ctx, end := context.WithCancel(t.Context())
-	defer end()
-	var all sync.WaitGroup
-	machines, counts, errs := make([]machine, r.contenders), make([]summary, r.contenders), make([]error, r.contenders)
-	observer := lock.New(direct, lock.Options{Beat: r.Beat, TTL: r.TTL, Grace: r.Grace})
+	machines := make([]machine, r.contenders)
 	for i := range machines {
-		m := &machines[i]
-		m.hold, m.work = r.listen(t, random.Uint64(), log), r.listen(t, random.Uint64(), log)
-		d := description{
-			Settings: r.settings, Name: fmt.Sprintf("c%02d", i), Seed: random.Uint64(), Dir: r.dir,
-			Skew: []time.Duration{0, 0, r.TTL / 2, -r.TTL / 2, time.Hour, -time.Hour}[i%6],
-			Hold: gateway.URL(m.hold.Address(), gateway.Bucket, r.name), Work: gateway.URL(m.work.Address(), gateway.Bucket, r.name),
-		}
-		fate, weather := own(), own()
-		all.Go(func() {
-			if i < r.processes {
-				counts[i], errs[i] = r.live(ctx, d, observer, fate)
-				return
-			}
-			errs[i] = d.contend(ctx)
-		})
-		if !r.calm {
-			all.Go(func() { m.disturb(ctx, r.settings, weather) })
-		}
+		machines[i] = machine{r.listen(t, r.seed+uint64(2*i), log), r.listen(t, r.seed+uint64(2*i+1), log)}
 	}
-	if !r.calm {
-		all.Go(func() { r.force(ctx, observer, log) })
-	}
-	time.Sleep(r.duration)
-	end()
-	all.Wait()
-	require.NoError(t, errors.Join(errs...))
-	total := summary{}
-	for i, m := range machines {
-		for what, n := range counts[i] {
-			total[what] += n
-		}
+	total := r.contend(t, machines, lock.New(direct, lock.Options{Beat: r.Beat, TTL: r.TTL, Grace: r.Grace}), log)
+	for _, m := range machines {
 		for _, p := range []*proxy.Proxy{m.hold, m.work} {
 			require.NoError(t, p.Close())
 			for mode, n := range p.Counts() {
 				if mode != proxy.Pass {
-					total["x "+string(mode)] += n
+					total[string(mode)] += n
 				}
 			}
 		}
@@ -121,6 +75,46 @@ func (r round) play(t *testing.T) ([]history.Anomaly, summary) {
 		total[string(e.Op)]++
 	}
 	return history.Check(events), total
+}
+
+// contend lets a contender contend on each machine, disturbs them, and ends it all.
+func (r round) contend(t *testing.T, machines []machine, observer *lock.Lock, log *history.Log) summary {
+	t.Helper()
+	random := rand.New(rand.NewPCG(r.seed, 0)) // moments, not secrets
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var all sync.WaitGroup
+	counts, errs := make([]summary, len(machines)), make([]error, len(machines))
+	for i, m := range machines {
+		d := description{
+			Settings: r.settings, Name: fmt.Sprintf("c%02d", i), Seed: random.Uint64(), Dir: r.dir,
+			Skew: []time.Duration{0, 0, r.TTL / 2, -r.TTL / 2, time.Hour, -time.Hour}[i%6],
+			Hold: gateway.URL(m.hold.Address(), gateway.Bucket, r.name), Work: gateway.URL(m.work.Address(), gateway.Bucket, r.name),
+		}
+		fate, weather := rand.New(rand.NewPCG(r.seed, random.Uint64())), rand.New(rand.NewPCG(r.seed, random.Uint64()))
+		all.Go(func() {
+			if i < r.processes {
+				counts[i], errs[i] = r.live(ctx, d, observer, fate)
+			} else {
+				errs[i] = d.contend(ctx)
+			}
+		})
+		if !r.calm {
+			all.Go(func() { m.disturb(ctx, r.settings, weather) })
+		}
+	}
+	if !r.calm {
+		all.Go(func() { r.force(ctx, observer, log) })
+	}
+	time.Sleep(r.duration)
+	end()
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	total := summary{}
+	for _, c := range counts {
+		total.add(c)
+	}
+	return total
 }
 
 // listen starts a proxy, which notes what of the register arrives late.
@@ -142,7 +136,7 @@ func (r round) listen(t *testing.T, seed uint64, log *history.Log) *proxy.Proxy 
 
 // disturb does one thing after another to what a machine sends: to what holds its lock, to what
 // works under it, or to both.
-func (m *machine) disturb(ctx context.Context, s settings, random *rand.Rand) {
+func (m machine) disturb(ctx context.Context, s settings, random *rand.Rand) {
 	set := func(hold, work proxy.Fault) {
 		m.hold.Set(hold)
 		m.work.Set(work)
