@@ -18,8 +18,9 @@ type snapshot struct {
 	raw        []byte
 	record     Record
 	damage     error         // why raw is not a valid record
-	since      time.Time     // when this Lock had seen it so first
-	unchanged  time.Duration // from then until it was asked for last
+	since      time.Time     // when this Lock had seen it so first, and looked again and again from then on
+	looked     time.Time     // when it was asked for last
+	unchanged  time.Duration // from since until then
 }
 
 // maxReads is how often snapshot starts over when the lock changes while it reads.
@@ -50,14 +51,17 @@ func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 	return snapshot{}, fmt.Errorf("the lock's records %s… are listed and cannot be read", prefix)
 }
 
-// dated notes for how long s, which was asked for at a moment, has been as it is.
+// dated notes for how long s, which was asked for at a moment, has been as it is. Nothing is
+// known of a time in which nobody looked: a heartbeat that the network delivers late makes a
+// record look as it did before.
 func (l *Lock) dated(s snapshot, asked time.Time) snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !s.same(l.seen) {
+	if !s.same(l.seen) || asked.Sub(l.seen.looked) > l.opts.TTL {
 		l.seen = s
 		l.seen.since = time.Now()
 	}
+	l.seen.looked = asked
 	s.since = l.seen.since
 	s.unchanged = asked.Sub(s.since)
 	return s

@@ -91,6 +91,28 @@ func TestAcquire_ofOneThatIsGone(t *testing.T) {
 	})
 }
 
+// TestAcquire_lateHeartbeat: a contender that stood still for a while does not know what
+// happened meanwhile, even if a heartbeat that the network has delayed makes the record look
+// as before.
+func TestAcquire_lateHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory(t)
+		ctx, lease := acquire(t, lock.New(s, lock.Options{}), alice)
+		time.Sleep(10 * time.Second)
+		l := lock.New(s, lock.Options{})
+		_, _, err := l.Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+		early, err := s.Get(t.Context(), "lock/000000000001.json")
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, s.Put(t.Context(), "lock/000000000001.json", early))
+		_, _, err = l.Acquire(t.Context(), bob)
+		requireHeld(t, err, alice)
+		require.NoError(t, lease.Check(ctx))
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
 // TestAcquire_clocksDiffer: a wrong clock neither kills a holder that is alive
 // nor keeps a dead one.
 func TestAcquire_clocksDiffer(t *testing.T) {
