@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/pipeline/lock"
 )
 
 // variable tells a process that it is a contender, and which.
@@ -81,7 +79,7 @@ func (p *process) end(kill bool) error {
 
 // live lets a contender be one process after another until ctx ends: each stands still a few
 // times, most often while it holds the lock, and is killed. It counts what it does.
-func (r round) live(ctx context.Context, d description, l *lock.Lock, random *rand.Rand) (counts summary, err error) {
+func (r round) live(ctx context.Context, d description, holder func() string, random *rand.Rand) (counts summary, err error) {
 	name, counts := d.Name, summary{}
 	for life := 1; ctx.Err() == nil && err == nil; life++ {
 		d.Name, d.Seed = fmt.Sprintf("%s-%d", name, life), random.Uint64()
@@ -89,10 +87,7 @@ func (r round) live(ctx context.Context, d description, l *lock.Lock, random *ra
 		if err != nil {
 			return counts, err
 		}
-		err = r.disturbed(ctx, p, random, func() bool {
-			now, err := l.Current(ctx)
-			return err == nil && now != nil && now.Holder.User == d.Name
-		}, counts)
+		err = r.disturbed(ctx, p, random, func() bool { return holder() == d.Name }, counts)
 		kill := err != nil || ctx.Err() == nil
 		if err := errors.Join(err, p.end(kill)); err != nil {
 			return counts, fmt.Errorf("%s: %w", d.Name, err)
@@ -106,7 +101,7 @@ func (r round) live(ctx context.Context, d description, l *lock.Lock, random *ra
 
 // disturbed stops a process a few times, or until ctx ends, and lets it go on.
 func (r round) disturbed(ctx context.Context, p *process, random *rand.Rand, holds func() bool, counts summary) error {
-	for range 1 + random.IntN(3) {
+	for range 1 + random.IntN(4) {
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < 2*r.over() && !holds(); {
 			sleep(ctx, r.Beat)
 		}

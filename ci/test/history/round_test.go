@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,6 +86,16 @@ func (r round) contend(t *testing.T, machines []machine, observer *lock.Lock, lo
 	defer end()
 	var all sync.WaitGroup
 	counts, errs := make([]summary, len(machines)), make([]error, len(machines))
+	var holder atomic.Value // its name, as of a moment ago
+	holder.Store("")
+	all.Go(func() {
+		for ctx.Err() == nil {
+			if now, err := observer.Current(ctx); err == nil && now != nil {
+				holder.Store(now.Holder.User)
+			}
+			sleep(ctx, r.Beat)
+		}
+	})
 	for i, m := range machines {
 		d := description{
 			Settings: r.settings, Name: fmt.Sprintf("c%02d", i), Seed: random.Uint64(), Dir: r.dir,
@@ -94,7 +105,7 @@ func (r round) contend(t *testing.T, machines []machine, observer *lock.Lock, lo
 		fate, weather := rand.New(rand.NewPCG(r.seed, random.Uint64())), rand.New(rand.NewPCG(r.seed, random.Uint64()))
 		all.Go(func() {
 			if i < r.processes {
-				counts[i], errs[i] = r.live(ctx, d, observer, fate)
+				counts[i], errs[i] = r.live(ctx, d, func() string { return holder.Load().(string) }, fate)
 			} else {
 				errs[i] = d.contend(ctx)
 			}

@@ -96,7 +96,7 @@ func (w *worker) work(ctx context.Context) {
 func (w *worker) requests(ctx context.Context, refused chan<- struct{}) {
 	defer close(refused)
 	var since time.Time
-	for ctx.Err() == nil && (since.IsZero() || time.Since(since) < w.Grace) {
+	for ctx.Err() == nil && (since.IsZero() || time.Since(since) < w.TTL) {
 		e := history.Event{Op: history.Guard, Generation: w.generation, Call: history.Now()}
 		if err := lock.Guard(w.watched); err == nil {
 			e.Return = history.Now()
