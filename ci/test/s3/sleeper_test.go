@@ -166,12 +166,12 @@ func TestTerraformStandsStill(t *testing.T) {
 	if os.Getenv("SLIPWAY_TERRAFORM") == "" {
 		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
 	}
-	address, slipway := server(t), program(t)
-	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=team/demo", bucket, region, address)
+	address, slipway := gateway.Start(t, source), program(t)
+	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=team/demo", gateway.Bucket, gateway.Region, address)
 	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
 	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
-	s := open(t, address, bucket, "team/demo")
+	s := open(t, address, gateway.Bucket, "team/demo")
 	input := map[string]any{"vars": map[string]any{"wait": goOn}}
 
 	holder := a.holds(t, s, sleeping)
