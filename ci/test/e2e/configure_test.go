@@ -4,7 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,13 +131,14 @@ func TestFormThatIsLeft(t *testing.T) {
 		keys   []string
 		says   []string
 		before string // what is seen before the last key
+		enter  string // until this is seen, Enter is pressed first
 	}{
-		"Ctrl-C":                       {nil, []string{"Enter", "Enter", "=x", "C-c"}, []string{"error RUN-001: configure: interrupted", "nothing was written", "[exit 7]"}, ""},
-		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "C-c"}, []string{"[exit 7]"}, "Replace slipway.yaml with it?"},
-		"Ctrl-C, for a reader":         {[]string{"--accessible"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}, ""},
-		"the end, for a reader":        {[]string{"--accessible"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}, ""},
-		"No":                           {[]string{"--set", "platform.release=1.0.0"}, []string{"Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}, ""},
-		"a platform that is not there": {nil, []string{"Enter", "C-u", "=9.9.9", "Enter", "C-c"}, []string{"[exit 7]"}, `there is no release "9.9.9"`},
+		"Ctrl-C":                       {nil, []string{"Enter", "Enter", "=x", "C-c"}, []string{"error RUN-001: configure: interrupted", "nothing was written", "[exit 7]"}, "", ""},
+		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"C-c"}, []string{"[exit 7]"}, "", "Replace slipway.yaml with it?"},
+		"Ctrl-C, for a reader":         {[]string{"--accessible"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}, "", ""},
+		"the end, for a reader":        {[]string{"--accessible"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}, "", ""},
+		"No":                           {[]string{"--set", "platform.release=1.0.0"}, []string{"Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}, "", "Replace slipway.yaml with it?"},
+		"a platform that is not there": {nil, []string{"Enter", "C-u", "=9.9.9", "Enter", "C-c"}, []string{"[exit 7]"}, `there is no release "9.9.9"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +147,11 @@ func TestFormThatIsLeft(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "slipway.yaml"), []byte(before), 0o600))
 			s := d.form(t, dir, config, append([]string{"--output", "slipway.yaml"}, c.args...)...)
 			s.shows("provider")
+			for n, asked := 0, c.enter == ""; !asked; n++ {
+				require.Less(t, n, 30, "the screen does not show %q:\n%s", c.enter, s.picture())
+				s.press("Enter") // one that comes between two fields is lost
+				_, asked = s.until(time.Second, func(p string) bool { return strings.Contains(p, c.enter) })
+			}
 			s.press(c.keys[:len(c.keys)-1]...)
 			if c.before != "" {
 				s.shows(c.before)
