@@ -61,6 +61,10 @@ type contender struct {
 	skew time.Duration
 	log  *history.Log
 	rand *rand.Rand
+
+	options lock.Options
+	lock    *lock.Lock
+	created *creations // by which it takes the lock
 }
 
 // note adds an event to the history, which is worth nothing without it.
@@ -72,34 +76,34 @@ func (c *contender) note(e history.Event) {
 
 // contend goes on until ctx ends, and then leaves everything as it is.
 func (c *contender) contend(ctx context.Context) {
-	options := lock.Options{
+	c.options = lock.Options{
 		Beat: c.Beat, TTL: c.TTL, Grace: c.Grace,
 		Clock: func() time.Time { return time.Now().Add(c.skew) },
 	}
 	if c.Flaw == hasty {
-		options.Gone = func(lock.Holder) (func(), bool) { return func() {}, true }
+		c.options.Gone = func(lock.Holder) (func(), bool) { return func() {}, true }
 	}
-	created := &creations{Store: c.hold}
-	l := lock.New(created, options)
+	c.created = &creations{Store: c.hold}
+	c.lock = lock.New(c.created, c.options)
 	for turn := 1; ctx.Err() == nil; turn++ {
 		c.read(ctx)
-		c.turn(ctx, l, created, options, fmt.Sprintf("%s-%d", c.name, turn))
+		c.turn(ctx, fmt.Sprintf("%s-%d", c.name, turn))
 		sleep(ctx, c.Pause/2+rand.N(c.Pause))
 	}
 }
 
 // turn tries to take the lock for a run, and works if it gets it.
-func (c *contender) turn(ctx context.Context, l *lock.Lock, created *creations, options lock.Options, run string) {
+func (c *contender) turn(ctx context.Context, run string) {
 	taking, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	limit := time.AfterFunc(2*c.over(), giveUp)
 	e := history.Event{Op: history.Take, Run: run, Call: history.Now()}
-	held, lease, err := l.Acquire(taking, lock.Holder{User: c.name, Host: "host", Run: run})
+	held, lease, err := c.lock.Acquire(taking, lock.Holder{User: c.name, Host: "host", Run: run})
 	if err != nil {
 		return
 	}
 	limit.Stop()
-	e.Return, e.Generation, e.Token = history.Now(), created.last.Generation, created.last.Token
+	e.Return, e.Generation, e.Token = history.Now(), c.created.last.Generation, c.created.last.Token
 	c.note(e)
 	defer c.noteLoss(held, e.Generation)
 
@@ -108,7 +112,7 @@ func (c *contender) turn(ctx context.Context, l *lock.Lock, created *creations, 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w := worker{contender: c, run: run, lock: lock.New(c.work, options)}
+		w := worker{contender: c, run: run, view: lock.New(c.work, c.options)}
 		w.work(working)
 	}()
 	select {
@@ -116,10 +120,10 @@ func (c *contender) turn(ctx context.Context, l *lock.Lock, created *creations, 
 	case <-time.After(time.Duration(1+c.rand.IntN(6)) * c.TTL / 4):
 	}
 	switch fate := c.rand.Float64(); {
-	case fate < 0.2: // all of it is killed
-		stop()
+	case fate < 0.3 || c.Flaw != "": // its holder is killed
 		_ = lease.Leave(ctx) // what it says is known
-	case fate < 0.4 || c.Flaw != "": // its holder is
+	case fate < 0.4: // all of it is
+		stop()
 		_ = lease.Leave(ctx)
 	default:
 		stop()

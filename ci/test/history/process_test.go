@@ -79,9 +79,9 @@ func (p *process) end(kill bool) error {
 
 // live lets a contender be one process after another until ctx ends: each stands still a few
 // times, most often while it holds the lock, and is killed. It counts what it does.
-func (r round) live(ctx context.Context, d description, holder func() string, random *rand.Rand) (counts summary, err error) {
+func (r round) live(ctx context.Context, d description, holder func() string, random *rand.Rand) (summary, error) {
 	name, counts := d.Name, summary{}
-	for life := 1; ctx.Err() == nil && err == nil; life++ {
+	for life := 1; ctx.Err() == nil; life++ {
 		d.Name, d.Seed = fmt.Sprintf("%s-%d", name, life), random.Uint64()
 		p, err := d.start()
 		if err != nil {

@@ -172,7 +172,7 @@ func (m machine) disturb(ctx context.Context, s settings, random *rand.Rand) {
 // force breaks the lock by force every now and then.
 func (r round) force(ctx context.Context, l *lock.Lock, log *history.Log) {
 	for ctx.Err() == nil {
-		sleep(ctx, time.Duration(rand.Float64()*4*float64(r.over())))
+		sleep(ctx, time.Duration(rand.Float64()*6*float64(r.over())))
 		e := history.Event{Op: history.Force, Call: history.Now()}
 		broken, err := l.Unlock(ctx, lock.Holder{User: "operator", Host: "host"}, "in the way", true)
 		if err != nil {

@@ -49,7 +49,7 @@ func readRegister(ctx context.Context, s versions.Reader) (v registered, err err
 type worker struct {
 	*contender
 	run        string
-	lock       *lock.Lock
+	view       *lock.Lock // through the store that its steps have
 	generation int64
 	fenced     *store.Store
 	watched    context.Context
@@ -57,7 +57,7 @@ type worker struct {
 
 // work goes on until ctx ends, or a while after the lock is lost.
 func (w *worker) work(ctx context.Context) {
-	watched, watch, err := w.lock.Watch(ctx, w.run)
+	watched, watch, err := w.view.Watch(ctx, w.run)
 	if err != nil {
 		return
 	}
@@ -68,7 +68,7 @@ func (w *worker) work(ctx context.Context) {
 		if w.Flaw == unfenced || w.Flaw == unversioned {
 			return nil
 		}
-		_, err := w.lock.HeldBy(ctx, w.run)
+		_, err := w.view.HeldBy(ctx, w.run)
 		return err
 	})
 	refused, requests := make(chan struct{}), make(chan struct{})
