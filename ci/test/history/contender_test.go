@@ -156,7 +156,7 @@ func (c *creations) Create(ctx context.Context, key string, data []byte) error {
 
 // noteLoss notes why the lock was lost, if it was, of which ctx is.
 func (c *contender) noteLoss(ctx context.Context, generation int64) {
-	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		now := history.Now()
 		c.note(history.Event{Op: history.Lose, Generation: generation, Call: now, Return: now, Error: code(cause)})
 	}
