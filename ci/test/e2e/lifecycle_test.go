@@ -248,8 +248,8 @@ func TestThreeFaultsAreReportedTogether(t *testing.T) {
 	require.NotContains(t, string(out), "infrastructure/", "no step started")
 }
 
+// TestWrongBundleFileIsNamed runs alone; see TestForgedBundle.
 func TestWrongBundleFileIsNamed(t *testing.T) {
-	inTurn(t)
 	d := open(t, "e2e-bundle")
 	bad := linked(t, d.Bundle)
 	for _, file := range []string{"images/node.tar", "manifests/argocd/core-install.yaml"} {
