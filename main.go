@@ -18,7 +18,7 @@ import (
 // Set by the linker.
 var (
 	version = cli.Unversioned
-	source  string // digest of the program's sources, "sha256:<hex>"; see ci/dev/sources
+	source  string //nolint:gochecknoglobals // digest of the sources, "sha256:<hex>"; see ci/dev/sources
 )
 
 func main() {

@@ -113,7 +113,8 @@ func escapes(r rune) string {
 		ways = append(ways, fmt.Sprintf(`(?i:\\+x%02x)`, r))
 	}
 	ways = append(ways, fmt.Sprintf(`(?i:\\*&(?:amp;)*#(?:0*%d|x0*%x);)`, r, r))
-	if name := entities[r]; name != "" {
+	// The characters that HTML has names for and that are escaped in it.
+	if name := map[rune]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}[r]; name != "" {
 		ways = append(ways, `\\*&(?:amp;)*`+name+`;`)
 	}
 	switch r {
@@ -134,9 +135,6 @@ func escapes(r rune) string {
 	}
 	return "(?:" + strings.Join(ways, "|") + ")"
 }
-
-// entities are the characters that HTML has names for and that are escaped in it.
-var entities = map[rune]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}
 
 // find returns where the form's variants are in s.
 func (f form) find(s string) []part {

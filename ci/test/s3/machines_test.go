@@ -133,7 +133,10 @@ func (p *process) signal(s syscall.Signal) error { return syscall.Kill(-p.cmd.Pr
 func (p *process) code(t *testing.T, limit time.Duration) int {
 	t.Helper()
 	select {
-	case <-p.done:
+	case err := <-p.done:
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+			t.Fatal(err)
+		}
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(limit):
 		t.Fatalf("%v goes on after %s", p.cmd.Args, limit)
