@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -134,7 +136,7 @@ func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
 
 	o.install.deployment.Source.File = ""
 	require.Regexp(t, `^an install without a configuration takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
-		`printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml, then slipway install --name blue --config slipway.yaml\n$`, o.behind("2.0.0"))
+		`\(set -C; printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml\), then slipway install --name blue --config slipway.yaml\n$`, o.behind("2.0.0"))
 }
 
 // TestTheInstalledReleaseOnceMore is installed with the commands that the remedy names.
@@ -159,9 +161,10 @@ func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	o.names, o.install.deployment.Source.File = "1.0.0", ""
 	command, found := strings.CutSuffix(o.again("1.1.0"), ", then slipway install --config slipway.yaml")
 	require.True(t, found)
-	text, found := strings.CutSuffix(strings.TrimPrefix(command, "printf '"), "' > slipway.yaml")
-	require.True(t, found)
-	code, out, errs = slipway("validate", "--config", configFile(t, strings.ReplaceAll(text, `\n`, "\n")))
+	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+	shell.Dir = t.TempDir()
+	require.NoError(t, shell.Run())
+	code, out, errs = slipway("validate", "--config", filepath.Join(shell.Dir, "slipway.yaml"))
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "platform reference 1.1.0")
 }
