@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -94,6 +95,18 @@ func withUsers(t *testing.T) *bench {
 	return b
 }
 
+// inPlace is an upgrade in place that has begun, and the data whose users it stops.
+func inPlace(t *testing.T) (*bench, *work, platform.Data) {
+	t.Helper()
+	b := withUsers(t)
+	b.begins("r1", contract.InPlace)
+	w, err := open(t.Context(), b.env("r2", "new"), pods())
+	require.NoError(t, err)
+	d, err := w.dataNamed("orders")
+	require.NoError(t, err)
+	return b, w, d
+}
+
 func annotations(b *bench, path string) map[string]any {
 	meta, _ := b.api.Get(path)["metadata"].(map[string]any)
 	a, _ := meta["annotations"].(map[string]any)
@@ -103,12 +116,7 @@ func annotations(b *bench, path string) map[string]any {
 func replicas(b *bench) any { return b.api.Get(webDeployment)["spec"].(map[string]any)["replicas"] }
 
 func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
-	b := withUsers(t)
-	b.begins("r1", contract.InPlace)
-	w, err := open(t.Context(), b.env("r2", "new"), pods())
-	require.NoError(t, err)
-	d, err := w.dataNamed("orders")
-	require.NoError(t, err)
+	b, w, d := inPlace(t)
 	during := 0
 	require.NoError(t, w.stoppedInPlace(t.Context(), contract.InPlace, d, func(context.Context) error {
 		during++
@@ -132,7 +140,7 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	before := len(b.api.Writes())
 	b.api.Set(t, webApp, `metadata: {annotations: {argocd.argoproj.io/skip-reconcile: "true", slipway.sh/stopped: "true"}}`)
 	b.api.Set(t, webDeployment, `{metadata: {annotations: {slipway.sh/replicas: "2"}}, spec: {replicas: 0}}`)
-	_, err = b.migrate(true)
+	_, err := b.migrate(true)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, replicas(b))
 	require.Empty(t, annotations(b, webApp))
@@ -155,12 +163,7 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 }
 
 func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
-	b := withUsers(t)
-	b.begins("r1", contract.InPlace)
-	w, err := open(t.Context(), b.env("r2", "new"), pods())
-	require.NoError(t, err)
-	d, err := w.dataNamed("orders")
-	require.NoError(t, err)
+	b, w, d := inPlace(t)
 	ready := b.api.Controller
 	b.api.Controller = func(path string, o map[string]any) {
 		ready(path, o)
@@ -170,7 +173,7 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	err = w.stopped(ctx, d, func(context.Context) error {
+	err := w.stopped(ctx, d, func(context.Context) error {
 		t.Error("it runs")
 		return nil
 	})
@@ -181,12 +184,7 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 // TestWhoIsStartedMeanwhileIsStoppedAgain: a sync that Argo CD had begun before it was told to
 // leave the workload alone gives it its pods back.
 func TestWhoIsStartedMeanwhileIsStoppedAgain(t *testing.T) {
-	b := withUsers(t)
-	b.begins("r1", contract.InPlace)
-	w, err := open(t.Context(), b.env("r2", "new"), pods())
-	require.NoError(t, err)
-	d, err := w.dataNamed("orders")
-	require.NoError(t, err)
+	b, w, d := inPlace(t)
 	syncs, follow := 0, b.api.Controller
 	b.api.Controller = func(path string, o map[string]any) {
 		spec, _ := o["spec"].(map[string]any)

@@ -213,7 +213,7 @@ func tellErrored(ctx context.Context, env *step.Env) error {
 	}
 	keys, err := state.Unsaved(ctx, s)
 	for _, key := range keys {
-		env.Progress("what Terraform of another run has done is not in its state, but in %s/%s: look for resources that are there twice, then delete it", s.Location(), key)
+		env.Progress("what Terraform of another run has done is not in its state, but in %s/%s: look for resources that are there twice; once that is dealt with, delete this file", s.Location(), key)
 	}
 	return err
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// previewTerraform plans the provider's root without applying it. Its output is as it would be, where that is known before.
+// previewTerraform plans the provider's root without applying it. Its output is as it would be,
+// where that is known before.
 func (t toolchain) previewTerraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
 	plan, told, err := t.plan(ctx, env, in)

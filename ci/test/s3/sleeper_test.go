@@ -68,6 +68,20 @@ func takesOver(t *testing.T, b machine, s *store.Store, stopped ...*process) *pr
 	return p
 }
 
+// requireTooLate has a stopped holder and a step of its run go on, and asserts that both end
+// because they have lost the lock. The step answers in a file.
+func requireTooLate(t *testing.T, holder, step *process, answer string) {
+	t.Helper()
+	for _, p := range []*process{holder, step} {
+		require.NoError(t, p.signal(syscall.SIGCONT))
+	}
+	require.Equal(t, int(fault.Locked), holder.code(t, 30*time.Second), holder.errs)
+	require.Equal(t, int(fault.Locked), step.code(t, lock.DefaultBeat+lock.DefaultGrace), step.errs)
+	text, err := os.ReadFile(answer)
+	require.NoError(t, err)
+	require.Contains(t, string(text), string(lock.CodeLost))
+}
+
 // contents are all values of a store, but for the lock's and what is only of a run.
 func contents(t *testing.T, s *store.Store, run string) map[string]string {
 	t.Helper()
@@ -108,14 +122,7 @@ func sleepsInAStep(t *testing.T, a, b machine, s *store.Store) {
 	before := contents(t, s, sleeping)
 	require.Contains(t, before, "state/000000000002.yaml")
 
-	for _, p := range []*process{holder, step} {
-		require.NoError(t, p.signal(syscall.SIGCONT))
-	}
-	require.Equal(t, int(fault.Locked), holder.code(t, 30*time.Second), holder.errs)
-	require.Equal(t, int(fault.Locked), step.code(t, lock.DefaultBeat+lock.DefaultGrace), step.errs)
-	text, err := os.ReadFile(answer)
-	require.NoError(t, err)
-	require.Contains(t, string(text), string(lock.CodeLost))
+	requireTooLate(t, holder, step, answer)
 	require.Equal(t, int(fault.Locked), a.keep(t, sleeping).code)
 	require.Equal(t, int(fault.Locked), a.state(t, "purge", "--run", sleeping).code)
 	require.Equal(t, before, contents(t, s, sleeping))
@@ -167,7 +174,7 @@ func TestTerraformStandsStill(t *testing.T) {
 		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
 	}
 	address, slipway := gateway.Start(t, source), program(t)
-	url := fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=team/demo", gateway.Bucket, gateway.Region, address)
+	url := gateway.URL(address, gateway.Bucket, "team/demo")
 	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
 	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
@@ -191,14 +198,7 @@ func TestTerraformStandsStill(t *testing.T) {
 	before := contents(t, s, sleeping)
 	require.Contains(t, before, "terraform/000000000002.tfstate")
 
-	for _, p := range []*process{holder, step} {
-		require.NoError(t, p.signal(syscall.SIGCONT))
-	}
-	require.Equal(t, int(fault.Locked), holder.code(t, 30*time.Second), holder.errs)
-	require.Equal(t, int(fault.Locked), step.code(t, lock.DefaultBeat+lock.DefaultGrace), step.errs)
-	text, err := os.ReadFile(answer)
-	require.NoError(t, err)
-	require.Contains(t, string(text), string(lock.CodeLost))
+	requireTooLate(t, holder, step, answer)
 	after := contents(t, s, sleeping)
 	unsaved := "unsaved/" + sleeping + ".tfstate"
 	require.Contains(t, after[unsaved], `"terraform_data"`, "what it did")
