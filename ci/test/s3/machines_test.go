@@ -177,18 +177,25 @@ func (m machine) hold(t *testing.T, s *store.Store, run string) (end func(os.Sig
 	}
 }
 
-// TestTwoMachines: what one machine does, the other one sees, reuses, waits for and
-// takes over. They have nothing in common but the bucket.
-func TestTwoMachines(t *testing.T) {
+// terraformMachines are two machines with one bucket, whose store is s, and a Terraform root
+// that waits in an apply until there is a file goOn, the root's variable wait.
+func terraformMachines(t *testing.T) (a, b machine, s *store.Store, goOn string) {
+	t.Helper()
 	if os.Getenv("SLIPWAY_TERRAFORM") == "" {
 		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
 	}
 	address, slipway := gateway.Start(t, source), program(t)
 	url := gateway.URL(address, gateway.Bucket, "team/demo")
-	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
+	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
-	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
-	s := open(t, address, gateway.Bucket, "team/demo")
+	a, b = machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
+	return a, b, open(t, address, gateway.Bucket, "team/demo"), filepath.Join(t.TempDir(), "go on")
+}
+
+// TestTwoMachines: what one machine does, the other one sees, reuses, waits for and
+// takes over. They have nothing in common but the bucket.
+func TestTwoMachines(t *testing.T) {
+	a, b, s, goOn := terraformMachines(t)
 	input := map[string]any{"vars": map[string]any{"wait": goOn}}
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
 	const first, second, third, fourth = "20260102-030405-a1b2c3", "20260102-030406-a1b2c3", "20260102-030407-a1b2c3", "20260102-030408-a1b2c3"
@@ -258,7 +265,7 @@ func TestTwoMachines(t *testing.T) {
 	})
 
 	t.Run("a bucket that is not there is named before anything starts", func(t *testing.T) {
-		c := machine{slipway, strings.Replace(url, "s3://"+gateway.Bucket, "s3://nowhere", 1), t.TempDir(), root, ""}
+		c := machine{a.program, strings.Replace(a.url, "s3://"+gateway.Bucket, "s3://nowhere", 1), t.TempDir(), a.root, ""}
 		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)

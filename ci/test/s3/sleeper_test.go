@@ -170,15 +170,7 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 // TestTerraformStandsStill in an apply, with all of its machine, while another machine applies,
 // too. What it does when it goes on does not get into the state, and is not lost either.
 func TestTerraformStandsStill(t *testing.T) {
-	if os.Getenv("SLIPWAY_TERRAFORM") == "" {
-		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
-	}
-	address, slipway := gateway.Start(t, source), program(t)
-	url := gateway.URL(address, gateway.Bucket, "team/demo")
-	root, goOn := t.TempDir(), filepath.Join(t.TempDir(), "go on")
-	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
-	a, b := machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
-	s := open(t, address, gateway.Bucket, "team/demo")
+	a, b, s, goOn := terraformMachines(t)
 	input := map[string]any{"vars": map[string]any{"wait": goOn}}
 
 	holder := a.holds(t, s, sleeping)
