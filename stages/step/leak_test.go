@@ -198,7 +198,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 			})
 			req := contract.Request{Run: id, Stage: "stage", Step: "leaky", Digests: digests("d")}
 			if name == "takes too long" {
-				req.Timeout = contract.Duration(200 * time.Millisecond)
+				req.Timeout = contract.Duration(2 * time.Second)
 			}
 			code, first := b.run(req)
 			require.Equal(t, name == "succeeds", code == 0, "%v", first.Fault)
