@@ -77,6 +77,10 @@ type Options struct {
 	// somebody else's, and a deployment of this name that the state does not know;
 	// otherwise these end the run.
 	Adopt bool
+	// Ephemeral says that the deployment may be lost with the engine's volumes, as
+	// Config.Advanced.Ephemeral does. Otherwise a first install is refused on an engine that
+	// is not known to keep them.
+	Ephemeral bool
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what

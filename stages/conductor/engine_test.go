@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,11 +27,12 @@ import (
 // engine is a Dagger engine that runs nothing: it keeps what it is asked, gives
 // every object an id, and answers the rest from a table.
 type engine struct {
-	answers map[string]any           // by what the question holds
-	exit    int                      // code of every command
-	fails   string                   // what the one command holds that has that code; empty: all
-	exports func(path string)        // is called with each file that it has written; may be nil
-	lasts   map[string]chan struct{} // until when commands run that hold this
+	answers  map[string]any           // by what the question holds
+	problems map[string]string        // that the engine answers with, by what the question holds
+	exit     int                      // code of every command
+	fails    string                   // what the one command holds that has that code; empty: all
+	exports  func(path string)        // is called with each file that it has written; may be nil
+	lasts    map[string]chan struct{} // until when commands run that hold this
 
 	mu    sync.Mutex
 	asked []string
@@ -109,6 +111,11 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 			return nil, err
 		}
 		e.taken = append(e.taken, string(text))
+	}
+	for part, problem := range e.problems {
+		if strings.Contains(query, part) {
+			return nil, errors.New(problem)
+		}
 	}
 	for part, answer := range e.answers {
 		if !strings.Contains(query, part) {

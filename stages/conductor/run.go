@@ -15,9 +15,10 @@ import (
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, the access to a cluster that is there already cannot be used, or the lock cannot
-// be taken. A workflow that removes or tries what is installed is refused if the cluster runs
-// on another engine: it would delete the state and leave the cluster, or start another one.
+// needs, the access to a cluster that is there already cannot be used, the engine may throw
+// away what a first install would make, or the lock cannot be taken. A workflow that removes
+// or tries what is installed is refused if the cluster runs on another engine: it would delete
+// the state and leave the cluster, or start another one.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if w.Removes || w.Tries {
 		if err := c.here(ctx, w); err != nil {
@@ -33,6 +34,11 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 		return nil, err
 	}
 	r.executor.online = r.graph.online
+	if installs(w.Name) {
+		if r.warnings, err = c.volumesMayGo(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err = r.carryOut(ctx)
 	if r.record == nil {
 		return nil, err
@@ -62,6 +68,7 @@ type run struct {
 	executor hookExecutor      // of hooks
 	hooked   []string          // steps and stages with hooks around them
 	logs     map[string]string // what hooks printed, by name in the run's directory
+	warnings []report.Warning  // for the record
 	record   *report.Run       // nil: nothing was started
 }
 
@@ -119,6 +126,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	id := r.steps.requests.run
 	record := r.newRecord(id, r.workflow.Name)
+	record.Warnings = append(record.Warnings, r.warnings...)
 	record.Plan(nodes)
 	ctx, lock, end := r.takeLock(ctx)
 	defer end(nil)
