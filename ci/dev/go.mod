@@ -18,6 +18,7 @@ require (
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0 // indirect
+	github.com/adrg/xdg v0.5.3
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect

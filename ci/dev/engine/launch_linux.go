@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/containers/engineconfig"
 )
 
 // stopTimeout is how long an engine may take to end.
@@ -150,7 +151,7 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 			"DO_NOT_TRACK=1",
 			"DAGGER_GO_SDK_MANIFEST_DIGEST=" + parts.image,
 			"GOPROXY=" + host["GOPROXY"],
-			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=slipway",
+			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=" + engineconfig.Own,
 		},
 	}
 	text, err := json.Marshal(s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/containers/engineconfig"
 )
 
 const proc = procFS("/proc")
@@ -45,6 +47,9 @@ func (c *control) start(ctx context.Context, own bool) error {
 	if !own && dockerResponds(ctx) {
 		cli, err := c.buildCLI(ctx)
 		if err != nil {
+			return err
+		}
+		if err := c.configureDocker(engineconfig.File()); err != nil {
 			return err
 		}
 		c.logf("engine: Docker answers; the dagger CLI starts its engine %s there when it is first called", daggerVersion)
@@ -88,6 +93,28 @@ func (c *control) start(ctx context.Context, own bool) error {
 	t.Done("started")
 	p.Finish("engine " + daggerVersion + " answers at " + c.paths.host())
 	return c.linkCLI(parts.cli)
+}
+
+// configureDocker writes the file with which the dagger CLI starts an engine that keeps cache
+// volumes, unless there is one already.
+func (c *control) configureDocker(file string) error {
+	op := "configure the engine that Docker runs"
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = f.WriteString(engineconfig.Text + "\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	c.logf("engine: wrote %s, with which an engine keeps its cache volumes, where deployments are; one that runs already needs to be started anew, and loses what it has", file)
+	return nil
 }
 
 // mayRun refuses what cannot work for a user of a system, before anything is
