@@ -2,6 +2,7 @@ package preorchestrator
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,10 +23,19 @@ import (
 // preparing is a cluster, and a release that prepares it as these sections say.
 func preparing(t *testing.T, sections string) (*kubetest.API, *step.Env) {
 	t.Helper()
-	api := kubetest.Serve(t)
-	env := connected(t, api.URL)
+	env := connected(t, "")
 	release(t, env, sections)
-	return api, env
+	return cluster(t, env, "first"), env
+}
+
+// cluster has a step work on a cluster with nothing in it, which is not the one before.
+func cluster(t *testing.T, env *step.Env, uid string) *kubetest.API {
+	t.Helper()
+	api := kubetest.Serve(t)
+	api.Set(t, "/api/v1/namespaces/kube-system", "metadata: {uid: "+uid+"}")
+	text := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL)
+	require.NoError(t, os.WriteFile(env.Kubeconfig, []byte(text), 0o600))
+	return api
 }
 
 // release is the one of a step's environment, with these sections.

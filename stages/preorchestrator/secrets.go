@@ -48,6 +48,9 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 			return contract.Secrets{}, err
 		}
 	}
+	if s.kept, err = openKept(ctx, env, c, keptSecrets); err != nil {
+		return contract.Secrets{}, err
+	}
 	out, err := s.ensure(ctx, s.wanted(want))
 	if err == nil {
 		env.Progress("%s", secretsLine(out))
@@ -93,6 +96,7 @@ type secrets struct {
 	have       map[string]*corev1.Secret
 	given      map[string][]byte // secrets of the configuration, by name
 	declared   []platform.Secret // by the release
+	kept       *kept             // what is generated
 }
 
 // wanted are the Secrets without the keys that the configuration does not give, and
@@ -132,6 +136,9 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 			Fix: "correct the secrets in platform.yaml, then run again: slipway install",
 		}
 	}
+	if err := s.kept.write(ctx); err != nil {
+		return contract.Secrets{}, err
+	}
 	for _, w := range want {
 		name := w.Namespace + "/" + w.Name
 		if err := s.write(ctx, w, plan[name]); err != nil {
@@ -145,7 +152,7 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 	}
 	slices.Sort(out.Names)
 	slices.Sort(out.Created)
-	return out, nil
+	return out, s.kept.done(ctx)
 }
 
 // plan is, for each secret, the values of the keys that it lacks. Copies come
@@ -162,6 +169,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 			if o := s.have[name]; o != nil {
 				if v, ok := o.Data[k.Key]; ok && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k) {
 					s.hide(k, v)
+					s.keep(name, k, keptValue{v, rotations(o)[k.Key]})
 					continue
 				}
 			}
@@ -171,7 +179,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 			}
 			v, err := given, error(nil)
 			if !isGiven {
-				v, err = s.value(k)
+				v, err = s.earlierOr(name, k, s.value)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
@@ -180,6 +188,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 			if s.made != nil && !isGiven && k.Generate != platform.Literal {
 				s.made(string(v))
 			}
+			s.keep(name, k, keptValue{v, k.Rotated})
 			plan[name][k.Key] = v
 		}
 	}
@@ -229,6 +238,23 @@ func (s *secrets) hide(k platform.SecretKey, v []byte) {
 	if (k.Generate == platform.Password || k.Generate == platform.Token || k.Generate == platform.Given) && s.redact != nil {
 		s.redact(string(v))
 	}
+}
+
+// keep has the value of a key kept if it is one that is generated.
+func (s *secrets) keep(name string, k platform.SecretKey, v keptValue) {
+	if _, given := s.givenFor(k); !given && (k.Generate == platform.Password || k.Generate == platform.Token) {
+		s.kept.note(name+"/"+k.Key, v)
+	}
+}
+
+// earlierOr is the value that a lost cluster had of a key, unless the release has brought a
+// new one since; else that which is made.
+func (s *secrets) earlierOr(name string, k platform.SecretKey, made func(platform.SecretKey) ([]byte, error)) ([]byte, error) {
+	v, ok := s.kept.restore(name + "/" + k.Key)
+	if ok && (k.Rotated == "" || v.Rotated != "" && !platform.Older(v.Rotated, k.Rotated)) {
+		return v.Value, nil
+	}
+	return made(k)
 }
 
 func (s *secrets) value(k platform.SecretKey) ([]byte, error) {

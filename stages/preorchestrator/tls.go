@@ -32,6 +32,11 @@ func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.
 		return contract.TLS{}, err
 	}
 	t := &tlsStep{client: c, release: r, off: in.Disabled, deployment: env.Deployment, domain: in.Domain, redact: env.Redact, now: time.Now()}
+	if in.Mode == config.SelfSigned {
+		if t.kept, err = openKept(ctx, env, c, keptCertificates); err != nil {
+			return contract.TLS{}, err
+		}
+	}
 	out, err := t.ensure(ctx, in, env.TLSKeyFile)
 	if err == nil {
 		env.Progress("%s, until %s", counted(len(r.Certificates), "certificate"), out.NotAfter)
@@ -60,7 +65,11 @@ func (t *tlsStep) ensure(ctx context.Context, in contract.TLSInput, keyFile stri
 	default:
 		return contract.TLS{}, certificate.Invalid(fmt.Errorf("there is no mode %q", in.Mode))
 	}
-	return t.publish(ctx, in.Mode, pairs, roots)
+	out, err := t.publish(ctx, in.Mode, pairs, roots)
+	if err == nil {
+		err = t.kept.done(ctx)
+	}
+	return out, err
 }
 
 type tlsStep struct {
@@ -71,6 +80,7 @@ type tlsStep struct {
 	domain     string
 	redact     func(string)
 	now        time.Time
+	kept       *kept // those of the deployment's own CA
 }
 
 // given reads and judges the user's certificate.
@@ -94,7 +104,7 @@ func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (p
 // selfSigned returns the certificates of the release, signed by the deployment's own CA,
 // and makes each, and the CA, when it is not there or cannot stay.
 func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, roots []byte, err error) {
-	ca, err := t.read(ctx, kube.SystemNamespace, trust.CA)
+	ca, there, err := t.had(ctx, kube.SystemNamespace, trust.CA)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,15 +112,14 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 		if ca, err = certificate.NewCA(t.deployment, t.now); err != nil {
 			return nil, nil, err
 		}
+		there = false
 		t.redact(string(ca.Key))
 		label(ctx, ca)
-		if err := t.write(ctx, kube.SystemNamespace, trust.CA, ca, nil); err != nil {
-			return nil, nil, err
-		}
 	}
+	t.keep(kube.SystemNamespace, trust.CA, ca)
 	for _, c := range t.release.Certificates {
 		namespace, name, _ := strings.Cut(c.Secret, "/")
-		leaf, err := t.read(ctx, namespace, name)
+		leaf, _, err := t.had(ctx, namespace, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -122,9 +131,36 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 			t.redact(string(leaf.Key))
 			label(ctx, leaf)
 		}
+		t.keep(namespace, name, leaf)
 		leaves = append(leaves, leaf)
 	}
-	return leaves, ca.Certificate, nil
+	if err := t.kept.write(ctx); err != nil {
+		return nil, nil, err
+	}
+	if !there {
+		err = t.write(ctx, kube.SystemNamespace, trust.CA, ca, nil)
+	}
+	return leaves, ca.Certificate, err
+}
+
+// had is the pair in a TLS Secret that is there, or was in a cluster that is lost; it is
+// empty when there is neither.
+func (t *tlsStep) had(ctx context.Context, namespace, name string) (pair certificate.Pair, there bool, err error) {
+	if pair, err = t.read(ctx, namespace, name); err != nil || pair.Certificate != nil {
+		return pair, true, err
+	}
+	crt, _ := t.kept.restore(namespace + "/" + name + "/" + corev1.TLSCertKey)
+	key, found := t.kept.restore(namespace + "/" + name + "/" + corev1.TLSPrivateKeyKey)
+	if found {
+		t.redact(string(key.Value))
+	}
+	return certificate.Pair{Certificate: crt.Value, Key: key.Value}, false, nil
+}
+
+// keep has a pair kept for a cluster in the place of this one.
+func (t *tlsStep) keep(namespace, name string, pair certificate.Pair) {
+	t.kept.note(namespace+"/"+name+"/"+corev1.TLSCertKey, keptValue{Value: pair.Certificate})
+	t.kept.note(namespace+"/"+name+"/"+corev1.TLSPrivateKeyKey, keptValue{Value: pair.Key})
 }
 
 // label has a pair that is made anew in each preview shown as what it is.

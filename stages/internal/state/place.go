@@ -62,9 +62,16 @@ func (p Place) volume(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
 }
 
-// Vault opens the secrets of the deployment in s, which is remote. The error is
-// secret.CodeBadKey when there is no key that could be theirs.
+// Vault opens the secrets of the deployment in s; in the volume, their key lies beside them.
+// The error is secret.CodeBadKey when there is no key that could be theirs.
 func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, err error) {
+	if !p.Remote() {
+		key, err := secret.LocalKey(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return secret.Open(s, key), nil
+	}
 	text, err := os.ReadFile(p.KeyFile)
 	switch {
 	case err == nil:
