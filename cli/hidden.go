@@ -94,7 +94,7 @@ type stateOptions struct {
 	timeout          time.Duration
 	port             int
 	reason           string
-	force            bool
+	force, copied    bool
 }
 
 func newState(p *Program) *cobra.Command {
@@ -118,6 +118,15 @@ func newState(p *Program) *cobra.Command {
 			return s.Report(ctx, args[0], args[1])
 		}),
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
+		sub("open FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Open(ctx, args[0], o.who.Run, o.deployment, o.copied)
+		}),
+		sub("copy DIR [BACKUPS]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Copy(ctx, o.who.Run, args[0], args[1])
+		}),
+		sub("restore FILE DIR", 2, 2, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Restore(ctx, args[0], o.who.Run, args[1])
+		}),
 		sub("purge", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Purge(ctx, o.who.Run) }),
 		sub("hold", 0, 0, func(ctx context.Context, io streams, s state, _ []string) error {
 			return s.Hold(ctx, io.Stop, o.who, o.timeout, o.port)
@@ -145,9 +154,10 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
 	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
 	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
-	set.StringVar(&o.who.Run, "run", "", "hold, watch, guard, purge: id of the run")
+	set.StringVar(&o.who.Run, "run", "", "hold, watch, guard, purge, open, copy, restore: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
-	set.StringVar(&o.deployment, "deployment", "", "runs: name of the deployment")
+	set.StringVar(&o.deployment, "deployment", "", "runs, open: name of the deployment")
+	set.BoolVar(&o.copied, "copied", false, "open: there is a copy of the state")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")
 	set.StringVar(&o.reason, "reason", "", "unlock: why")

@@ -12,4 +12,5 @@ const (
 	Success    Progress = "Success"
 	Failure    Progress = "Failed"
 	Cancelled  Progress = "Cancelled" // on request; no step is left that could tell the cluster
+	Lost       Progress = "Lost"      // with the volumes that the engine has thrown away; never in a cluster
 )

@@ -12,17 +12,18 @@ import (
 
 // Paths inside a step's container.
 const (
-	StateDir       = "/slipway/state"    // the deployment's state volume
-	PlatformDir    = "/slipway/platform" // the platform release, read-only
-	BundleDir      = "/slipway/bundle"   // the bundle's manifests, read-only
-	ToolsDir       = "/usr/local/bin"    // the pinned tools
-	RequestFile    = "/slipway/request.json"
-	ResultFile     = "/slipway/result.json"
-	TLSKeyFile     = "/slipway/tls.key"               // private key of a given certificate
-	UserSecretsDir = "/slipway/given"                 // secrets of the configuration, by name
-	StateKeyFile   = "/slipway/state.key"             // key of the deployment's secrets, where one is given
-	KubeconfigFile = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
-	AccessFile     = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
+	StateDir         = "/slipway/state"    // the deployment's state volume
+	PlatformDir      = "/slipway/platform" // the platform release, read-only
+	BundleDir        = "/slipway/bundle"   // the bundle's manifests, read-only
+	ToolsDir         = "/usr/local/bin"    // the pinned tools
+	RequestFile      = "/slipway/request.json"
+	ResultFile       = "/slipway/result.json"
+	TLSKeyFile       = "/slipway/tls.key"               // private key of a given certificate
+	UserSecretsDir   = "/slipway/given"                 // secrets of the configuration, by name
+	StateKeyFile     = "/slipway/state.key"             // key of the deployment's secrets, where one is given
+	StateMadeKeyFile = "/slipway/made.key"              // the one that was made before, where none is given
+	KubeconfigFile   = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
+	AccessFile       = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
 )
 
 // Variables of a container's environment that say where the deployment's state is, and what
@@ -33,6 +34,9 @@ const (
 	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
 	// is generated and stored in StateDir.
 	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
+	// NodeDirVariable is where the volume of the cluster's node is mounted; empty where it is
+	// not.
+	NodeDirVariable = "SLIPWAY_NODE_DIR"
 	// ProviderVariable is the provider of the configuration that a run works with.
 	ProviderVariable = "SLIPWAY_PROVIDER"
 )

@@ -41,7 +41,13 @@ type Stored struct {
 	Begun   bool        `json:"begun"`             // a run has reached for the lock, in this volume or this bucket
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
-	Waits    []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
+	// ID tells the deployment from others of its name; empty where nothing was installed, or
+	// by an earlier version only.
+	ID string `json:"id,omitempty"`
+	// Lost says that the volume of the cluster is empty: the engine has thrown it away. It is
+	// known of a cluster that Slipway runs, on this engine.
+	Lost  bool   `json:"lost,omitempty"`
+	Waits []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
 }
 
 // Refusal is a run that was refused before it had changed anything.

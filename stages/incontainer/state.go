@@ -273,6 +273,16 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	if out.Begun, err = s.place.Begun(ctx, s.store); err != nil {
 		return nil, err
 	}
+	if out.Lost, err = s.place.ClusterLost(ctx, s.store); err != nil {
+		return nil, err
+	}
+	identity, err := state.Identity(ctx, s.store)
+	if err != nil {
+		return nil, err
+	}
+	if identity != nil {
+		out.ID = identity.ID
+	}
 	if !out.Cluster { // of one that was there already the state has no credentials
 		cluster, err := state.ClusterOf(ctx, s.store)
 		if err != nil {

@@ -1,0 +1,61 @@
+package incontainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+)
+
+// Open has a run, which has the lock, find out what the state knows, and writes that to file.
+// A deployment that has no identity gets one, unless nothing is known of it at all and there
+// is a copy of its state.
+func (s *State) Open(ctx context.Context, file, run, deployment string, copied bool) error {
+	var out contract.Opened
+	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
+		if out, err = s.open(ctx, w); err != nil || out.Identity != nil || copied && out.Last == "" && !s.place.Remote() {
+			return err
+		}
+		out.Identity, err = state.MakeIdentity(ctx, w.Store, deployment)
+		return err
+	})
+	return writeJSON(file, out, err)
+}
+
+func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, err error) {
+	if out.Identity, err = state.Identity(ctx, w.Store); err != nil {
+		return out, err
+	}
+	if out.Last, err = state.Latest(ctx, w.Store); err != nil && !errors.Is(err, state.ErrNoRun) {
+		return out, fmt.Errorf("find the last run: %w", err)
+	}
+	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
+	return out, err
+}
+
+// Restore makes the state from the copy in dir for a run, which has the lock, and writes to
+// file what it knows then.
+func (s *State) Restore(ctx context.Context, file, run, dir string) error {
+	var out contract.Opened
+	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
+		if _, err = s.place.Restore(ctx, w, dir); err == nil {
+			out, err = s.open(ctx, w)
+		}
+		return err
+	})
+	return writeJSON(file, out, err)
+}
+
+// Copy writes a copy of the state to dir for a run, which has the lock; have identifies the
+// backups that whoever asks has already.
+func (s *State) Copy(ctx context.Context, run, dir, have string) error {
+	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
+		stored, err := s.stored(ctx)
+		if err != nil {
+			return err
+		}
+		return s.place.Copy(ctx, w, dir, have, contract.Copy{Run: run, Stored: *stored})
+	})
+}
