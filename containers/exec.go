@@ -34,6 +34,9 @@ type Exec struct {
 	Result string
 	// Cluster is bound under the name "cluster"; nil for none.
 	Cluster *dagger.Service
+	// NodeDir is the variable that tells the runner where the volume of the cluster's node is
+	// mounted; empty: it is not.
+	NodeDir string
 }
 
 // Outcome is how an execution ended.
@@ -72,6 +75,9 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Con
 		}
 	}()
 	ctr := d.runner(e.Cluster)
+	if e.NodeDir != "" {
+		ctr = ctr.WithMountedCache(nodeDir, d.data).WithEnvVariable(e.NodeDir, nodeDir)
+	}
 	for path, dir := range e.Directories {
 		ctr = ctr.WithMountedDirectory(path, dir)
 	}

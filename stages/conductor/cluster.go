@@ -45,8 +45,10 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 	switch {
 	case err != nil:
 		return err
+	case s.Lost:
+		return c.records.lost(what, s)
 	case !s.Cluster:
-		return c.records.notThere(what)
+		return c.records.notThere(what, s)
 	case c.service != nil && !s.Here:
 		return c.elsewhere(what, "slipway status shows what the last run saw")
 	}

@@ -81,6 +81,12 @@ type Options struct {
 	// Config.Advanced.Ephemeral does. Otherwise a first install is refused on an engine that
 	// is not known to keep them.
 	Ephemeral bool
+	// Copies keeps copies of the state out of the engine's reach, from which one that the
+	// engine has thrown away is restored; nil: there are none.
+	Copies Copies
+	// Warn tells what went wrong without failing anything, and came too late for the record;
+	// it may be nil.
+	Warn func(string)
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
@@ -143,7 +149,10 @@ func New(opts Options) (*Conductor, error) {
 	if site.Access != nil {
 		access = &clusterAccess{to: *site.Access, find: opts.Access}
 	}
-	records := &Records{commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access}
+	records := &Records{
+		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
+		copies: opts.Copies, node: site.Node != nil, inBucket: opts.State.URL != "",
+	}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {
 		cluster.service = deployment.Cluster(site.Node.Bind, site.Node.APIPort, site.Node.Ports...)

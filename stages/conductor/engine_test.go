@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -49,7 +50,9 @@ var (
 // conducted is a conductor on an engine that has these answers.
 func conducted(t *testing.T, answers map[string]any) (*Conductor, *engine) {
 	t.Helper()
-	e := &engine{answers: answers, lasts: map[string]chan struct{}{watching: nil}}
+	all := map[string]any{`"slipway","state","open"`: `{"identity":{"id":"d1"}}`}
+	maps.Copy(all, answers)
+	e := &engine{answers: all, lasts: map[string]chan struct{}{watching: nil}}
 	client, err := dagger.Connect(t.Context(), dagger.WithConn(e))
 	require.NoError(t, err)
 	images := &containers.Images{Toolchain: client.Container(), Node: client.Container()}

@@ -26,7 +26,8 @@ type deploymentLock struct {
 	end  func(cause error) // ends the run's context
 }
 
-// takeLock begins to take the lock for a run. Taking it starts a container; steps that
+// takeLock begins to take the lock for a run, and to open the state under it. That starts
+// containers; steps that
 // change nothing run meanwhile. The returned context ends with the fault if the lock
 // cannot be taken, and with the fault that the lock was lost once the steps that ran then have
 // had their time to end.
@@ -39,6 +40,13 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		defer close(l.tried)
 		if err := l.hold.Start(ctx); err != nil {
 			end(err)
+			return
+		}
+		if err := r.open(ctx); err != nil {
+			if ctx.Err() == nil {
+				err = containers.NotHeld(err)
+			}
+			end(errors.Join(err, l.hold.Stop(context.WithoutCancel(ctx))))
 			return
 		}
 		close(l.taken)

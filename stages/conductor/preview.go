@@ -115,6 +115,8 @@ func (c *Conductor) running(ctx context.Context, w Workflow) (bool, error) {
 	switch {
 	case err != nil:
 		return false, err
+	case s.Lost:
+		return false, nil
 	case s.Cluster && !s.Here:
 		return false, c.elsewhere("plan", "slipway status shows what the last run saw")
 	}

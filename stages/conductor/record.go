@@ -32,13 +32,15 @@ type recorder struct {
 	config  *config.Config
 	hint    func(string) string // may be nil; see Options.Hint
 	logs    map[string]string   // what hooks printed, by name in the run's directory
+	copier  *copier             // of the state
+	warn    func(string)        // may be nil; see Options.Warn
 }
 
 // recordFile is where the container that writes a record finds it.
 const recordFile = "/slipway/keep.json"
 
-// finish writes the record of a run that has ended and, at the same time, stops
-// the cluster's service; then it gives the lock up. It returns err, joined by what
+// finish writes the record of a run that has ended, takes a copy of the state and, at the same
+// time, stops the cluster's service; then it gives the lock up. It returns err, joined by what
 // went wrong here.
 func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), writeLimit, errWriteTime)
@@ -57,6 +59,8 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 	writeErr := r.write(ctx, record, state)
 	if l.loss() != nil {
 		writeErr = l.heard(writeErr)
+	} else if fails := r.copier.last(ctx); fails != nil && r.warn != nil {
+		r.warn(fails.Error())
 	}
 	return errors.Join(err, writeErr, <-stopped, l.release(ctx))
 }

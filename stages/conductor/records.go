@@ -21,16 +21,19 @@ type Records struct {
 	name       string         // the deployment's
 	user, host string         // who reads
 	access     *clusterAccess // nil unless the cluster is there already
+	copies     Copies         // of the state; nil: there are none
+	node       bool           // the cluster is a service of Slipway
+	inBucket   bool           // the state is
 }
 
 // stored reads the deployment's state.
-func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
+func (r *Records) stored(ctx context.Context) (*found, error) {
 	const at = "/slipway/stored.json"
 	var s contract.Stored
-	if err := r.query(ctx, []string{"slipway", "state", "show", at}, at, &s); err != nil {
+	if err := r.result(ctx, r.looking(containers.Exec{Args: []string{"slipway", "state", "show", at}, Result: at}), &s); err != nil {
 		return nil, fmt.Errorf("read the deployment's state: %w", err)
 	}
-	return &s, nil
+	return r.recall(&s)
 }
 
 // Known reports whether a run of the deployment has ever begun, also of one that was
@@ -54,9 +57,11 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 }
 
 // installed is Installed of what is stored.
-func (r *Records) installed(s *contract.Stored) (string, error) {
+func (r *Records) installed(s *found) (string, error) {
 	const what = "find out which release is installed"
 	switch {
+	case s.Lost:
+		return "", r.lost(what, s)
 	case s.Platform != "":
 		return s.Platform, nil
 	case s.Cluster:
@@ -65,11 +70,18 @@ func (r *Records) installed(s *contract.Stored) (string, error) {
 			Err: fmt.Errorf("no install of deployment %s has succeeded yet", r.name),
 		}
 	}
-	return "", r.notThere(what)
+	return "", r.notThere(what, s)
 }
 
-// notThere is the fault of a question about a deployment that does not exist.
-func (r *Records) notThere(what string) error {
+// notThere is the fault of a question about a deployment that does not exist on this engine.
+func (r *Records) notThere(what string, s *found) error {
+	if s.Engine != "" {
+		return &fault.Fault{
+			Code: CodeNotThere, Class: fault.Usage, Op: what,
+			Fix: "use the engine on which it was installed; or install another one of that name on this engine: slipway install",
+			Err: fmt.Errorf("deployment %s is not installed on this engine; it is on %s", r.name, s.Engine),
+		}
+	}
 	return &fault.Fault{
 		Code: CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
@@ -108,15 +120,18 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if !s.Cluster {
-		return "", r.notThere("read the kubeconfig")
+	switch {
+	case s.Lost:
+		return "", r.lost("read the kubeconfig", s)
+	case !s.Cluster:
+		return "", r.notThere("read the kubeconfig", s)
 	}
 	text, err := r.kubeconfig(ctx)
 	switch {
 	case err != nil:
 		return "", err
 	case len(text) == 0:
-		return "", r.notThere("read the kubeconfig")
+		return "", r.notThere("read the kubeconfig", s)
 	case server == "":
 		return string(text), nil
 	}

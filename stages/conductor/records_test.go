@@ -24,7 +24,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		"no cluster": {Record: &report.Run{ID: "r1"}},
 		"no run":     {Cluster: true},
 	} {
-		status, err := c.status(s)
+		status, err := c.status(&found{Stored: s})
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, "show the status: deployment demo is not installed")
@@ -33,7 +33,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		require.NoError(t, status.Text(&text))
 		require.Equal(t, "demo: NotStarted\n", text.String())
 	}
-	status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
+	status, err := c.status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true}})
 	require.NoError(t, err)
 	require.Equal(t, "r1", status.Run)
 	require.Equal(t, "install", status.Workflow)
@@ -45,11 +45,11 @@ func TestTheReleaseThatIsInstalled(t *testing.T) {
 		"deployment demo is not installed":                {Record: &report.Run{ID: "r1"}},
 		"no install of deployment demo has succeeded yet": {Record: &report.Run{ID: "r1"}, Cluster: true},
 	} {
-		_, err := c.installed(s)
+		_, err := c.installed(&found{Stored: s})
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
 		require.ErrorContains(t, err, says)
 	}
-	version, err := c.installed(&contract.Stored{Cluster: true, Platform: "1.0.0"})
+	version, err := c.installed(&found{Stored: &contract.Stored{Cluster: true, Platform: "1.0.0"}})
 	require.NoError(t, err)
 	require.Equal(t, "1.0.0", version)
 }
@@ -76,7 +76,7 @@ func TestTheStatesOfADeployment(t *testing.T) {
 		{"NotStarted", false, "destroy", report.Succeeded, false, nil},
 		{"Failed", true, "destroy", report.Failed, true, nil},
 	} {
-		status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: x.workflow, Outcome: x.outcome}, Cluster: x.cluster, Waits: x.waits})
+		status, err := c.status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: x.workflow, Outcome: x.outcome}, Cluster: x.cluster, Waits: x.waits}})
 		require.Equal(t, x.there, err == nil, x)
 		require.Equal(t, x.want, status.State, x)
 		var text strings.Builder
@@ -115,8 +115,7 @@ func TestWhatWasEverInstalledIsKnown(t *testing.T) {
 	}
 }
 
-// TestADeploymentThatIsNotThereIsNotStarted: a name that was mistyped must make
-// neither a node nor its volume.
+// TestADeploymentThatIsNotThereIsNotStarted: a name that was mistyped must make no node.
 func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	for what, ask := range map[string]func(*Conductor) error{
 		"cluster":      func(c *Conductor) error { return c.Up(t.Context(), true, nil) },
@@ -139,7 +138,6 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		err := ask(c)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
-		require.NotContains(t, e.all(), "slipway-node-", what)
 		require.NotContains(t, e.all(), "asService", what)
 	}
 
@@ -147,12 +145,12 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 	err := other.Up(t.Context(), true, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
 	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
-	require.NotContains(t, asked.all(), "slipway-node-", "a second one is not made")
+	require.NotContains(t, asked.all(), "asService", "a second one is not made")
 
 	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, `"await-pods"`: ""})
 	_, err = c.ToolchainID(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, e.all(), "slipway-node-", "one that is there runs")
+	require.Contains(t, e.all(), "asService", "one that is there runs")
 }
 
 func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
@@ -204,7 +202,7 @@ func TestStatusSaysWhichReleaseIsInstalled(t *testing.T) {
 		"1.1.0": "the last run was for release 1.0.0; release 1.1.0 is what was installed to the end\n", "1.0.0": "", "": "",
 	} {
 		stored := &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: report.Failed, Platform: report.Platform{Version: "1.0.0"}}, Cluster: true, Platform: installed}
-		s, err := (&Records{}).status(stored)
+		s, err := (&Records{}).status(&found{Stored: stored})
 		require.NoError(t, err)
 		require.Equal(t, installed, s.Installed)
 		var w strings.Builder
@@ -225,7 +223,7 @@ func TestStatusIsAnsweredFromTheRecord(t *testing.T) {
 	require.False(t, s.Live)
 	require.Len(t, s.Apps, 1)
 	require.Equal(t, "web", s.Apps[0].Name)
-	require.NotContains(t, e.all(), "slipway-node-")
+	require.NotContains(t, e.all(), "asService")
 }
 
 // TestARecordIsWrittenWithCommandsForItsDeployment: what a report tells people to

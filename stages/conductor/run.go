@@ -30,6 +30,9 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error
+	if c.opts.Copies != nil {
+		r.copier = &copier{records: c.Records, run: r.steps.requests.run}
+	}
 	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
 		return nil, err
 	}
@@ -52,11 +55,22 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.commands.run(ctx, "slipway", "state", "purge", "--run", r.record.ID); err != nil {
+		if err = c.purge(ctx, r.record.ID); err != nil {
 			r.record.Finish(nil, err, time.Now())
+		} else {
+			r.copier = nil
 		}
 	}
 	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)
+}
+
+// purge removes the deployment's state, and the copies of it.
+func (c *Conductor) purge(ctx context.Context, run string) error {
+	err := c.commands.run(ctx, "slipway", "state", "purge", "--run", run)
+	if err != nil || c.opts.Copies == nil {
+		return err
+	}
+	return c.opts.Copies.Remove()
 }
 
 // run is one run of a workflow.
@@ -69,6 +83,8 @@ type run struct {
 	hooked   []string          // steps and stages with hooks around them
 	logs     map[string]string // what hooks printed, by name in the run's directory
 	warnings []report.Warning  // for the record
+	opened   []report.Warning  // the same, known once the lock is taken
+	copier   *copier           // of the state; nil: nothing is copied
 	record   *report.Run       // nil: nothing was started
 }
 
@@ -111,7 +127,7 @@ func (r *run) plan() contract.Plan {
 }
 
 func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs}
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs, copier: r.copier, warn: r.opts.Warn}
 }
 
 // carryOut runs the graph with its hooks under the lock.
@@ -135,7 +151,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
 	}
 	begun := r.begin(ctx, *record)
-	observe := oneAtATime(r.opts.Observe)
+	observe := oneAtATime(r.copier.after(ctx, nodes, r.opts.Observe))
 	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe, lock: lock}
 	if r.opts.Begin != nil {
 		r.opts.Begin(nodes)
@@ -178,6 +194,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if begin != nil && ctx.Err() == nil {
 		err = errors.Join(err, begin)
 	}
+	record.Warnings = append(record.Warnings, r.opened...)
 	r.record, r.logs = record, hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())
 	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.unchanged(results)
@@ -209,7 +226,12 @@ func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 			begun <- nil // there is no run then
 			return
 		}
-		begun <- recorder.write(ctx, &record, nil)
+		record.Warnings = append(slices.Clone(record.Warnings), r.opened...)
+		err := recorder.write(ctx, &record, nil)
+		if err == nil {
+			r.copier.take(ctx)
+		}
+		begun <- err
 	}()
 	return begun
 }
@@ -232,7 +254,7 @@ func (c *Conductor) here(ctx context.Context, w Workflow) error {
 		return nil
 	}
 	s, err := c.stored(ctx)
-	if err != nil || !s.Cluster || s.Here {
+	if err != nil || !s.Cluster || s.Here || s.Lost {
 		return err
 	}
 	if w.Tries {

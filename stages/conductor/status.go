@@ -70,6 +70,8 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	err := run.Summary(w)
 	switch {
 	case err != nil || s.Live:
+	case s.State == contract.Lost:
+		_, err = fmt.Fprintln(w, "\nThe cluster is gone: the applications are as the last run saw them.")
 	case s.Elsewhere:
 		_, err = fmt.Fprintln(w, "\nThe cluster runs on another engine: the applications are as the last run saw them.")
 	default:
@@ -132,10 +134,11 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 
 // status is the status as far as the deployment's state knows it. That of a deployment
 // that is not there comes with a fault.
-func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
+func (r *Records) status(s *found) (*DeploymentStatus, error) {
 	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Steps: []report.Step{}, Apps: []report.App{}}
+	const what = "show the status"
 	if s.Record == nil {
-		return out, r.notThere("show the status")
+		return out, r.notThere(what, s)
 	}
 	installs := installs(s.Record.Workflow) && (s.Refused == nil || s.Refused.Run != s.Record.ID)
 	if s.Cluster || installs {
@@ -148,8 +151,12 @@ func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 			out.State = contract.Waiting
 		}
 	}
+	if again := s.Record.Outcome == report.Running; s.Lost && !again {
+		out.State = contract.Lost
+		return out, r.lost(what, s)
+	}
 	if !s.Cluster && (!installs || s.Record.Outcome != report.Running) {
-		return out, r.notThere("show the status")
+		return out, r.notThere(what, s)
 	}
 	return out, nil
 }

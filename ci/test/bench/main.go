@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -98,6 +100,11 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 		return err
 	}
 	fmt.Fprint(out, host)
+	end, err := slipway.OwnData()
+	if err != nil {
+		return err
+	}
+	defer end()
 
 	log := io.Discard
 	if s.verbose {

@@ -68,6 +68,11 @@ const cleanLimit = 5 * time.Minute
 
 // play runs the reference and the rounds.
 func play(ctx context.Context, s settings, out io.Writer) (err error) {
+	end, err := slipway.OwnData()
+	if err != nil {
+		return err
+	}
+	defer end()
 	if s.logs == "" {
 		if s.logs, err = os.MkdirTemp("", "slipway-chaos-"); err != nil {
 			return fmt.Errorf("make a directory for the logs: %w", err)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,6 +132,9 @@ func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 	for name, text := range volume(t, k.shell(t, packVolume)) {
 		places["the state volume's "+name] = text
 	}
+	for name, text := range k.copied(t) {
+		places["the copy's "+name] = text
+	}
 	for _, name := range []string{
 		"the report's report.html", "the report's report.json", "the report's junit.xml", "the report's summary.md",
 		"the report's steps/preorchestrator.gitea/log.txt", "the report's steps/preorchestrator.secrets/log.txt",
@@ -138,10 +142,40 @@ func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 		require.NotEmpty(t, places[name], name)
 	}
 	names := slices.Collect(maps.Keys(places))
-	for _, begins := range []string{"the state volume's state/", "the state volume's journal/preorchestrator.gitea/"} {
+	for _, begins := range []string{"the state volume's state/", "the state volume's journal/preorchestrator.gitea/", "the copy's state/", "the copy's copy.json"} {
 		require.True(t, slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, begins) && places[name] != "" }), begins)
 	}
 	requireNone(t, k.secrets(t, k.shell(t, listSecrets)), places)
+}
+
+// copied are the files of the deployment's copies in the user's data folder, and what is in
+// their archives, without the secrets and Terraform's state, as packVolume has it. Nobody else
+// may read them.
+func (k *kept) copied(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	dir := filepath.Join(os.Getenv("SLIPWAY_DATA_DIR"), "state", k.Name)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, path)
+		switch {
+		case entry.IsDir():
+		case strings.HasSuffix(path, ".tar.zst"):
+			for name, text := range unpacked(t, path) {
+				if !strings.HasPrefix(name, "secrets/") && !strings.HasPrefix(name, "terraform/") {
+					files[name] = text
+				}
+			}
+		default:
+			files[entry.Name()] = read(t, filepath.Dir(path), entry.Name())
+		}
+		return nil
+	}))
+	return files
 }
 
 // requireNone asserts that no secret is in any place. Both are by what they are; a secret is in

@@ -27,6 +27,20 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, "/d", cmd.Dir)
 }
 
+func TestCopiesAreKeptApart(t *testing.T) {
+	t.Setenv("SLIPWAY_DATA_DIR", "/d")
+	end, err := slipway.OwnData()
+	require.NoError(t, err)
+	end()
+	require.Equal(t, "/d", os.Getenv("SLIPWAY_DATA_DIR"))
+	t.Setenv("SLIPWAY_DATA_DIR", "")
+	end, err = slipway.OwnData()
+	require.NoError(t, err)
+	require.DirExists(t, os.Getenv("SLIPWAY_DATA_DIR"))
+	end()
+	require.NoDirExists(t, os.Getenv("SLIPWAY_DATA_DIR"))
+}
+
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "bin/slipway")

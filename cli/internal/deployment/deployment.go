@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 
 	"dagger.io/dagger"
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/copies"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/module"
@@ -27,6 +29,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Flags are those of every command that works on a deployment, by what they are about.
@@ -162,11 +165,15 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
 		return err
 	}
+	if err := keep(&opts, from.Secrets); err != nil {
+		return err
+	}
+	opts.Warn = func(text string) { fmt.Fprintln(io.Err, "slipway: warning: "+text) }
 	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Anew != nil, pins, provider); err != nil {
 		return err
 	}
 	if w := opts.Images.Warning; w != "" {
-		fmt.Fprintln(io.Err, "slipway: warning: "+w)
+		opts.Warn(w)
 	}
 	if run.Prepare != nil {
 		if err := run.Prepare(ctx, &opts, from); err != nil {
@@ -183,6 +190,28 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		return err
 	}
 	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Hint: f.Hint})
+}
+
+// keep has copies of the state kept in the user's data folder, and finds the key that was made
+// for its secrets there. A function of the module has no such folder.
+func keep(opts *conductor.Options, from secrets.Source) error {
+	if module.Active() {
+		return nil
+	}
+	folder, err := copies.Open(opts.Config.Global.Name, copies.Engine(), opts.State.URL)
+	if err != nil || folder == nil {
+		return err
+	}
+	opts.Copies = folder
+	if opts.State.URL == "" || opts.State.Key != nil {
+		return nil
+	}
+	kept, err := folder.Newest()
+	if err != nil || kept == nil || kept.Engine != "" || kept.Files[contract.CopyIdentity].Name == "" {
+		return nil // whoever needs the copy says what is wrong with it
+	}
+	opts.State.Made, err = from.File(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name))
+	return err
 }
 
 // args are the flags of this command line that say what it works on, for a process in

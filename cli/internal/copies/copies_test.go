@@ -1,0 +1,186 @@
+package copies
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+const (
+	firstID  = "aaaaaaaaaaaaaaaa"
+	secondID = "bbbbbbbbbbbbbbbb"
+)
+
+// at is the folder of deployment demo on an engine, in a data folder of its own.
+func at(t *testing.T, engine, store string) *Folder {
+	t.Helper()
+	if os.Getenv(Env) == "" {
+		t.Setenv(Env, t.TempDir())
+	}
+	f, err := Open("demo", engine, store)
+	require.NoError(t, err)
+	return f
+}
+
+// copied is a copy of a deployment as `slipway state copy` leaves it.
+func copied(t *testing.T, dir, id string, restored int, generation int64, at time.Time, files map[string]string, backups string) {
+	t.Helper()
+	c := contract.Copy{Identity: contract.Identity{ID: id, Name: "demo", Restored: restored}, Run: "r1", Generation: generation, At: at, Backups: backups, Files: map[string]contract.CopiedFile{}}
+	for name, text := range files {
+		file := filepath.Base(name)
+		c.Files[name] = contract.CopiedFile{Name: file}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
+	}
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, contract.CopyFile), text, 0o644))
+}
+
+func keep(t *testing.T, f *Folder, id string, restored int, generation int64, text string) {
+	t.Helper()
+	require.NoError(t, f.Keep(func(dir, _ string) error {
+		copied(t, dir, id, restored, generation, time.Now(), map[string]string{contract.CopyStateFile: text}, "")
+		return nil
+	}))
+}
+
+// holds is the state in the newest copy.
+func holds(t *testing.T, f *Folder) string {
+	t.Helper()
+	k, err := f.Newest()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(k.Dir, k.Files[contract.CopyStateFile].Name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestTheNewestCopyIsKept(t *testing.T) {
+	f := at(t, "unix:///a", "")
+	k, err := f.Newest()
+	require.NoError(t, err)
+	require.Nil(t, k)
+	require.NoError(t, f.Remove(), "there is nothing")
+
+	keep(t, f, firstID, 0, 2, "two")
+	require.Equal(t, "two", holds(t, f))
+	keep(t, f, firstID, 0, 2, "two, later")
+	require.Equal(t, "two, later", holds(t, f))
+	keep(t, f, firstID, 0, 1, "one")
+	require.Equal(t, "two, later", holds(t, f), "that of an earlier holder of the lock is left out")
+	keep(t, f, firstID, 1, 1, "restored")
+	require.Equal(t, "restored", holds(t, f), "in a state that was restored the lock begins anew")
+	keep(t, f, secondID, 0, 1, "another deployment")
+	require.Equal(t, "another deployment", holds(t, f))
+
+	modes := map[string]fs.FileMode{}
+	require.NoError(t, filepath.WalkDir(os.Getenv(Env), func(path string, e fs.DirEntry, err error) error {
+		if info, err := e.Info(); err == nil && path != os.Getenv(Env) {
+			modes[path] = info.Mode().Perm()
+		}
+		return err
+	}))
+	require.Len(t, modes, 2+2+4, "two folders of two files each, and those above; nothing of earlier copies")
+	for path, mode := range modes {
+		if info, err := os.Stat(path); runtime.GOOS != "windows" && err == nil {
+			require.Equal(t, map[bool]fs.FileMode{true: 0o700, false: 0o600}[info.IsDir()], mode, path)
+		}
+	}
+	require.NoError(t, f.Remove())
+	require.NoDirExists(t, f.dir)
+}
+
+// TestWhereACopyWasTaken: that of this engine counts, and a destroy removes no other.
+func TestWhereACopyWasTaken(t *testing.T) {
+	here, there, bucket := at(t, "unix:///a", ""), at(t, "unix:///b", ""), at(t, "unix:///a", "s3://bucket?prefix=demo")
+	keep(t, here, firstID, 0, 1, "here")
+	keep(t, there, secondID, 0, 1, "there")
+	k, err := here.Newest()
+	require.NoError(t, err)
+	require.Equal(t, firstID, k.ID)
+	require.Empty(t, k.Engine)
+	k, err = bucket.Newest()
+	require.NoError(t, err)
+	require.Nil(t, k, "it is of another state")
+
+	require.NoError(t, here.Remove())
+	k, err = here.Newest()
+	require.NoError(t, err)
+	require.Equal(t, secondID, k.ID)
+	require.Equal(t, "unix:///b", k.Engine)
+	require.Equal(t, "there", holds(t, there))
+}
+
+// TestBackupsAreCopiedOnce: as long as they are the same.
+func TestBackupsAreCopiedOnce(t *testing.T) {
+	f := at(t, "unix:///a", "")
+	var had []string
+	keep := func(id, backups string) error {
+		return f.Keep(func(dir, have string) error {
+			had = append(had, have)
+			files := map[string]string{contract.CopyStateFile: "s"}
+			if backups != "" && backups != have {
+				files[contract.CopyBackupsFile] = backups
+			}
+			copied(t, dir, id, 0, int64(len(had)), time.Now(), files, backups)
+			return nil
+		})
+	}
+	for _, backups := range []string{"", "x", "x", "y"} {
+		require.NoError(t, keep(firstID, backups))
+	}
+	require.Equal(t, []string{"", "", "x", "x"}, had)
+	k, err := f.Newest()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(k.Dir, k.Files[contract.CopyBackupsFile].Name))
+	require.NoError(t, err)
+	require.Equal(t, "y", string(text))
+	require.ErrorContains(t, keep(secondID, "y"), "without its backups", "they are those of another deployment")
+}
+
+func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
+	f := at(t, "unix:///a", "")
+	keep(t, f, firstID, 0, 1, "first")
+	require.EqualError(t, f.Keep(func(string, string) error { return errors.New("no space") }), "no space")
+	require.ErrorContains(t, f.Keep(func(dir, _ string) error {
+		copied(t, dir, "../../up", 0, 2, time.Now(), nil, "")
+		return nil
+	}), "no identity")
+	require.Equal(t, "first", holds(t, f))
+	entries, err := os.ReadDir(f.dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing is left of those that failed")
+
+	k, err := f.Newest()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(k.Dir, contract.CopyFile), []byte("{"), 0o600))
+	_, err = f.Newest()
+	require.ErrorIs(t, err, &fault.Fault{Code: conductor.CodeCopy})
+	require.ErrorContains(t, err, k.Dir)
+	keep(t, f, firstID, 0, 1, "again")
+	require.Equal(t, "again", holds(t, f), "one that cannot be read is replaced")
+	require.NoError(t, os.WriteFile(filepath.Join(k.Dir, contract.CopyFile), []byte("{"), 0o600))
+	require.NoError(t, f.Remove())
+	require.NoDirExists(t, k.Dir)
+}
+
+func TestTheEngineAtHand(t *testing.T) {
+	t.Setenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST", "unix:///a")
+	require.Equal(t, "unix:///a", Engine())
+	t.Setenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST", "")
+	t.Setenv("DOCKER_HOST", "ssh://builder")
+	require.Contains(t, Engine(), "ssh://builder")
+	t.Setenv("DOCKER_HOST", "")
+	t.Setenv("DOCKER_CONTEXT", "")
+	require.NotContains(t, Engine(), "(")
+}

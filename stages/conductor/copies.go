@@ -1,0 +1,173 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// CodeCopy: the copy of a deployment's state, from which that is to be restored, cannot be
+// used.
+const CodeCopy fault.Code = "DEP-011"
+
+// Copies are copies of a deployment's state where no clean-up of an engine reaches them.
+type Copies interface {
+	// Newest is the newest one that was taken on this engine or, without one, on another; nil
+	// if there is none.
+	Newest() (*Kept, error)
+	// Keep has write write a copy to a folder, and keeps it unless it is older than the one
+	// that there is. have identifies the backups that need not be written again.
+	Keep(write func(dir, have string) error) error
+	// Remove removes those that were taken on this engine.
+	Remove() error
+}
+
+// Kept is a copy that is kept.
+type Kept struct {
+	*contract.Copy
+	Dir    string // has its files
+	Engine string // on which it was taken; empty: this one
+}
+
+// BadCopy is the fault of a copy that cannot be used.
+func BadCopy(dir string, err error) error {
+	return &fault.Fault{
+		Code: CodeCopy, Class: fault.Preflight, Op: "restore the deployment's state from the copy in " + dir, Err: err,
+		Fix: "put a backup of that folder in its place; or move it away, then run again, for a new deployment with new secrets: slipway install",
+	}
+}
+
+// copier takes copies for a run; a nil one takes none. Its methods may be called concurrently.
+type copier struct {
+	records *Records
+	run     string
+
+	mu    sync.Mutex // of one copy at a time
+	begun sync.WaitGroup
+	fails error // of the last copy; nil: it was taken
+}
+
+// take takes a copy. That it could not be taken fails no run.
+func (c *copier) take(ctx context.Context) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fails = c.records.copies.Keep(func(dir, have string) error {
+		e := c.records.looking(containers.Exec{Args: []string{"slipway", "state", "copy", contract.CopyOut, have, "--run", c.run}})
+		done, out, err := c.records.deployment.ExecDirectory(ctx, e, contract.CopyOut)
+		if err == nil {
+			err = ended(e.Args, done)
+		}
+		if err == nil {
+			_, err = out.Export(ctx, dir, dagger.DirectoryExportOpts{Wipe: false})
+		}
+		return err
+	})
+}
+
+// after returns observe, which also begins to take a copy once what is generated is in the
+// state, if any of that is new.
+func (c *copier) after(ctx context.Context, graph []pipeline.Node, observe func(pipeline.Event)) func(pipeline.Event) {
+	if c == nil {
+		return observe
+	}
+	steps := []pipeline.Key{contract.SecretsStep().Key, contract.TLSStep().Key}
+	wait, did := 0, false
+	for _, n := range graph {
+		if slices.Contains(steps, n.Key) {
+			wait++
+		}
+	}
+	return func(e pipeline.Event) { // one call at a time
+		if observe != nil {
+			observe(e)
+		}
+		if !slices.Contains(steps, e.Result.Key) || !e.Status.OK() {
+			return
+		}
+		wait--
+		if did = did || e.Status == pipeline.Succeeded; did && wait == 0 {
+			c.begun.Go(func() { c.take(ctx) })
+		}
+	}
+}
+
+// last takes the copy at the end of a run, and returns why it could not be taken.
+func (c *copier) last(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	c.begun.Wait()
+	c.take(ctx)
+	if c.fails == nil {
+		return nil
+	}
+	return fmt.Errorf("the copy of the deployment's state could not be taken: %w", c.fails)
+}
+
+// open has the run, which has the lock, find out what the state knows. A state that the engine
+// has thrown away is restored from a copy. Without the cluster only an install and a destroy go
+// on.
+func (r *run) open(ctx context.Context) error {
+	if !installs(r.workflow.Name) && !r.workflow.Removes {
+		return nil
+	}
+	kept, bad := r.Records.copied()
+	const at = "/slipway/opened.json"
+	args := []string{"slipway", "state", "open", at, "--run", r.steps.requests.run, "--deployment", r.name}
+	if kept != nil || bad != nil {
+		args = append(args, "--copied")
+	}
+	var now contract.Opened
+	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: args, Result: at}), &now); err != nil {
+		return err
+	}
+	state := false
+	if now.Identity == nil && bad != nil {
+		return bad
+	}
+	if now.Identity == nil {
+		if err := r.restore(ctx, kept, at, &now); err != nil {
+			return err
+		}
+		state = true
+	}
+	if r.inBucket && r.node && kept != nil { // the volume with the access to the cluster may be gone, too
+		s, err := r.stored(ctx)
+		if err != nil {
+			return err
+		}
+		now.Lost = s.Lost
+	}
+	return r.judge(now, state)
+}
+
+// restore restores the state from a copy.
+func (r *run) restore(ctx context.Context, kept *Kept, at string, now *contract.Opened) error {
+	files := []string{contract.CopyFile}
+	for _, f := range kept.Files {
+		files = append(files, f.Name)
+	}
+	slices.Sort(files)
+	dir := r.opts.Client.Host().Directory(kept.Dir, dagger.HostDirectoryOpts{Include: files, NoCache: true})
+	e := containers.Exec{
+		Args: []string{"slipway", "state", "restore", at, contract.CopyDir, "--run", r.steps.requests.run}, Result: at,
+		Directories: map[string]*dagger.Directory{contract.CopyDir: dir},
+	}
+	err := r.commands.result(ctx, r.looking(e), now)
+	if _, coded := errors.AsType[*fault.Fault](err); err == nil || coded || ctx.Err() != nil {
+		return err
+	}
+	return BadCopy(kept.Dir, err)
+}

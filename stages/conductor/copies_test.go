@@ -1,0 +1,264 @@
+package conductor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// shelf keeps one copy, as it is told.
+type shelf struct {
+	kept    *Kept
+	bad     error
+	took    int
+	fails   error
+	removed bool
+}
+
+func (s *shelf) Newest() (*Kept, error) { return s.kept, s.bad }
+func (s *shelf) Remove() error          { s.removed = true; return nil }
+func (s *shelf) Keep(write func(dir, have string) error) error {
+	s.took++
+	dir, err := os.MkdirTemp("", "slipway-copy-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(filepath.Join(dir, "copy"), "x"), s.fails, os.RemoveAll(dir))
+}
+
+// lastInstall is a copy with the record of an install.
+func lastInstall(t *testing.T, engine string) *Kept {
+	t.Helper()
+	dir := t.TempDir()
+	c := contract.Copy{Identity: contract.Identity{ID: "d1", Name: "slipway"}, Files: map[string]contract.CopiedFile{contract.CopyStateFile: {Name: "state-1.tar.zst"}}}
+	c.Stored = contract.Stored{
+		ID: "d1", Cluster: true, Here: true, Platform: "1.0.0",
+		Record: &report.Run{Version: 1, ID: "r1", Workflow: "install", Outcome: report.Running, Started: time.Unix(0, 0)},
+	}
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, contract.CopyFile), text, 0o600))
+	return &Kept{Copy: &c, Dir: dir, Engine: engine}
+}
+
+// TestADeploymentThatWasThrownAwayIsNamed, and one that never was, or is elsewhere, is not.
+func TestADeploymentThatWasThrownAwayIsNamed(t *testing.T) {
+	asked := map[string]func(*Conductor) error{
+		"cluster":    func(c *Conductor) error { return c.Up(t.Context(), true, nil) },
+		"kubeconfig": func(c *Conductor) error { _, err := c.Kubeconfig(t.Context(), ""); return err },
+		"status":     func(c *Conductor) error { _, err := c.Status(t.Context(), true); return err },
+		"installed":  func(c *Conductor) error { _, err := c.Installed(t.Context()); return err },
+	}
+	for name, x := range map[string]struct {
+		stored string
+		kept   *Kept
+		code   fault.Code
+		says   string
+	}{
+		"state and cluster": {`{}`, lastInstall(t, ""), CodeLost, "the engine has thrown away the cluster of deployment slipway with all data in it, and its state; its last run was install r1 of 1970-01-01T00:00:00Z"},
+		"the cluster":       {`{"id":"d1","cluster":true,"here":true,"lost":true,"record":{"version":1,"id":"r1","workflow":"install"}}`, nil, CodeLost, "the engine has thrown away the cluster of deployment slipway with all data in it; its last run"},
+		"never installed":   {`{}`, nil, CodeNotThere, "deployment slipway is not installed"},
+		"removed":           {`{"record":{"version":1,"id":"r2","workflow":"destroy","outcome":"succeeded"}}`, lastInstall(t, ""), CodeNotThere, "deployment slipway is not installed"},
+		"on another engine": {`{}`, lastInstall(t, "unix:///b"), CodeNotThere, "deployment slipway is not installed on this engine; it is on unix:///b"},
+	} {
+		for what, ask := range asked {
+			c, e := conducted(t, map[string]any{`"state","show"`: x.stored})
+			c.Records.copies = &shelf{kept: x.kept}
+			err := ask(c)
+			require.ErrorIs(t, err, &fault.Fault{Code: x.code}, "%s: %s", name, what)
+			require.Equal(t, fault.Usage, fault.ClassOf(err))
+			require.ErrorContains(t, err, x.says, name)
+			require.NotContains(t, e.all(), "asService", name)
+			require.Equal(t, name == "removed", c.Records.copies.(*shelf).removed, "what somebody else has destroyed is forgotten")
+			require.Contains(t, e.all(), "SLIPWAY_NODE_DIR")
+		}
+	}
+}
+
+func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
+	c, _ := conducted(t, map[string]any{`"state","show"`: `{}`})
+	c.Records.copies = &shelf{kept: lastInstall(t, "")}
+	s, err := c.Status(t.Context(), false)
+	f, _ := errors.AsType[*fault.Fault](err)
+	require.Contains(t, f.Fix, "install it again, with the same secrets and without its data: slipway install; or forget it: slipway destroy; ")
+	require.Equal(t, contract.Lost, s.State)
+	require.Equal(t, "1.0.0", s.Installed)
+	require.Equal(t, report.Interrupted, s.Outcome, "it ran when it was copied")
+	var text strings.Builder
+	require.NoError(t, s.Text(&text))
+	require.Contains(t, text.String(), "slipway: Lost\n")
+	require.Contains(t, text.String(), "run r1")
+	require.Contains(t, text.String(), "The cluster is gone")
+	known, err := c.Known(t.Context())
+	require.NoError(t, err)
+	require.True(t, known, "a destroy may forget it")
+
+	c, _ = conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true,"lost":true,"record":{"version":1,"id":"r2","workflow":"install","outcome":"running"}}`})
+	s, err = c.Status(t.Context(), false)
+	require.NoError(t, err, "it is installed again")
+	require.Equal(t, contract.InProgress, s.State)
+
+	c, _ = conducted(t, map[string]any{`"state","show"`: `{}`})
+	c.Records.copies = &shelf{bad: BadCopy("/d", errors.New("torn"))}
+	_, err = c.Status(t.Context(), false)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeCopy})
+}
+
+// TestInABucketTheClusterIsLost where this engine has had it, and else is on another one.
+func TestInABucketTheClusterIsLost(t *testing.T) {
+	const stored = `{"id":"d1","cluster":true,"here":false,"record":{"version":1,"id":"r1","workflow":"install"}}`
+	for want, kept := range map[fault.Code]*Kept{CodeLost: lastInstall(t, ""), CodeNotThere: lastInstall(t, "unix:///b")} {
+		c, _ := conducted(t, map[string]any{`"state","show"`: stored})
+		c.opts.State.URL, c.Records.inBucket, c.Records.copies = "s3://bucket", true, &shelf{kept: kept}
+		err := c.here(t.Context(), Workflow{Removes: true})
+		_, not := c.Installed(t.Context())
+		if want == CodeLost {
+			require.NoError(t, err, "a destroy forgets it")
+			require.ErrorIs(t, not, &fault.Fault{Code: CodeLost})
+		} else {
+			require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+		}
+		require.ErrorIs(t, c.Cluster.installed(t.Context(), "run the cluster"), &fault.Fault{Code: want})
+	}
+}
+
+// conductWith conducts a workflow of the steps that generate something, which has copies.
+func conductWith(t *testing.T, s *shelf, workflow string, answers map[string]any) (*report.Run, *engine, []string, error) {
+	t.Helper()
+	all := map[string]any{
+		`"step","preorchestrator/secrets"`: `{"status":"succeeded","output":{}}`, `"step","preorchestrator/tls"`: `{"status":"reused","output":{}}`,
+		`"slipway","state","keep"`: "{}", `"slipway","state","copy"`: "{}", `"state","show"`: "{}",
+	}
+	for k, v := range answers {
+		all[k] = v
+	}
+	c, e := conducted(t, all)
+	var warned []string
+	c.opts.Ephemeral, c.opts.Warn = true, func(text string) { warned = append(warned, text) }
+	c.opts.Copies, c.Records.copies = s, s
+	c.opts.ReleaseDir = c.opts.Client.Directory()
+	record, err := c.Conduct(t.Context(), Workflow{Name: workflow, Removes: workflow == config.Destroy, Wire: func(g *Graph) error {
+		Add(g, contract.SecretsStep(), func() contract.SecretsInput { return contract.SecretsInput{} })
+		Add(g, contract.TLSStep(), func() contract.TLSInput { return contract.TLSInput{} })
+		return nil
+	}})
+	return record, e, warned, err
+}
+
+// TestTheStateIsCopied at the beginning of a run, once there are secrets, and at its end, while
+// the run has the lock.
+func TestTheStateIsCopied(t *testing.T) {
+	s := &shelf{}
+	record, e, warned, err := conductWith(t, s, config.Install, nil)
+	require.NoError(t, err)
+	require.Empty(t, warned)
+	require.Equal(t, 3, s.took)
+	require.Contains(t, e.all(), `"slipway","state","copy","/slipway/out/copy","x","--run","`+record.ID+`"`)
+	require.Greater(t, strings.LastIndex(e.all(), `"slipway","state","copy"`), strings.LastIndex(e.all(), `"slipway","state","keep"`))
+	require.NotContains(t, e.all(), `"--copied"`)
+
+	s = &shelf{fails: errors.New("no space")}
+	_, _, warned, err = conductWith(t, s, config.Install, nil)
+	require.NoError(t, err, "that fails no run")
+	require.Equal(t, []string{"the copy of the deployment's state could not be taken: no space"}, warned)
+
+	s = &shelf{}
+	_, _, _, err = conductWith(t, s, config.Destroy, nil)
+	require.NoError(t, err)
+	require.True(t, s.removed)
+	require.LessOrEqual(t, s.took, 2, "there is nothing left at the end")
+	s = &shelf{}
+	_, _, _, err = conductWith(t, s, config.Destroy, map[string]any{`"step","preorchestrator/tls"`: `{"status":"failed","fault":{"code":"INF-001","class":4,"message":"no"}}`})
+	require.Error(t, err)
+	require.False(t, s.removed)
+}
+
+// TestALostStateIsRestored before anything else is done, and the record says so.
+func TestALostStateIsRestored(t *testing.T) {
+	restored := map[string]any{`"slipway","state","open"`: `{}`, `"slipway","state","restore"`: `{"identity":{"id":"d1"},"lost":true,"last":"r1"}`}
+	s := &shelf{kept: lastInstall(t, "")}
+	record, e, _, err := conductWith(t, s, config.Install, restored)
+	require.NoError(t, err)
+	require.Contains(t, e.all(), `"--copied"`)
+	require.Contains(t, e.all(), `include:["copy.json","state-1.tar.zst"]`)
+	require.Contains(t, e.all(), s.kept.Dir)
+	require.Less(t, strings.Index(e.all(), `"slipway","state","restore"`), strings.Index(e.all(), `"step","preorchestrator/secrets"`))
+	require.Len(t, record.Warnings, 1)
+	require.Equal(t, "the engine has thrown away the cluster of deployment slipway with all data in it, and its state; its last run was r1; the state was restored from a copy; the cluster is made anew, with the same secrets and without its data", record.Warnings[0].Summary)
+	require.Contains(t, record.Warnings[0].Fix, "slipway explain ENG-010")
+
+	record, _, _, err = conductWith(t, s, config.Upgrade, restored)
+	require.Nil(t, record)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeLost})
+	record, _, _, err = conductWith(t, s, config.Destroy, restored)
+	require.NoError(t, err)
+	require.Empty(t, record.Warnings)
+
+	_, e, _, err = conductWith(t, &shelf{kept: lastInstall(t, "unix:///b")}, config.Install, nil)
+	require.NoError(t, err)
+	require.NotContains(t, e.all(), `"--copied"`, "that is a deployment of another engine")
+	_, _, _, err = conductWith(t, &shelf{bad: BadCopy("/d", errors.New("torn"))}, config.Install, nil)
+	require.NoError(t, err, "the copy is not needed")
+	_, _, _, err = conductWith(t, &shelf{bad: BadCopy("/d", errors.New("torn"))}, config.Install, map[string]any{`"slipway","state","open"`: `{}`})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeCopy})
+	f, _ := errors.AsType[*fault.Fault](err)
+	require.Contains(t, f.Fix, "move it away")
+}
+
+// TestOnlyTheClusterIsLost: the state needs no copy.
+func TestOnlyTheClusterIsLost(t *testing.T) {
+	record, e, _, err := conductWith(t, &shelf{}, config.Install, map[string]any{`"slipway","state","open"`: `{"identity":{"id":"d1"},"lost":true,"last":"r1"}`})
+	require.NoError(t, err)
+	require.NotContains(t, e.all(), `"restore"`)
+	require.Equal(t, "the engine has thrown away the cluster of deployment slipway with all data in it; its last run was r1; the cluster is made anew, with the same secrets and without its data", record.Warnings[0].Summary)
+}
+
+// TestACopyThatCannotBeRestoredStopsTheRun, and the lock is given up.
+func TestACopyThatCannotBeRestoredStopsTheRun(t *testing.T) {
+	c, e := conducted(t, map[string]any{`"slipway","state","open"`: `{}`, `"slipway","state","restore"`: "error: its digest is another"})
+	e.exit, e.fails = 1, `"slipway","state","restore"`
+	s := &shelf{kept: lastInstall(t, "")}
+	c.opts.Ephemeral, c.opts.Copies, c.Records.copies = true, s, s
+	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
+		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} })
+		return nil
+	}})
+	require.Nil(t, record)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeCopy})
+	require.Equal(t, fault.Preflight, fault.ClassOf(err))
+	require.ErrorContains(t, err, s.kept.Dir)
+	require.NotContains(t, e.all(), `"step"`)
+	require.Regexp(t, `asService.*\{stop`, e.all())
+	require.Zero(t, s.took)
+}
+
+func TestACopyIsTakenOnceForTheSecrets(t *testing.T) {
+	c, _ := conducted(t, map[string]any{`"slipway","state","copy"`: "{}"})
+	key := func(s contract.Spec) pipeline.Key { return s.Key }
+	nodes := []pipeline.Node{{Key: key(contract.SecretsStep().Spec)}, {Key: key(contract.TLSStep().Spec)}, {Key: key(contract.SyncStep().Spec)}}
+	for want, statuses := range map[int][]pipeline.Status{0: {pipeline.Reused, pipeline.Reused, pipeline.Succeeded}, 1: {pipeline.Reused, pipeline.Succeeded, pipeline.Succeeded}} {
+		s := &shelf{}
+		c.Records.copies = s
+		take := &copier{records: c.Records, run: "r1"}
+		observe := take.after(context.WithoutCancel(t.Context()), nodes, nil)
+		for i, n := range nodes {
+			observe(pipeline.Event{Status: pipeline.Running, Result: pipeline.Result{Key: n.Key}})
+			observe(pipeline.Event{Status: statuses[i], Result: pipeline.Result{Key: n.Key}})
+		}
+		take.begun.Wait()
+		require.Equal(t, want, s.took)
+	}
+}
