@@ -85,6 +85,46 @@ func TestAnEngineOfAnotherVersion(t *testing.T) {
 	require.Contains(t, stderr, "make engine-stop engine")
 }
 
+// TestAnEngineThatRunsKeepsItsConfiguration: it is not taken for one with another.
+func TestAnEngineThatRunsKeepsItsConfiguration(t *testing.T) {
+	alone(t)
+	p := pathsOf(os.Getenv("SLIPWAY_CACHE"))
+	require.NoError(t, os.MkdirAll(p.runtime, 0o755))
+	r, err := newRecord(proc, os.Getpid())
+	require.NoError(t, err)
+	r.Version = daggerVersion
+	require.NoError(t, r.write(p.pid))
+	l, err := net.Listen("unix", p.socket)
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	file := filepath.Join(t.TempDir(), "engine.json")
+	code, _, stderr := engine(t, "start", "--config", file)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "no such file")
+	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
+	code, _, stderr = engine(t, "start", "--config", file)
+	require.Equal(t, 3, code)
+	require.Contains(t, stderr, "ENG-006")
+	require.Contains(t, stderr, "run engine stop")
+}
+
+// TestTheConfigurationOfAnEngine is that of its root, or one that is given.
+func TestTheConfigurationOfAnEngine(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"etc/dagger", certsDir} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	}
+	at := filepath.Join(root, configFile)
+	require.NoError(t, os.WriteFile(at, []byte(engineConfig), 0o644))
+	for _, c := range []struct{ given, want string }{{"", engineConfig}, {"{}", "{}"}} {
+		require.NoError(t, writeEtc(root, nil, c.given))
+		text, err := os.ReadFile(at)
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(text))
+	}
+	require.Contains(t, engineConfig, `"filters": ["type!=exec.cachemount"]`, "Slipway takes an engine with it for one that keeps volumes")
+}
+
 // rooted is a control whose record, if any, is of the process pid. Without root nothing
 // takes its lock.
 func rooted(t *testing.T, pid int) *control {

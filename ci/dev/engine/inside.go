@@ -8,6 +8,7 @@ const insideCommand = "inside-engine-namespaces"
 // standard input.
 type setup struct {
 	Root    string   // folder: the engine's root, left as it is
+	Config  string   // its engine.json; empty: that of the root
 	SDK     string   // folder: the Go SDK's image
 	Mount   string   // where to put the root together
 	State   string   // what the engine keeps

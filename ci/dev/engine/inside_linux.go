@@ -133,7 +133,7 @@ func assemble(s setup) error {
 			return err
 		}
 	}
-	if err := writeEtc("root", s.Certs); err != nil {
+	if err := writeEtc("root", s.Certs, s.Config); err != nil {
 		return err
 	}
 	if err := os.Mkdir("root/.outside", 0o700); err != nil {
@@ -172,9 +172,14 @@ func bind(from, to string, flags uintptr) error {
 	return nil
 }
 
-// writeEtc copies what the engine must know about the machine. The engine
-// mounts over its resolv.conf, so it gets one of its own.
-func writeEtc(root string, certs []cert) error {
+// writeEtc copies what the engine must know about the machine, and its configuration if that
+// is not the root's. The engine mounts over its resolv.conf, so it gets one of its own.
+func writeEtc(root string, certs []cert, config string) error {
+	if config != "" {
+		if err := os.WriteFile(filepath.Join(root, configFile), []byte(config), 0o644); err != nil {
+			return err
+		}
+	}
 	for _, name := range []string{"etc/resolv.conf", "etc/hosts"} {
 		b, err := os.ReadFile("/" + name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

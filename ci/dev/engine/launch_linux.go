@@ -127,8 +127,13 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
+	name := engineconfig.Own
+	if c.config != nil { // it says nothing of cache volumes then
+		name = "configured"
+	}
 	s := setup{
 		Root:    parts.root,
+		Config:  string(c.config),
 		SDK:     parts.sdk,
 		Mount:   c.paths.mount,
 		State:   c.paths.state,
@@ -151,7 +156,7 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 			"DO_NOT_TRACK=1",
 			"DAGGER_GO_SDK_MANIFEST_DIGEST=" + parts.image,
 			"GOPROXY=" + host["GOPROXY"],
-			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=" + engineconfig.Own,
+			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=" + name,
 		},
 	}
 	text, err := json.Marshal(s)

@@ -27,6 +27,8 @@ commands:
   start   make an engine reachable: use the one of _EXPERIMENTAL_DAGGER_RUNNER_HOST
           or of Docker when it answers, else build one and run it (as root)
           --own     build and run one even where another answers
+          --config FILE   the same, with this engine.json: what it collects is that one's
+                    to say, cache volumes included
   stop    end the engine that start ran, and nothing else
   status  say which engine answers; exit status 1 when none does
   env     print the shell lines that lead clients to it: eval "$(engine env)"
@@ -45,6 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage) }
 	own := flags.Bool("own", false, "")
+	config := flags.String("config", "", "")
 	command := ""
 	if len(args) > 0 {
 		command, args = args[0], args[1:]
@@ -62,7 +65,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch command {
 	case "start":
-		err = c.start(ctx, *own)
+		if *config != "" {
+			if c.config, err = os.ReadFile(*config); err != nil {
+				return complain(stderr, err)
+			}
+		}
+		err = c.start(ctx, *own || c.config != nil)
 	case "stop":
 		err = c.stop(ctx)
 	case "status":
@@ -105,6 +113,7 @@ type control struct {
 	store          *store.Store
 	paths          paths
 	timeout        time.Duration // how long an engine may take to answer after its start
+	config         []byte        // engine.json of an engine that is started; nil: its own
 }
 
 func newControl(stdout, stderr io.Writer) (*control, error) {

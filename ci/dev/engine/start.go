@@ -29,6 +29,10 @@ const startTimeout = 90 * time.Second
 // start makes an engine reachable; see usage.
 func (c *control) start(ctx context.Context, own bool) error {
 	if r, ok := c.running(ctx); ok {
+		if c.config != nil {
+			return &remedy.Error{Code: codeStart, Op: "start an engine with another engine.json", Fix: "run engine stop, then the same command again",
+				Err: fmt.Errorf("process %d is one already", r.PID)}
+		}
 		return c.reportRunning(ctx, r)
 	}
 	host := os.Getenv(envRunner)

@@ -69,11 +69,11 @@ func TestABrokenUpgrade(t *testing.T) {
 	require.Contains(t, r.err, "slipway: first an install of release 1.1.0, which the upgrade began from\n")
 	require.Regexp(t, `slipway: deployment repro-[0-9a-f]{8} is removed`, r.err)
 
-	second, _ := secondEngine(t)
+	second := secondEngine(t)
 	there := func(args ...string) result {
 		t.Helper()
 		cmd := d.CLI(t.Context(), args[0], args[1:]...)
-		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second)
+		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second.address)
 		return finish(t, cmd)
 	}
 	r = there("reproduce", "--package", packages[0], "--shell", "--", "cat", "/slipway/request.json")

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,9 +73,15 @@ func TestUpgradeMatrix(t *testing.T) {
 	require.Contains(t, r.err, `"3/2" is no shard`)
 }
 
-// secondEngine starts an engine beside that of the tests, with layers and volumes of its own,
-// and returns its address and what ends it.
-func secondEngine(t *testing.T) (address string, end func()) {
+// otherEngine is one beside that of the tests, with layers and volumes of its own.
+type otherEngine struct {
+	address string
+	start   func() // again, after end
+	end     func()
+}
+
+// secondEngine starts one as make engine does, with more arguments for that.
+func secondEngine(t *testing.T, args ...string) *otherEngine {
 	t.Helper()
 	store, own := strings.CutSuffix(strings.TrimPrefix(os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST"), "unix://"), "/engine/run/engine.sock")
 	if !own {
@@ -93,14 +98,25 @@ func secondEngine(t *testing.T) (address string, end func()) {
 		r := finish(t, cmd)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 	}
-	end = sync.OnceFunc(func() { engine(second, "stop") })
+	runs := false
+	e := &otherEngine{address: "unix://" + second + "/engine/run/engine.sock"}
+	e.start = func() {
+		runs = true
+		engine(second, append([]string{"start", "--own"}, args...)...)
+		engine(store, "start") // bin/dagger is that of the first store again
+	}
+	e.end = func() {
+		if runs {
+			engine(second, "stop")
+		}
+		runs = false
+	}
 	t.Cleanup(func() {
-		end()
+		e.end()
 		require.NoError(t, os.RemoveAll(second))
 	})
-	engine(second, "start", "--own")
-	engine(store, "start") // bin/dagger is that of the first store again
-	return "unix://" + second + "/engine/run/engine.sock", end
+	e.start()
+	return e
 }
 
 // TestMatrixOnTwoEngines: cells are spread over two engines, and that of one which dies runs
@@ -110,13 +126,13 @@ func TestMatrixOnTwoEngines(t *testing.T) {
 	inTurn(t)
 	d := open(t, "")
 	first := os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST")
-	second, end := secondEngine(t)
+	second := secondEngine(t)
 	results := filepath.Join(t.TempDir(), "results")
 	b := start(t, d.CLI(t.Context(), "upgrade-matrix", "--name", "e2e-two", "--results", results, "--from", "1.0.0", "--to", "1.1.0",
-		"--style", "graceful,in-place", "--parallel", "2", "--engine", first+","+second))
+		"--style", "graceful,in-place", "--parallel", "2", "--engine", first+","+second.address))
 	begun := func(phase string) int { return strings.Count(b.printed(), ": "+phase+"\n") }
 	require.Eventually(t, func() bool { return begun("upgrade") == 2 }, callLimit, time.Second, "both are installed")
-	end()
+	second.end()
 	require.Zero(t, b.wait(t), slipway.Tail(b.printed()))
 	require.Equal(t, 3, begun("install"), "one of them twice: %s", b.printed())
 	var all struct {

@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// prunes is an engine.json that has the engine collect each cache volume that nothing uses.
+const prunes = `{"gc": {"policies": [{"filters": ["type==exec.cachemount"], "maxUsedSpace": "1B"}]}}`
+
+// TestEngineThatPrunes installs on an engine that throws each deployment away as soon as
+// nothing uses it: that is refused unless it is wanted, and what is thrown away is known, and
+// made again with the same secrets.
+func TestEngineThatPrunes(t *testing.T) {
+	takesLong(t)
+	inTurn(t)
+	d := open(t, "e2e-pruned")
+	const steps = "preorchestrator/secrets,preorchestrator/tls"
+	file := filepath.Join(t.TempDir(), "engine.json")
+	require.NoError(t, os.WriteFile(file, []byte(prunes), 0o600))
+	engine := secondEngine(t, "--config", file)
+	data, config := t.TempDir(), write(t, configured)
+	cli := func(t *testing.T, code int, command string, args ...string) result {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), callLimit)
+		defer cancel()
+		cmd := d.CLI(ctx, command, append([]string{"--config", config}, args...)...)
+		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+engine.address, "SLIPWAY_DATA_DIR="+data)
+		r := finish(t, cmd)
+		t.Logf("slipway %s %s: exit %d after %s", command, strings.Join(args, " "), r.code, r.took.Round(time.Second))
+		require.Equal(t, code, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
+		return r
+	}
+	copies := func() []string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(data, "state", d.Name, "*", "copy.json"))
+		require.NoError(t, err)
+		return files
+	}
+	// A background cluster uses the volumes, so that they stay until it is stopped.
+	install := func(t *testing.T) result {
+		t.Helper()
+		return cli(t, 0, "install", "--to", steps, "--ephemeral", "--keep-cluster", "--unpublished")
+	}
+	secrets := func(t *testing.T) string {
+		t.Helper()
+		return cli(t, 0, "toolchain", "--", "sh", "-ceu", `kubectl get secrets -A -l app.kubernetes.io/managed-by=slipway -o 'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.data}{"\n"}{end}' | sort | sha256sum`).out
+	}
+	pruned := func(t *testing.T) {
+		t.Helper()
+		cli(t, 0, "cluster", "--stop")
+		engine.end()
+		engine.start() // it collects one second later
+		time.Sleep(15 * time.Second)
+	}
+
+	t.Run("an install is refused", func(t *testing.T) {
+		r := cli(t, 3, "install", "--to", steps)
+		require.Contains(t, r.err, "ENG-010")
+		require.Contains(t, r.err, "1 bytes used at most")
+		require.Contains(t, r.err, "--ephemeral")
+		require.Contains(t, r.err, `"filters": ["type!=exec.cachemount"]`)
+		require.Empty(t, copies())
+		require.Contains(t, cli(t, 2, "status").err, "DEP-001", "nothing was started")
+	})
+
+	var first string
+	t.Run("one that may be lost is installed", func(t *testing.T) {
+		require.NotContains(t, install(t).out, "warning: ")
+		first = secrets(t)
+		require.Len(t, copies(), 1)
+	})
+	pruned(t)
+
+	t.Run("what was thrown away is known", func(t *testing.T) {
+		r := cli(t, 2, "status", "--output", "json")
+		require.Contains(t, r.err, "DEP-010")
+		require.Contains(t, r.err, "the engine has thrown away the cluster of deployment e2e-pruned with all data in it, and its state")
+		var s status
+		require.NoError(t, json.Unmarshal([]byte(r.out), &s))
+		require.Equal(t, "succeeded", s.Outcome)
+		require.Equal(t, "Lost", s.State)
+		require.Contains(t, cli(t, 2, "kubeconfig").err, "DEP-010")
+		require.Contains(t, cli(t, 2, "upgrade", "--to", "1.1.0").err, "DEP-010")
+		never := d
+		never.Name = "e2e-never"
+		cmd := never.CLI(t.Context(), "status", "--config", config)
+		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+engine.address, "SLIPWAY_DATA_DIR="+data)
+		require.Contains(t, finish(t, cmd).err, "DEP-001")
+		require.Contains(t, cli(t, 3, "install", "--to", steps).err, "ENG-010", "it is a first install")
+	})
+
+	t.Run("it is installed again, with the same secrets", func(t *testing.T) {
+		r := install(t)
+		require.Contains(t, r.out, "warning: the engine has thrown away the cluster of deployment e2e-pruned with all data in it, and its state")
+		require.Contains(t, r.out, "the state was restored from a copy")
+		require.NotRegexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, r.out)
+		require.Equal(t, first, secrets(t))
+		require.Equal(t, 2, strings.Count(cli(t, 0, "runs").out, " install "), "the record of the first run, too")
+		require.Len(t, copies(), 1)
+	})
+	pruned(t)
+
+	t.Run("a destroy forgets it", func(t *testing.T) {
+		cli(t, 0, "destroy", "--yes")
+		require.Empty(t, copies())
+		require.Contains(t, cli(t, 2, "status").err, "DEP-001")
+	})
+}
