@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -87,7 +88,8 @@ func secondEngine(t *testing.T, args ...string) *otherEngine {
 	if !own {
 		t.Skip("the engine is not one of make engine")
 	}
-	second := store + "-second"
+	sum := sha256.Sum256([]byte(t.Name()))
+	second := fmt.Sprintf("%s-%x", store, sum[:3]) // the path of its socket has to be short
 	require.NoError(t, os.MkdirAll(second, 0o755))
 	_ = os.Remove(filepath.Join(second, "objects")) // of a run that was killed
 	require.NoError(t, os.Symlink(filepath.Join(store, "objects"), filepath.Join(second, "objects")))
