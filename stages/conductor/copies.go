@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"dagger.io/dagger"
 
@@ -56,6 +57,13 @@ type copier struct {
 	fails error // of the last copy; nil: it was taken
 }
 
+// copyLimit is how long a copy may take: the run that ends has to write its record and to
+// give up the lock as well.
+const copyLimit = time.Minute
+
+// errCopyTime is the cause of a context in which a copy took too long.
+var errCopyTime = fmt.Errorf("the container that copies did not end within %s", copyLimit)
+
 // take takes a copy. That it could not be taken fails no run.
 func (c *copier) take(ctx context.Context) {
 	if c == nil {
@@ -63,6 +71,8 @@ func (c *copier) take(ctx context.Context) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, copyLimit, errCopyTime)
+	defer cancel()
 	c.fails = c.records.copies.Keep(func(dir, have string) error {
 		e := c.records.looking(containers.Exec{Args: []string{"slipway", "state", "copy", contract.CopyOut, have, "--run", c.run}})
 		done, out, err := c.records.deployment.ExecDirectory(ctx, e, contract.CopyOut)
