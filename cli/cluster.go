@@ -20,6 +20,8 @@ type clusterOptions struct {
 	deployment             deployment.Flags
 	background, stop, lend bool
 	unpublished            bool
+	save, restore          string
+	force                  bool
 	id                     string
 }
 
@@ -34,6 +36,9 @@ func newCluster(p *Program) *cobra.Command {
 	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
 	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
 	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
+	set.StringVar(&o.save, "save", "", "write what the cluster has, which must not run, to this file: its objects, keys, and the data of its volumes")
+	set.StringVar(&o.restore, "restore", "", "put the cluster that is in this file onto the engine")
+	set.BoolVar(&o.force, "force", false, "with --restore: in the place of a cluster that is there, or of an earlier deployment of the name")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
 	set.StringVar(&o.id, "id", "", "write the service's Dagger id to this file instead of running it")
@@ -43,7 +48,12 @@ func newCluster(p *Program) *cobra.Command {
 
 func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	how := deployment.Run{Unpublished: o.unpublished}
+	data := o.save != "" || o.restore != ""
 	switch {
+	case o.save != "" && o.restore != "" || data && (o.stop || o.background || o.unpublished):
+		return usage.Errorf("give --save or --restore, and no other flag about running the cluster")
+	case o.force && o.restore == "":
+		return usage.Errorf("--force goes with --restore")
 	case o.stop && o.background:
 		return usage.Errorf("give --background or --stop, not both")
 	case o.stop:
@@ -54,12 +64,14 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		return session.Stop(ctx, io.Out, cfg.Global.Name)
 	case o.background:
 		how.Lifetime = session.Background
-	case o.id == "":
+	case o.id == "" && !data:
 		how.Lifetime = session.Foreground
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
 		ready := func(ports []int) { clusterReady(io, d, d.Conductor.ClusterBind(), ports) }
 		switch {
+		case data:
+			return o.move(ctx, io, d)
 		case o.id != "":
 			text, err := d.ClusterID(ctx)
 			return writeID(o.id, text, err)
@@ -68,6 +80,25 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		}
 		return d.Session.Lend(ctx, io, d.Conductor, o.lend, ready)
 	})
+}
+
+// move saves the cluster to a file, or restores it from one.
+func (o *clusterOptions) move(ctx context.Context, io console.Streams, d *deployment.Deployment) error {
+	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("save or restore the cluster", "run the same command again"))
+	defer end()
+	name := d.Config.Global.Name
+	if o.save != "" {
+		err := d.SaveCluster(ctx, o.save)
+		if err == nil {
+			fmt.Fprintf(io.Out, "the cluster of deployment %s is saved: %s holds its keys and data, for its owner only\n", name, o.save)
+		}
+		return err
+	}
+	err := d.RestoreCluster(ctx, o.restore, o.force)
+	if err == nil {
+		fmt.Fprintf(io.Out, "the cluster of deployment %s is restored; check it: %s\n", name, d.Hint("slipway status --live"))
+	}
+	return err
 }
 
 // clusterReady says how to reach the cluster, whose API and ports are published on the address

@@ -133,34 +133,42 @@ func (r *run) open(ctx context.Context) error {
 	if !installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
+	now, restored, err := r.recover(ctx)
+	if err != nil {
+		return err
+	}
+	return r.judge(now, restored)
+}
+
+// recover is what the state knows, which is restored from a copy if the engine has thrown it
+// away.
+func (r *run) recover(ctx context.Context) (now contract.Opened, restored bool, err error) {
 	kept, bad := r.Records.copied()
 	const at = "/slipway/opened.json"
 	args := []string{"slipway", "state", "open", at, "--run", r.steps.requests.run, "--deployment", r.name}
 	if kept != nil || bad != nil {
 		args = append(args, "--copied")
 	}
-	var now contract.Opened
 	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: args, Result: at}), &now); err != nil {
-		return err
+		return now, false, err
 	}
-	state := false
 	if now.Identity == nil && bad != nil {
-		return bad
+		return now, false, bad
 	}
 	if now.Identity == nil {
 		if err := r.restore(ctx, kept, at, &now); err != nil {
-			return err
+			return now, false, err
 		}
-		state = true
+		restored = true
 	}
 	if r.inBucket && r.node && kept != nil { // the volume with the access to the cluster may be gone, too
 		s, err := r.stored(ctx)
 		if err != nil {
-			return err
+			return now, restored, err
 		}
 		now.Lost = s.Lost
 	}
-	return r.judge(now, state)
+	return now, restored, nil
 }
 
 // restore restores the state from a copy.

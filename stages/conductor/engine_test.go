@@ -125,8 +125,10 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 			continue
 		}
 		if at := exported.FindStringSubmatch(query); at != nil {
-			if err := os.WriteFile(at[1], []byte(fmt.Sprint(answer)), 0o600); err != nil {
-				return nil, err
+			if info, err := os.Stat(at[1]); err != nil || !info.IsDir() { // a directory is filled by exports
+				if err := os.WriteFile(at[1], []byte(fmt.Sprint(answer)), 0o600); err != nil {
+					return nil, err
+				}
 			}
 			if e.exports != nil {
 				e.exports(at[1])

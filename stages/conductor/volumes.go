@@ -45,10 +45,11 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 		return nil, &fault.Fault{Code: codeMayGo, Class: fault.Preflight, Op: "make sure that the engine keeps the deployment", Err: may,
 			Fix: keepVolumes("with nothing of what it has now") + bucket + accept}
 	}
-	return []report.Warning{{
-		Summary: may.Error(),
-		Fix:     keepVolumes("and install again: it loses what it has now, this deployment, too") + bucket + accept,
-	}}, nil
+	anew := "and install again: it loses what it has now, the state of this deployment, too"
+	if c.service != nil {
+		anew = "which loses what it has now: save this cluster before (slipway cluster --save FILE) and restore it then (slipway cluster --restore FILE)"
+	}
+	return []report.Warning{{Summary: may.Error(), Fix: keepVolumes(anew) + bucket + accept}}, nil
 }
 
 // keepVolumes is how an engine is made to keep volumes, and what becomes of those that it has.

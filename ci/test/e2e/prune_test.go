@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,12 +16,16 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// prunes is an engine.json that has the engine collect each cache volume that nothing uses.
-const prunes = `{"gc": {"policies": [{"filters": ["type==exec.cachemount"], "maxUsedSpace": "1B"}]}}`
+// The engine.json of an engine that collects each cache volume that nothing uses, and of one
+// that collects nothing.
+const (
+	prunes = `{"gc": {"policies": [{"filters": ["type==exec.cachemount"], "maxUsedSpace": "1B"}]}}`
+	keeps  = `{"gc": {"enabled": false}}`
+)
 
 // TestEngineThatPrunes installs on an engine that throws each deployment away as soon as
-// nothing uses it: that is refused unless it is wanted, and what is thrown away is known, and
-// made again with the same secrets.
+// nothing uses it: that is refused unless it is wanted, and what is thrown away is known, made
+// again with the same secrets, and restored with its data if those were saved.
 func TestEngineThatPrunes(t *testing.T) {
 	takesLong(t)
 	inTurn(t)
@@ -29,14 +35,17 @@ func TestEngineThatPrunes(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(prunes), 0o600))
 	engine := secondEngine(t, "--config", file)
 	data, config := t.TempDir(), write(t, configured)
-	cli := func(t *testing.T, code int, command string, args ...string) result {
+	command := func(ctx context.Context, name string, args ...string) *exec.Cmd {
+		cmd := d.CLI(ctx, name, append([]string{"--config", config}, args...)...)
+		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+engine.address, "SLIPWAY_DATA_DIR="+data)
+		return cmd
+	}
+	cli := func(t *testing.T, code int, name string, args ...string) result {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 		defer cancel()
-		cmd := d.CLI(ctx, command, append([]string{"--config", config}, args...)...)
-		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+engine.address, "SLIPWAY_DATA_DIR="+data)
-		r := finish(t, cmd)
-		t.Logf("slipway %s %s: exit %d after %s", command, strings.Join(args, " "), r.code, r.took.Round(time.Second))
+		r := finish(t, command(ctx, name, args...))
+		t.Logf("slipway %s %s: exit %d after %s", name, strings.Join(args, " "), r.code, r.took.Round(time.Second))
 		require.Equal(t, code, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 		return r
 	}
@@ -55,12 +64,17 @@ func TestEngineThatPrunes(t *testing.T) {
 		t.Helper()
 		return cli(t, 0, "toolchain", "--", "sh", "-ceu", `kubectl get secrets -A -l app.kubernetes.io/managed-by=slipway -o 'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.data}{"\n"}{end}' | sort | sha256sum`).out
 	}
-	pruned := func(t *testing.T) {
+	restart := func(t *testing.T, text string) {
 		t.Helper()
-		cli(t, 0, "cluster", "--stop")
 		engine.end()
-		engine.start() // it collects one second later
-		time.Sleep(15 * time.Second)
+		finish(t, command(t.Context(), "cluster", "--stop")) // it may be gone with the engine
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		engine.start()
+	}
+	prune := func(t *testing.T) {
+		t.Helper()
+		restart(t, prunes)
+		time.Sleep(15 * time.Second) // it collects one second after its start
 	}
 
 	t.Run("an install is refused", func(t *testing.T) {
@@ -79,7 +93,7 @@ func TestEngineThatPrunes(t *testing.T) {
 		first = secrets(t)
 		require.Len(t, copies(), 1)
 	})
-	pruned(t)
+	prune(t)
 
 	t.Run("what was thrown away is known", func(t *testing.T) {
 		r := cli(t, 2, "status", "--output", "json")
@@ -108,9 +122,28 @@ func TestEngineThatPrunes(t *testing.T) {
 		require.Equal(t, 2, strings.Count(cli(t, 0, "runs").out, " install "), "the record of the first run, too")
 		require.Len(t, copies(), 1)
 	})
-	pruned(t)
+
+	const marker = "kubectl %s configmap -n default marker"
+	saved := filepath.Join(t.TempDir(), "cluster.tar.zst")
+	t.Run("its data can be saved, and restored", func(t *testing.T) {
+		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "create"))
+		require.Contains(t, cli(t, 6, "cluster", "--save", saved).err, "DEP-012", "it runs")
+		require.NoFileExists(t, saved)
+		restart(t, keeps)
+		cli(t, 0, "cluster", "--save", saved)
+		require.Contains(t, cli(t, 2, "cluster", "--restore", saved).err, "DEP-013", "it would be lost")
+		prune(t)
+		require.Contains(t, cli(t, 2, "status").err, "--restore FILE")
+		restart(t, keeps)
+		cli(t, 0, "cluster", "--restore", saved)
+		cli(t, 0, "status", "--live")
+		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "get"))
+		require.Equal(t, first, secrets(t))
+		require.NotContains(t, cli(t, 0, "install", "--to", steps, "--ephemeral").out, "thrown away")
+	})
 
 	t.Run("a destroy forgets it", func(t *testing.T) {
+		prune(t)
 		cli(t, 0, "destroy", "--yes")
 		require.Empty(t, copies())
 		require.Contains(t, cli(t, 2, "status").err, "DEP-001")

@@ -1,0 +1,100 @@
+package conductor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// SaveCluster writes what the deployment's own cluster has on its volume to a file of this
+// machine, which appears when it is whole. The cluster must not run.
+func (c *Conductor) SaveCluster(ctx context.Context, file string) error {
+	const what = "save the cluster"
+	if _, err := c.get(); err != nil {
+		return err
+	}
+	if err := c.Cluster.installed(ctx, what); err != nil {
+		return err
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	return c.underLock(ctx, what, func(ctx context.Context, r *run) (err error) {
+		e := r.looking(containers.Exec{Args: []string{"slipway", "state", "save-cluster", contract.ClusterOut, "--run", r.steps.requests.run, "--deployment", c.name}})
+		done, out, err := c.commands.deployment.ExecDirectory(ctx, e, contract.ClusterOut)
+		if err == nil {
+			err = ended(e.Args, done)
+		}
+		if err != nil {
+			return err
+		}
+		dir, err := os.MkdirTemp(filepath.Dir(file), ".slipway-cluster-")
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if _, err := out.Export(ctx, dir, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		saved := filepath.Join(dir, contract.ClusterFile)
+		if err := os.Chmod(saved, 0o600); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return os.Rename(saved, file)
+	})
+}
+
+// RestoreCluster puts what SaveCluster wrote onto the volume of the deployment's own cluster,
+// which must not run. A state that the engine has thrown away is restored as well, if there is a
+// copy. A cluster that is there is replaced only with force.
+func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool) error {
+	const what = "restore the cluster"
+	if _, err := c.get(); err != nil {
+		return err
+	}
+	file, err := filepath.Abs(file)
+	if err == nil {
+		_, err = os.Stat(file)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return c.underLock(ctx, what, func(ctx context.Context, r *run) error {
+		if _, _, err := r.recover(ctx); err != nil {
+			return err
+		}
+		args := []string{"slipway", "state", "restore-cluster", contract.ClusterIn + "/" + filepath.Base(file), "--run", r.steps.requests.run, "--deployment", c.name}
+		if force {
+			args = append(args, "--force")
+		}
+		dir := c.opts.Client.Host().Directory(filepath.Dir(file), dagger.HostDirectoryOpts{Include: []string{filepath.Base(file)}, NoCache: true})
+		_, err := c.commands.exec(ctx, r.looking(containers.Exec{Args: args, Directories: map[string]*dagger.Directory{contract.ClusterIn: dir}}))
+		return err
+	})
+}
+
+// underLock calls do with the deployment's lock, as a run that leaves no record.
+func (c *Conductor) underLock(ctx context.Context, what string, do func(context.Context, *run) error) error {
+	r := &run{Conductor: c, workflow: Workflow{Name: what}, steps: c.runner(report.NewID(time.Now()), nil)}
+	locked, lock, end := r.takeLock(ctx)
+	defer end(nil)
+	r.steps.lock = lock
+	if err := lock.wait(locked); err != nil {
+		return err
+	}
+	err := do(locked, r)
+	if lost := lock.loss(); lost != nil {
+		err = lost
+	}
+	return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
+}
