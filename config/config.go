@@ -110,7 +110,7 @@ type Advanced struct {
 	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: they are listed, and the cluster pulls them from their own registries."`
 	Save          Save   `json:"save,omitzero" jsonschema_description:"When a run is packed into one file at its end, for others to look at or to reproduce; never when left out."`
 	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
-	Ephemeral     bool   `json:"ephemeral,omitempty" jsonschema:"example=true" jsonschema_description:"Whether the deployment may be lost with the volumes of the Dagger engine. If not, a first install is refused on an engine that is not known to keep them."`
+	Ephemeral     bool   `json:"ephemeral,omitempty" example:"true" jsonschema_description:"Whether the deployment may be lost with the volumes of the Dagger engine. If not, a first install is refused on an engine that is not known to keep them."`
 }
 
 // Timeouts are deadlines.
