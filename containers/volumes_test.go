@@ -26,8 +26,8 @@ func TestAnEngineThatKeepsVolumesIsRecognised(t *testing.T) {
 		"Dagger's default":          {limits(10_000_000_000, 75<<30, 20<<30), false, "9.3 GiB reserved, 75.0 GiB used at most, 20.0 GiB free"},
 		"prunes at once":            {limits(0, 1, 0), false, "1 bytes used at most"},
 		"no limits":                 {limits(0, 0, 0), false, "it collects nothing, or everything"},
-		"within a module":           {told("only the main client can call this function"), false, "from within dagger call"},
-		"one that does not know":    {told(`Cannot query field "localCache" on type "Engine".`), false, "does not say"},
+		"within a module":           {deaf("only the main client can call this function"), false, "from within dagger call"},
+		"one that does not know":    {deaf(`Cannot query field "localCache" on type "Engine".`), false, "does not say"},
 		"one without a name either": {func(string) (any, string) { return nil, "no" }, false, "does not say"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestAnEngineThatKeepsVolumesIsRecognised(t *testing.T) {
 	require.EqualError(t, err, "interrupted")
 }
 
-// told is an engine that has a name and answers nothing else.
-func told(problem string) func(string) (any, string) {
+// deaf is an engine that has a name and answers nothing else.
+func deaf(problem string) func(string) (any, string) {
 	return func(field string) (any, string) {
 		if field == "name" {
 			return "0123456789ab", ""

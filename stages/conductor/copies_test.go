@@ -198,7 +198,7 @@ func TestALostStateIsRestored(t *testing.T) {
 	require.Less(t, strings.Index(e.all(), `"slipway","state","restore"`), strings.Index(e.all(), `"step","preorchestrator/secrets"`))
 	require.Len(t, record.Warnings, 1)
 	require.Equal(t, "the engine has thrown away the cluster of deployment slipway with all data in it, and its state; its last run was r1; the state was restored from a copy; the cluster is made anew, with the same secrets and without its data", record.Warnings[0].Summary)
-	require.Contains(t, record.Warnings[0].Fix, "slipway explain ENG-010")
+	require.Contains(t, record.Warnings[0].Fix, "slipway explain ENG-011")
 
 	record, _, _, err = conductWith(t, s, config.Upgrade, restored)
 	require.Nil(t, record)

@@ -70,7 +70,7 @@ func TestTheStatusSaysHowTheRunEnded(t *testing.T) {
 		report.Running: contract.InProgress, report.Succeeded: contract.Success, report.Failed: contract.Failure,
 		report.Cancelled: contract.Cancelled, report.Interrupted: contract.Failure,
 	} {
-		s, err := (&Records{name: "blue"}).status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: outcome}, Cluster: true})
+		s, err := (&Records{name: "blue"}).status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: outcome}, Cluster: true}})
 		require.NoError(t, err)
 		require.Equal(t, want, s.State)
 	}

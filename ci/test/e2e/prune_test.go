@@ -79,7 +79,7 @@ func TestEngineThatPrunes(t *testing.T) {
 
 	t.Run("an install is refused", func(t *testing.T) {
 		r := cli(t, 3, "install", "--to", steps)
-		require.Contains(t, r.err, "ENG-010")
+		require.Contains(t, r.err, "ENG-011")
 		require.Contains(t, r.err, "1 bytes used at most")
 		require.Contains(t, r.err, "--ephemeral")
 		require.Contains(t, r.err, `"filters": ["type!=exec.cachemount"]`)
@@ -110,7 +110,7 @@ func TestEngineThatPrunes(t *testing.T) {
 		cmd := never.CLI(t.Context(), "status", "--config", config)
 		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+engine.address, "SLIPWAY_DATA_DIR="+data)
 		require.Contains(t, finish(t, cmd).err, "DEP-001")
-		require.Contains(t, cli(t, 3, "install", "--to", steps).err, "ENG-010", "it is a first install")
+		require.Contains(t, cli(t, 3, "install", "--to", steps).err, "ENG-011", "it is a first install")
 	})
 
 	t.Run("it is installed again, with the same secrets", func(t *testing.T) {
