@@ -217,9 +217,16 @@ func (m *Slipway) Explain(
 
 // Version is that of the program in the bundle or the registry.
 //
+// It says what that program is made of and pins.
+//
 // +cache="never"
-func (m *Slipway) Version(ctx context.Context) (string, error) {
-	return m.print(ctx, "version")
+func (m *Slipway) Version(
+	ctx context.Context,
+	// "text" or "json"; --output of the CLI, a flag that dagger reserves.
+	// +default="text"
+	format string,
+) (string, error) {
+	return m.print(ctx, "version", "--output", format)
 }
 
 // starting is a container for a command that needs neither engine nor images, with a

@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/azblob"
@@ -150,17 +153,40 @@ func TestACommandWithoutAWorkflowEndsAtTheFirstInterrupt(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, args := range [][]string{{"version"}, {"--version"}} {
-		code, out, _ := slipway(args...)
-		require.Zero(t, code)
-		require.Equal(t, "slipway dev\n", out)
-	}
-	for version, want := range map[string]string{"dev": "slipway dev-1a2b3c4d5e6f\n", "v1.2.3": "slipway v1.2.3\n"} {
+	code, out, _ := slipway("--version")
+	require.Zero(t, code)
+	require.Equal(t, "slipway dev\n", out)
+	code, out, _ = slipway("version")
+	require.Zero(t, code)
+	require.Regexp(t, `\Aslipway dev\nsources +unknown: make did not build it\npins +sha256:[0-9a-f]{64}\n`, out)
+
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	digest, err := pins.Digest()
+	require.NoError(t, err)
+	for version, want := range map[string]string{"dev": "dev-1a2b3c4d5e6f", "v1.2.3": "v1.2.3"} {
 		p := program()
 		p.Version, p.Source = version, "sha256:1a2b3c4d5e6f7a8b"
-		var out, errs bytes.Buffer
-		require.Zero(t, Run(t.Context(), p, []string{"version"}, strings.NewReader(""), &out, &errs))
-		require.Equal(t, want, out.String())
+		print := func(args ...string) string {
+			var out, errs bytes.Buffer
+			require.Zero(t, Run(t.Context(), p, append([]string{"version"}, args...), strings.NewReader(""), &out, &errs), errs.String())
+			return out.String()
+		}
+		text := print()
+		require.True(t, strings.HasPrefix(text, "slipway "+want+"\n"), text)
+		for _, row := range []string{"sources sha256:1a2b3c4d5e6f7a8b", "pins " + digest, "go " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH} {
+			require.Contains(t, strings.Join(strings.Fields(text), " "), row)
+		}
+		for _, tool := range pins.Tools {
+			require.Contains(t, text, tool.Name+" "+tool.Version)
+		}
+		node, _ := pins.Image("node")
+		require.Contains(t, text, "node "+node.Version+" (Kubernetes), ")
+		var c composition
+		require.NoError(t, json.Unmarshal([]byte(print("--output", "json")), &c))
+		require.Equal(t, want+" "+digest, c.Version+" "+c.Pins)
+		require.Contains(t, c.Images, versioned{"node", node.Version})
+		require.Len(t, c.Tools, len(pins.Tools))
 	}
 }
 

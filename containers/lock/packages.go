@@ -86,11 +86,9 @@ func (p *problems) packages(by map[string][]Package) {
 //	manifest NAME VERSION ORIGIN SHA256  of each manifest
 //	image NAME DIGEST                    of each image of the lock that is not on demand
 func LineOf(l *Lock, x bundle.Index) (string, error) {
-	pins := *l
-	pins.Location, pins.Added, pins.Line = "", nil, ""
-	text, err := json.Marshal(pins)
+	pins, err := l.Digest()
 	if err != nil {
-		return "", fmt.Errorf("encode the lock: %w", err)
+		return "", err
 	}
 	lines := []string{}
 	for _, f := range x.Files {
@@ -104,8 +102,20 @@ func LineOf(l *Lock, x bundle.Index) (string, error) {
 		}
 	}
 	slices.Sort(lines)
-	lines = append([]string{"slipway lock 1", "platform " + x.Platform, "pins " + hexSum(text)}, lines...)
+	lines = append([]string{"slipway lock 1", "platform " + x.Platform, "pins " + strings.TrimPrefix(pins, "sha256:")}, lines...)
 	return "sha256:" + hexSum([]byte(strings.Join(lines, "\n")+"\n")), nil
+}
+
+// Digest is the sha256 ("sha256:<hex>") of the pins as JSON, with the Debian packages and
+// without what a push knows.
+func (l *Lock) Digest() (string, error) {
+	pins := *l
+	pins.Location, pins.Added, pins.Line = "", nil, ""
+	text, err := json.Marshal(pins)
+	if err != nil {
+		return "", fmt.Errorf("encode the lock: %w", err)
+	}
+	return "sha256:" + hexSum(text), nil
 }
 
 func hexSum(text []byte) string {
