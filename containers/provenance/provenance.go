@@ -90,16 +90,8 @@ func New(of Of) (*Provenance, error) {
 	all, toolchains := map[string]Dependency{}, map[string]bool{}
 	for _, build := range of.Builds {
 		toolchains[build.GoVersion] = true
-		for _, m := range build.Deps {
-			if m.Replace != nil {
-				m = m.Replace
-			}
-			if m.Sum == "" { // a folder of this repository
-				continue
-			}
-			if err := module(all, m.Path, m.Version, m.Sum); err != nil {
-				return nil, err
-			}
+		if err := modules(all, build); err != nil {
+			return nil, err
 		}
 	}
 	for _, m := range pins.Modules() { // manifests and files of images, which are in no program
@@ -108,18 +100,55 @@ func New(of Of) (*Provenance, error) {
 		}
 	}
 	of.packages(all)
-	if sum, ok := strings.CutPrefix(of.Sources, "sha256:"); ok {
-		all[""] = Dependency{Name: "sources of slipway", Digest: map[string]string{"sha256": sum}}
-	}
+	sources(all, of.Sources)
 	p := &Provenance{BuildDefinition: BuildDefinition{
 		BuildType: buildType, ExternalParameters: chosen,
 		InternalParameters: Toolchains{Go: slices.Sorted(maps.Keys(toolchains)), Debian: pins.Suite},
 	}}
 	p.RunDetails.Builder.ID = builder
-	for _, uri := range slices.Sorted(maps.Keys(all)) {
-		p.BuildDefinition.ResolvedDependencies = append(p.BuildDefinition.ResolvedDependencies, all[uri])
-	}
+	p.BuildDefinition.ResolvedDependencies = sorted(all)
 	return p, nil
+}
+
+// Built is what programs were built from whose sources have this digest ("sha256:<hex>"):
+// these, and their Go modules, sorted by URI.
+func Built(digest string, builds map[string]*debug.BuildInfo) ([]Dependency, error) {
+	all := map[string]Dependency{}
+	sources(all, digest)
+	for _, build := range builds {
+		if err := modules(all, build); err != nil {
+			return nil, err
+		}
+	}
+	return sorted(all), nil
+}
+
+func sorted(all map[string]Dependency) (dependencies []Dependency) {
+	for _, uri := range slices.Sorted(maps.Keys(all)) {
+		dependencies = append(dependencies, all[uri])
+	}
+	return dependencies
+}
+
+func sources(all map[string]Dependency, digest string) {
+	if sum, ok := strings.CutPrefix(digest, "sha256:"); ok {
+		all[""] = Dependency{Name: "sources of slipway", Digest: map[string]string{"sha256": sum}}
+	}
+}
+
+func modules(all map[string]Dependency, build *debug.BuildInfo) error {
+	for _, m := range build.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if m.Sum == "" { // a folder of this repository
+			continue
+		}
+		if err := module(all, m.Path, m.Version, m.Sum); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func module(all map[string]Dependency, path, version, h1 string) error {

@@ -66,7 +66,13 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &slsa))
 	require.Equal(t, "https://slipway.sh/bundle/v1 https://slipway.sh/make-bundle", slsa.BuildDefinition.BuildType+" "+slsa.RunDetails.Builder.ID)
 
+	programs, err := Built(of.Sources, of.Builds)
+	require.NoError(t, err)
+	require.Equal(t, []Dependency{byURI[""], byURI["pkg:golang/example.com/m@v1.0.0+incompatible"], byURI["pkg:golang/example.com/new@v2.0.0"]}, programs)
+
 	of.Builds["a"].Deps[0].Sum = "sha256:1"
 	_, err = New(of)
 	require.ErrorContains(t, err, `the module example.com/m@v1.0.0+incompatible has the sum "sha256:1"`)
+	_, err = Built(of.Sources, of.Builds)
+	require.ErrorContains(t, err, "example.com/m@v1.0.0+incompatible")
 }

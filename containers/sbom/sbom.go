@@ -1,6 +1,6 @@
-// Package sbom lists what a run executes, or a bundle holds, as a CycloneDX document: Slipway's
-// program with its Go modules, the tools of the toolchain, and the images by digest with what
-// they are made of.
+// Package sbom lists what a run executes, a bundle holds or a released program is made of, as a
+// CycloneDX document: Slipway's program with its Go modules, the tools of the toolchain, and the
+// images by digest with what they are made of.
 package sbom
 
 import (
@@ -73,6 +73,22 @@ func Document(of Of) ([]byte, error) {
 			Aggregate: cyclonedx.CompositionAggregateIncomplete, Assemblies: &[]cyclonedx.BOMReference{cyclonedx.BOMReference(bom.Metadata.Component.BOMRef)},
 		}}
 	}
+	return encode(bom)
+}
+
+// Program is the document about the program slipway of one system: its Go modules. digest is
+// its own ("sha256:<hex>").
+func Program(version, digest string, build *debug.BuildInfo) ([]byte, error) {
+	of := Of{Version: version, Images: Images{All: digest, Tools: map[string]string{"slipway": digest}}, Builds: map[string]*debug.BuildInfo{"slipway": build}}
+	c := program(of)
+	bom := cyclonedx.NewBOM()
+	bom.SerialNumber = serial(of)
+	bom.Components, c.Components = c.Components, nil
+	bom.Metadata = &cyclonedx.Metadata{Component: &c}
+	return encode(bom)
+}
+
+func encode(bom *cyclonedx.BOM) ([]byte, error) {
 	var out bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 	return out.Bytes(), err

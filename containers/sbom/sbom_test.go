@@ -82,3 +82,26 @@ func TestDocument(t *testing.T) {
 		}
 	}
 }
+
+func TestProgram(t *testing.T) {
+	sha := strings.Repeat("ab", 32)
+	build := &debug.BuildInfo{GoVersion: "go1.26.0", Deps: []*debug.Module{
+		{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0", Sum: "h1:x"}},
+	}}
+	text, err := Program("v1.2.3", "sha256:"+sha, build)
+	require.NoError(t, err)
+	var bom cyclonedx.BOM
+	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
+	about := bom.Metadata.Component
+	require.Equal(t, "slipway v1.2.3 "+sha, about.Name+" "+about.Version+" "+(*about.Hashes)[0].Value)
+	require.Nil(t, about.Components)
+	var names []string
+	for _, c := range *bom.Components {
+		names = append(names, c.Name+" "+c.Version)
+	}
+	require.Equal(t, []string{"example.com/new v2.0.0", "std go1.26.0"}, names)
+	require.NotContains(t, string(text), "timestamp")
+	other, err := Program("v1.2.3", "sha256:"+strings.Repeat("cd", 32), build)
+	require.NoError(t, err)
+	require.NotContains(t, string(other), bom.SerialNumber, "each has its own")
+}
