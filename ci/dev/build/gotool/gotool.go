@@ -27,6 +27,7 @@ type Command struct {
 	CGO     bool     // link with C; needs a C compiler
 	Tags    []string // build tags
 	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
+	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself
 
 	// Sources tells which files below Module the build depends on, by their
 	// slash paths. Nil takes go.mod, go.sum and every Go file that is no test,
@@ -143,7 +144,11 @@ func (c Command) environment() []string {
 	if c.CGO {
 		cgo = "CGO_ENABLED=1"
 	}
-	return []string{cgo, "GOFLAGS=", "GOWORK=off"}
+	env := []string{cgo, "GOFLAGS=", "GOWORK=off"}
+	if system, arch, ok := strings.Cut(c.System, "/"); ok {
+		env = append(env, "GOOS="+system, "GOARCH="+arch)
+	}
+	return env
 }
 
 // quoteFlags joins flags the way that go splits them again.

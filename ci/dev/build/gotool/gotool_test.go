@@ -20,9 +20,9 @@ func TestArguments(t *testing.T) {
 		{"plain", Command{Package: "."},
 			[]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o", "out", "."},
 			[]string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off"}},
-		{"everything", Command{Package: "example.com/x", CGO: true, Tags: []string{"a", "b"}, LDFlags: []string{"-s", "-X", "m.v=a b"}},
+		{"everything", Command{Package: "example.com/x", CGO: true, Tags: []string{"a", "b"}, LDFlags: []string{"-s", "-X", "m.v=a b"}, System: "darwin/arm64"},
 			[]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-tags", "a,b", "-ldflags", "-s -X 'm.v=a b'", "-o", "out", "example.com/x"},
-			[]string{"CGO_ENABLED=1", "GOFLAGS=", "GOWORK=off"}},
+			[]string{"CGO_ENABLED=1", "GOFLAGS=", "GOWORK=off", "GOOS=darwin", "GOARCH=arm64"}},
 	} {
 		require.Equal(t, c.args, c.command.arguments("out"), c.name)
 		require.Equal(t, c.env, c.command.environment(), c.name)
