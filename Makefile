@@ -73,7 +73,7 @@ unit/race:
 
 unit/modules: jq
 	$(GO) test -C containers/node ./...
-	$(GO) test -C ci/dev ./engine ./bundle/... ./typecheck
+	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
@@ -88,6 +88,21 @@ builds: $(addprefix builds/,$(PLATFORMS)) ## Compile and link the CLI for every 
 .PHONY: $(addprefix builds/,$(PLATFORMS))
 $(addprefix builds/,$(PLATFORMS)):
 	GOOS=$(notdir $(@D)) GOARCH=$(@F) $(GO) build -ldflags "-s -w" -o /dev/null .
+
+# What a release is, given on the command line.
+VERSION :=
+OUT := dist
+KEY :=
+TARGETS := linux/amd64 $(PLATFORMS)
+URL :=
+REGISTRY :=
+DRY :=
+PUSHES = $(and $(REGISTRY),$(if $(DRY),,yes))
+
+.PHONY: release
+release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [URL=BASE] [REGISTRY=HOST/PATH]; DRY=1 only tries
+	@$(if $(PUSHES),$(WITH_BUNDLE)) $(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
+		-targets '$(TARGETS)' -url '$(URL)' -registry '$(REGISTRY)' $(if $(DRY),-dry)
 
 .PHONY: e2e
 e2e: PLATFORM := examples/platform/manifests/1.0.0

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/sbom"
+)
+
+// number is the version without its v.
+func (o *options) number() string { return strings.TrimPrefix(o.version, "v") }
+
+func (o *options) baseURL() string {
+	return strings.TrimSuffix(cmp.Or(o.url, homepage+"/releases/download/"+o.version), "/")
+}
+
+// named is the name of a file for a system, and the folder in its archive.
+func (o *options) named(system string) string {
+	return "slipway_" + o.number() + "_" + strings.ReplaceAll(system, "/", "_")
+}
+
+func (o *options) archiveName(system string) string {
+	if strings.HasPrefix(system, "windows/") {
+		return o.named(system) + ".zip"
+	}
+	return o.named(system) + ".tar.gz"
+}
+
+// release makes a release of the checkout at root. OUT is there with all of it, or as it was.
+func release(ctx context.Context, root string, o options, stdout, stderr io.Writer) error {
+	s, key, err := o.check(ctx, root)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "slipway-release-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	of, err := o.compile(ctx, s, work)
+	if err != nil {
+		return err
+	}
+	if err := o.assemble(ctx, s, of, key, stderr); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(o.out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s %s: %d files, compare them with: sha256sum -c %s\n", o.out, o.version, len(entries), checksumsFile)
+	return nil
+}
+
+// assemble makes all files out of the programs, and moves them to OUT.
+func (o *options) assemble(ctx context.Context, s *source, of *programs, key crypto.Signer, stderr io.Writer) error {
+	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(o.out), filepath.Base(o.out)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	if err := o.files(ctx, s, of, dir); err != nil {
+		return err
+	}
+	if err := o.push(ctx, of.host, dir, stderr); err != nil {
+		return err
+	}
+	subjects, err := checksums(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if key == nil {
+		fmt.Fprintln(stderr, "warning: nothing is signed: there is no KEY")
+	}
+	if err := o.writeProvenance(ctx, filepath.Join(dir, "slipway_"+o.number()+".provenance.dsse.json"), s, of, subjects, key); err != nil {
+		return err
+	}
+	if err := os.Remove(o.out); err != nil && !errors.Is(err, os.ErrNotExist) { // it is empty
+		return err
+	}
+	return os.Rename(dir, o.out)
+}
+
+// files writes what is made of the programs into the folder dir.
+func (o *options) files(ctx context.Context, s *source, of *programs, dir string) error {
+	work, err := os.MkdirTemp("", "slipway-release-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	texts, err := o.texts(ctx, s, of.host, work)
+	if err != nil {
+		return err
+	}
+	sums := map[string]string{}
+	for _, p := range of.targets {
+		name := filepath.Join(dir, o.archiveName(p.system))
+		if err := archive(name, o.named(p.system), append([]file{{p.file(), p.path, 0o755}}, texts...), s.at); err != nil {
+			return err
+		}
+		if sums[p.system], err = bundle.Sum(ctx, name); err != nil {
+			return err
+		}
+		list, err := sbom.Program(o.version, p.digest, p.build)
+		if err != nil {
+			return fmt.Errorf("list what the program for %s is made of: %w", p.system, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, o.named(p.system)+".cdx.json"), list, 0o644); err != nil {
+			return err
+		}
+		if arch, ok := strings.CutPrefix(p.system, "linux/"); ok {
+			if err := o.debianPackage(filepath.Join(dir, "slipway_"+o.number()+"_"+arch+".deb"), s, p, texts, work); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "notes.md"), []byte(s.notes+"\n"), 0o644); err != nil {
+		return err
+	}
+	return o.writeFormula(filepath.Join(dir, "slipway.rb"), sums)
+}
+
+// push pushes the bundle, with the program that is released, and puts the lock file into the
+// folder dir, with its signature if there is a key. The bundle's program must be compiled from
+// the same sources.
+func (o *options) push(ctx context.Context, p program, dir string, stderr io.Writer) error {
+	switch {
+	case o.registry == "":
+		return nil
+	case o.dry:
+		fmt.Fprintf(stderr, "dry run: nothing is pushed to %s\n", o.registry)
+		return nil
+	}
+	push := []string{"bundle", "push", o.bundle, "--to", o.registry, "--lock-out", filepath.Join(dir, "slipway.lock.json")}
+	if o.key != "" {
+		push = append(push, "--key", o.key)
+	}
+	for _, args := range [][]string{{"lock", "verify", "--bundle", o.bundle}, push} {
+		cmd := exec.CommandContext(ctx, p.path, args...)
+		cmd.Stdout, cmd.Stderr = stderr, stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("slipway %s: %w", strings.Join(args[:2], " "), err)
+		}
+	}
+	return nil
+}
