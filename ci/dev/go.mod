@@ -7,6 +7,7 @@ replace github.com/slipway-sh/slipway => ../..
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/adrg/xdg v0.5.3
 	github.com/google/go-containerregistry v0.22.1
 	github.com/goreleaser/nfpm/v2 v2.45.2
 	github.com/klauspost/compress v1.20.3
@@ -29,7 +30,6 @@ require (
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProtonMail/go-crypto v1.5.2 // indirect
-	github.com/adrg/xdg v0.5.3
 	github.com/blakesmith/ar v0.0.0-20190502131153-809d4375e1fb // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
