@@ -73,13 +73,10 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 		p.Put(at, step, before, before, "")
 		return answer(r, before)
 	}
-	dry := r.Clone(r.Context())
-	query := dry.URL.Query()
-	query.Set("dryRun", metav1.DryRunAll)
-	dry.URL.RawQuery = query.Encode()
-	dry.Header.Set("Accept", "application/json")
-	dry.Body, dry.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	dry.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	dry, err := dryRun(r, body)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := g.next.RoundTrip(dry)
 	if err != nil {
 		return nil, err
@@ -126,6 +123,45 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	return resp, nil
+}
+
+// dryRun is r, which has that body, as a dry run.
+func dryRun(r *http.Request, body []byte) (*http.Request, error) {
+	dry := r.Clone(r.Context())
+	if r.Method == http.MethodDelete {
+		var err error
+		if body, err = dryDeletion(body); err != nil {
+			return nil, fmt.Errorf("%s %s as a dry run: %w", r.Method, r.URL.Path, err)
+		}
+		dry.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	}
+	query := dry.URL.Query()
+	query.Set("dryRun", metav1.DryRunAll)
+	dry.URL.RawQuery = query.Encode()
+	dry.Header.Set("Accept", runtime.ContentTypeJSON)
+	dry.Body, dry.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	dry.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return dry, nil
+}
+
+// dryDeletion is the body of a deletion as that of a dry run: the API server takes the options
+// of a deletion that has a body from there alone, and ignores the query (apiserver v0.35.4,
+// DeleteResource in pkg/endpoints/handlers/delete.go).
+func dryDeletion(body []byte) ([]byte, error) {
+	options := &metav1.DeleteOptions{}
+	if len(body) > 0 {
+		o, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
+		if err != nil {
+			return nil, fmt.Errorf("decode its options: %w", err)
+		}
+		var ok bool
+		if options, ok = o.(*metav1.DeleteOptions); !ok {
+			return nil, fmt.Errorf("its options are a %T", o)
+		}
+	}
+	options.TypeMeta = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}
+	options.DryRun = []string{metav1.DryRunAll}
+	return json.Marshal(options)
 }
 
 // noDryRun is what the API server says of a write that it cannot try out, because a webhook has

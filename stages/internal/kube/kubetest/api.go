@@ -114,7 +114,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
 		return
 	}
-	dry := r.URL.Query().Get("dryRun") != ""
+	dry, deletion := r.URL.Query().Get("dryRun") != "", deletion{}
+	if r.Method == http.MethodDelete {
+		var err error
+		if deletion, err = deletionOf(r); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		dry = deletion.dry
+	}
 	object, found := a.objects[r.URL.Path]
 	switch {
 	case all && r.Method == http.MethodGet:
@@ -125,7 +133,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
 			return
 		}
-		if r.Method == http.MethodDelete && !meets(r, object) {
+		if r.Method == http.MethodDelete && !deletion.meets(object) {
 			refuse(w, r, http.StatusConflict, metav1.StatusReasonConflict)
 			return
 		}
@@ -161,16 +169,32 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(k.complete(object))
 }
 
-// meets reports whether an object has the UID that a request to delete it names.
-func meets(r *http.Request, object map[string]any) bool {
-	options, err := body(r)
-	if err != nil { // none
-		return true
+// deletion is what a request to delete an object asks for.
+type deletion struct {
+	dry bool
+	uid string // that the object must have; empty: any
+}
+
+// deletionOf reads a deletion as the API server does: its options are in the body or, without
+// one, in the query.
+func deletionOf(r *http.Request) (deletion, error) {
+	if r.ContentLength == 0 {
+		return deletion{dry: r.URL.Query().Get("dryRun") != ""}, nil
 	}
+	options, err := body(r)
+	if err != nil {
+		return deletion{}, err
+	}
+	tries, _ := options["dryRun"].([]any)
 	want, _ := options["preconditions"].(map[string]any)
 	uid, _ := want["uid"].(string)
+	return deletion{len(tries) > 0, uid}, nil
+}
+
+// meets reports whether an object is the one that is to be deleted.
+func (d deletion) meets(object map[string]any) bool {
 	meta, _ := object["metadata"].(map[string]any)
-	return uid == "" || uid == meta["uid"]
+	return d.uid == "" || d.uid == meta["uid"]
 }
 
 // remove deletes an object, with a namespace what is in it, and with a definition the
