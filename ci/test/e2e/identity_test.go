@@ -178,8 +178,16 @@ func TestIdentityPlatform(t *testing.T) {
 		k.requireFiled(t, release, images)
 	})
 
-	stage("a component that is switched off is taken out", func(t *testing.T) {
+	stage("a component that is switched off is taken out, and not by the plan", func(t *testing.T) {
 		off := k.with(write(t, plain+"platform: {components: {console: {enabled: false}, sign-in: {enabled: false}}}\n"))
+		there := func() string {
+			t.Helper()
+			return k.kubectl(t, "get", "deployments,services,jobs,configmaps,secrets,pods", "-n", "identity", "-o",
+				`jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.deletionTimestamp}{"\n"}{end}`)
+		}
+		before := there()
+		require.Subset(t, off.plan(t, "--platform", release).names(), []string{"remove Deployment identity/console", "remove Service identity/console"})
+		require.Equal(t, before, there(), "a plan changes nothing")
 		r := off.must(t, "install", "--platform", release)
 		require.Regexp(t, `(?m)^\s*orchestrator/prune\s+succeeded`, r.out)
 		require.NotContains(t, k.kubectl(t, "get", "deployments,services,jobs", "-n", "identity", "-o", "name"), "console")

@@ -27,8 +27,13 @@ kubectl get deployment -n platform welcome --ignore-not-found -o name
 // plans is the plan of an upgrade.
 func (k *kept) plans(t *testing.T, args ...string) planned {
 	t.Helper()
+	return k.plan(t, append([]string{"--workflow", "upgrade"}, args...)...)
+}
+
+func (k *kept) plan(t *testing.T, args ...string) planned {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.json")
-	k.must(t, "plan", append([]string{"--workflow", "upgrade", "--out", file}, args...)...)
+	k.must(t, "plan", append([]string{"--out", file}, args...)...)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	k.printed.add(string(text))
