@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -36,7 +39,7 @@ func newCluster(p *Program) *cobra.Command {
 	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
 	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
 	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
-	set.StringVar(&o.save, "save", "", "write what the cluster has, which must not run, to this file: its objects, keys, and the data of its volumes")
+	set.StringVar(&o.save, "save", "", "write what the cluster has, which must not run, to this file, in the place of one that is there: its objects, keys, and the data of its volumes")
 	set.StringVar(&o.restore, "restore", "", "put the cluster that is in this file onto the engine")
 	set.BoolVar(&o.force, "force", false, "with --restore: in the place of a cluster that is there, or of an earlier deployment of the name")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
@@ -54,6 +57,10 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		return usage.Errorf("give --save or --restore, and no other flag about running the cluster")
 	case o.force && o.restore == "":
 		return usage.Errorf("--force goes with --restore")
+	case data:
+		if err := o.files(); err != nil {
+			return err
+		}
 	case o.stop && o.background:
 		return usage.Errorf("give --background or --stop, not both")
 	case o.stop:
@@ -96,9 +103,32 @@ func (o *clusterOptions) move(ctx context.Context, io console.Streams, d *deploy
 	}
 	err := d.RestoreCluster(ctx, o.restore, o.force)
 	if err == nil {
-		fmt.Fprintf(io.Out, "the cluster of deployment %s is restored; check it: %s\n", name, d.Hint("slipway status --live"))
+		fmt.Fprintf(io.Out, "the cluster of deployment %s is restored; check it: %s; if that says that it is not installed, as after a destroy: %s\n",
+			name, d.Hint("slipway status --live"), d.Hint("slipway install"))
 	}
 	return err
+}
+
+// files returns an error of usage if the file to save to cannot be there, or that to restore
+// from is not.
+func (o *clusterOptions) files() error {
+	if o.save != "" {
+		if info, err := os.Stat(filepath.Dir(o.save)); err != nil || !info.IsDir() {
+			return usage.Errorf("--save %s: there is no folder %s", o.save, filepath.Dir(o.save))
+		}
+		if info, err := os.Stat(o.save); err == nil && !info.Mode().IsRegular() {
+			return usage.Errorf("--save %s: that is no file", o.save)
+		}
+		return nil
+	}
+	info, err := os.Stat(o.restore)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("that is no file")
+	}
+	if err != nil {
+		return usage.Errorf("--restore %s: %w", o.restore, err)
+	}
+	return nil
 }
 
 // clusterReady says how to reach the cluster, whose API and ports are published on the address

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,4 +63,19 @@ func TestAClusterThatNobodyKeeps(t *testing.T) {
 	code, out, errs := slipway("cluster", "--stop", "--name", "dev")
 	require.Zero(t, code, errs)
 	require.Equal(t, "the cluster of deployment dev does not run\n", out)
+}
+
+// TestFilesOfAClusterAreLookedForFirst: before there is an engine.
+func TestFilesOfAClusterAreLookedForFirst(t *testing.T) {
+	dir := t.TempDir()
+	for says, args := range map[string][]string{
+		"there is no folder " + filepath.Join(dir, "none"): {"--save", filepath.Join(dir, "none", "c.tar.zst")},
+		"--save " + dir + ": that is no file":              {"--save", dir},
+		"--restore " + dir + ": that is no file":           {"--restore", dir},
+		"none.tar.zst: no such file or directory":          {"--restore", filepath.Join(dir, "none.tar.zst")},
+	} {
+		code, _, errs := slipway(append([]string{"cluster"}, args...)...)
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, says)
+	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -57,6 +58,17 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 	for name, want := range map[string]string{"validate": "run slipway validate --config c.yaml again", "status": "run slipway install --config c.yaml again"} {
 		require.Equal(t, want, hint.For(line(t, name, "--config", "c.yaml"), nil)("run slipway install again"))
 	}
+
+	const late = "correct it, then run again: slipway install; to look at it: slipway status"
+	for name, want := range map[string]string{
+		"install": "correct it, then run again: slipway install --name dev; to look at it: slipway status --name dev",
+		"upgrade": "correct it, then run the same command again; to look at it: slipway status --name dev",
+	} {
+		require.Equal(t, want, hint.For(line(t, name, "--name", "dev"), nil)(late))
+	}
+	f := &fault.Fault{Fix: late}
+	goingOn(fmt.Errorf("upgrade: %w", f))
+	require.Equal(t, "correct it, then run again: slipway upgrade --name dev --resume; to look at it: slipway status --name dev", hint.For(line(t, "upgrade", "--name", "dev"), nil)(f.Fix))
 
 	t.Setenv(module.Env, "1")
 	got := hint.For(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"), nil)("dagger call install")

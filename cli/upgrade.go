@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/shell"
@@ -176,12 +177,21 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 		}
 		record, err := o.install.conduct(ctx, io, d, stages.Upgrade())
 		if err != nil && record != nil && backedUp(record) {
+			goingOn(err)
 			io.Err.End()
 			fmt.Fprintln(io.Err, d.Hint("the upgrade to "+at.version+" is not finished, and nothing was deleted; to go on: slipway upgrade --resume; to go back: slipway rollback"))
 		}
 		return err
 	})
 	return done, err
+}
+
+// goingOn has the remedies of an upgrade that is not finished name the command that goes on
+// with it: an install is refused by then.
+func goingOn(err error) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		f.Fix = strings.ReplaceAll(f.Fix, hint.InstallAgain, "run again: slipway upgrade --resume")
+	}
 }
 
 // prepare completes the options of a conductor for a leg.

@@ -83,6 +83,10 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 	if err := c.service.Start(ctx); err != nil {
 		return err
 	}
+	return c.awaitPods(ctx, s)
+}
+
+func (c *Cluster) awaitPods(ctx context.Context, s *dagger.Service) error {
 	_, err := commands{c.deployment}.exec(ctx, containers.Exec{Args: []string{"slipway", "await-pods"}, Cluster: s})
 	return err
 }

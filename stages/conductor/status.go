@@ -122,6 +122,11 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 		in.Steps = append(in.Steps, r.ID())
 	}
 	err = c.while(ctx, func(ctx context.Context) error {
+		if c.service != nil { // it may have been started for this
+			if err := c.awaitPods(ctx, c.service.Service()); err != nil {
+				return err
+			}
+		}
 		var now contract.Live
 		if _, err := c.runner(out.Run, nil).run(ctx, contract.StatusStep().Spec, in, &now); err != nil {
 			return err

@@ -16,6 +16,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
+// InstallAgain ends the remedy of a step that an install runs.
+const InstallAgain = "run again: slipway install"
+
 // For returns what completes the commands in a text for people, such as a remedy,
 // with the flags by which cmd's command line chose what to work on: a command that is
 // copied from there works on the same. A command that does not know a flag, or has it
@@ -24,8 +27,11 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 	command := regexp.MustCompile(`\b(slipway|dagger call) ([a-z]+(?:-[a-z]+)*)\b[^;,)#\n]*`)
 	set := cmd.Flags()
 	return func(text string) string {
-		if slices.Contains([]string{"validate", "render"}, cmd.Name()) { // which find before an install what it would
+		switch cmd.Name() {
+		case "validate", "render": // which find before an install what it would
 			text = strings.ReplaceAll(text, "run slipway install again", "run "+cmd.CommandPath()+" again")
+		case "upgrade", "rollback": // which run an install's steps
+			text = strings.ReplaceAll(text, InstallAgain, "run the same command again")
 		}
 		return command.ReplaceAllStringFunc(text, func(found string) string {
 			m := command.FindStringSubmatch(found)

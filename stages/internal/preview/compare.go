@@ -33,8 +33,7 @@ func Stale(was, now *contract.Preview) []string {
 	d.what(was, now)
 	d.unless(was.Style == now.Style, "the plan is one in style %s, not in style %s", orNone(was.Style), orNone(now.Style))
 	d.unless(was.Basis.Configuration == now.Basis.Configuration, "the configuration is another one%s", settings(was.Configuration, now.Configuration))
-	d.unless(was.Basis.Release == now.Basis.Release, "the platform release is another one: %s %s, not %s %s as planned",
-		now.Release.Name, now.Release.To, was.Release.Name, was.Release.To)
+	d.release(was.Basis.Release == now.Basis.Release, now.Release.Name+" "+now.Release.To, was.Release.Name+" "+was.Release.To)
 	d.later(was.Later, now.Later)
 	d.unless(was.Basis.Installed == now.Basis.Installed, "the release that is installed is %s, not %s", orNone(now.Basis.Installed), orNone(was.Basis.Installed))
 	d.unless(was.Basis.Terraform == now.Basis.Terraform, "the Terraform state has moved on: serial %d, not %d", now.Terraform.Serial, was.Terraform.Serial)
@@ -61,7 +60,7 @@ func StaleLater(was, now *contract.Preview, passed int) []string {
 	d.what(was, now)
 	d.unless(u.Style == now.Style, "the plan is one in style %s, not in style %s", u.Style, orNone(now.Style))
 	d.unless(u.ReadAs == now.Basis.Configuration, "the configuration is another one")
-	d.unless(u.Digest == now.Basis.Release, "the platform release is another one: %s %s, not %s %s as planned", now.Release.Name, now.Release.To, u.Platform, u.To)
+	d.release(u.Digest == now.Basis.Release, now.Release.Name+" "+now.Release.To, u.Platform+" "+u.To)
 	d.later(was.Later[passed:], now.Later)
 	d.unless(u.From == now.Basis.Installed, "the release that is installed is %s, not %s", orNone(now.Basis.Installed), u.From)
 	d.unless(slices.Equal(u.Components, now.Components), "it adds, removes or renames other components than planned")
@@ -79,6 +78,15 @@ func (d *differing) unless(same bool, format string, args ...any) {
 	if !same {
 		*d = append(*d, fmt.Sprintf(format, args...))
 	}
+}
+
+// release compares the releases of two plans, each by its name and version.
+func (d *differing) release(same bool, is, planned string) {
+	if is == planned {
+		d.unless(same, "the files of the platform release %s are not those of the plan", is)
+		return
+	}
+	d.unless(same, "the platform release is another one: %s, not %s as planned", is, planned)
 }
 
 // what compares what the plans are about.

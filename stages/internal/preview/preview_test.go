@@ -224,16 +224,16 @@ func TestWhatMakesALaterUpgradeStale(t *testing.T) {
 		"": func(p *contract.Preview) {
 			p.Migrations = []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before"}}
 		},
-		"the plan is one in style graceful, not in style in-place":                   func(p *contract.Preview) { p.Style = contract.InPlace },
-		"the configuration is another one":                                           func(p *contract.Preview) { p.Basis.Configuration = "other" },
-		"the platform release is another one: shop 2.0.0, not shop 2.0.0 as planned": func(p *contract.Preview) { p.Basis.Release = "other" },
-		"the release that is installed is 1.0.0, not 1.1.0":                          func(p *contract.Preview) { p.Basis.Installed = "1.0.0" },
-		"it adds, removes or renames other components than planned":                  func(p *contract.Preview) { p.Components = nil },
-		"it backs up other data than planned":                                        func(p *contract.Preview) { p.Backups = nil },
-		"it carries out other migrations than planned":                               func(p *contract.Preview) { p.Migrations = nil },
-		"the tools or images of Slipway are others":                                  func(p *contract.Preview) { p.Basis.Tools = "other" },
-		"the releases after it are others: none, not 3.0.0":                          func(p *contract.Preview) { p.Later = nil },
-		"the platform release 3.0.0, which follows, is another one":                  func(p *contract.Preview) { p.Later = []contract.PlannedUpgrade{{To: "3.0.0", Digest: "other"}} },
+		"the plan is one in style graceful, not in style in-place":               func(p *contract.Preview) { p.Style = contract.InPlace },
+		"the configuration is another one":                                       func(p *contract.Preview) { p.Basis.Configuration = "other" },
+		"the files of the platform release shop 2.0.0 are not those of the plan": func(p *contract.Preview) { p.Basis.Release = "other" },
+		"the release that is installed is 1.0.0, not 1.1.0":                      func(p *contract.Preview) { p.Basis.Installed = "1.0.0" },
+		"it adds, removes or renames other components than planned":              func(p *contract.Preview) { p.Components = nil },
+		"it backs up other data than planned":                                    func(p *contract.Preview) { p.Backups = nil },
+		"it carries out other migrations than planned":                           func(p *contract.Preview) { p.Migrations = nil },
+		"the tools or images of Slipway are others":                              func(p *contract.Preview) { p.Basis.Tools = "other" },
+		"the releases after it are others: none, not 3.0.0":                      func(p *contract.Preview) { p.Later = nil },
+		"the platform release 3.0.0, which follows, is another one":              func(p *contract.Preview) { p.Later = []contract.PlannedUpgrade{{To: "3.0.0", Digest: "other"}} },
 	} {
 		now := &contract.Preview{
 			Workflow: "upgrade", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.1.0", To: "2.0.0"}, PlannedChange: does,
