@@ -316,34 +316,48 @@ func previewByHand(ctx context.Context, before, after *unstructured.Unstructured
 	if p == nil || before == nil {
 		return
 	}
-	without := after.DeepCopy()
+	hands := byHand(after)
+	var set, others []map[string]any
 	for _, f := range after.GetManagedFields() {
-		if !slices.Contains(byHand(after), f.Manager) || f.FieldsV1 == nil || f.Subresource != "" {
+		fields := map[string]any{}
+		if f.FieldsV1 == nil || f.Subresource != "" || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
 			continue
 		}
-		set := map[string]any{}
-		if json.Unmarshal(f.FieldsV1.Raw, &set) == nil {
-			drop(without.Object, set)
+		if slices.Contains(hands, f.Manager) {
+			set = append(set, fields)
+		} else {
+			others = append(others, fields)
 		}
+	}
+	without := after.DeepCopy()
+	for _, fields := range set {
+		drop(without.Object, fields, others)
 	}
 	p.Amend(before.Object, step, without.Object, "what was set with kubectl is taken back")
 }
 
-// drop removes the fields of a set, as managedFields have it, from an object. Items of lists
-// are left alone: what they are known by is their kind's to say.
-func drop(o, set map[string]any) {
+// drop removes the fields of a set, as managedFields have it, from an object, but for those
+// that are in another one, too. Items of lists are left alone: what they are known by is their
+// kind's to say.
+func drop(o, set map[string]any, others []map[string]any) {
 	for key, below := range set {
 		name, isField := strings.CutPrefix(key, "f:")
 		if !isField {
 			continue
 		}
+		var also []map[string]any
+		for _, other := range others {
+			if fields, ok := other[key].(map[string]any); ok {
+				also = append(also, fields)
+			}
+		}
 		fields, _ := below.(map[string]any)
 		child, isMap := o[name].(map[string]any)
 		switch {
-		case len(fields) == 0:
+		case len(fields) == 0 && len(also) == 0:
 			delete(o, name)
-		case isMap:
-			drop(child, fields)
+		case len(fields) > 0 && isMap:
+			drop(child, fields, also)
 		}
 	}
 }

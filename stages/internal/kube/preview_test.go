@@ -102,6 +102,25 @@ func TestAPreviewDoesNotWait(t *testing.T) {
 	require.ErrorContains(t, err, "the sun; seen: it is dark")
 }
 
+// TestAPreviewOfWhatWasSetByHand: what the release has as well stays.
+func TestAPreviewOfWhatWasSetByHand(t *testing.T) {
+	api := kubetest.Serve(t)
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/c", `{metadata: {name: c, namespace: shop, uid: u, managedFields: [
+  {manager: slipway, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:colour": {}}}},
+  {manager: kubectl-patch, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:colour": {}, "f:more": {}}}}]},
+ data: {colour: blue, more: of it}}`)
+	c, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {colour: blue}}"))
+	require.NoError(t, err)
+	p := &dryrun.Preview{}
+	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	require.NoError(t, err)
+	found := p.Objects()
+	require.Len(t, found, 1)
+	require.Equal(t, map[string]any{"colour": "blue"}, found[0].After["data"])
+}
+
 // TestAPreviewWithAWebhookThatTakesNoDryRuns: nobody knows what it makes of the object, and
 // the rest of the plan is made.
 func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
