@@ -40,7 +40,7 @@ type Generate string
 const (
 	Password Generate = "password" // random letters and digits
 	Token    Generate = "token"    // random lower-case hexadecimal digits
-	Literal  Generate = "literal"  // value as it stands: a user name, an address; never a secret
+	Literal  Generate = "literal"  // value as it stands, also where the Secret has another: a user name, an address; never a secret
 	CopyOf   Generate = "copyOf"   // value of the key that from names
 	Given    Generate = "given"    // secret of the user's configuration, which from names; no key without one
 )

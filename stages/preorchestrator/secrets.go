@@ -85,8 +85,9 @@ func userSecret(env *step.Env, name string) ([]byte, error) {
 	return value, nil
 }
 
-// secrets makes the Secrets of a release. No value that is there is ever overwritten, but
-// for what the configuration gives: that is the user's to change.
+// secrets makes the Secrets of a release. No value that is there is ever overwritten, but for
+// what the configuration gives, which is the user's to change, and for literals, which are the
+// release's.
 type secrets struct {
 	client     *kube.Client
 	deployment string
@@ -185,7 +186,7 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 				return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
 			}
 			s.hide(k, v)
-			if s.made != nil && !isGiven && k.Generate != platform.Literal {
+			if s.made != nil && !isGiven {
 				s.made(string(v))
 			}
 			s.keep(name, k, keptValue{v, k.Rotated})
@@ -213,11 +214,13 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 	return plan, nil
 }
 
-// givenFor is the value that the configuration gives for a key.
+// givenFor is the value that the configuration, or the release as a literal, gives for a key.
 func (s *secrets) givenFor(k platform.SecretKey) (v []byte, ok bool) {
 	switch k.Generate {
 	case platform.Given:
 		v, ok = s.given[k.From]
+	case platform.Literal:
+		v, ok = s.literal(k), true
 	case platform.CopyOf: // it follows what it is a copy of
 		for _, w := range s.declared {
 			for _, source := range w.Keys {
@@ -264,12 +267,14 @@ func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
 		return password(n)
 	case platform.Token:
 		return token(n)
-	case platform.Literal:
-		return []byte(platform.Fill(k.Value, map[string]string{
-			"domain": s.in.Domain, "deployment": s.deployment, "adminEmail": s.in.AdminEmail,
-		})), nil
 	}
 	return nil, fmt.Errorf("a value cannot be made as %q", k.Generate)
+}
+
+func (s *secrets) literal(k platform.SecretKey) []byte {
+	return []byte(platform.Fill(k.Value, map[string]string{
+		"domain": s.in.Domain, "deployment": s.deployment, "adminEmail": s.in.AdminEmail,
+	}))
 }
 
 // write creates w with values, or adds values to the one that is there. It never

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,7 @@ func secretsInput() contract.SecretsInput {
 func ensureSecrets(t *testing.T, c *kube.Client, want []platform.Secret) (contract.Secrets, []string, error) {
 	t.Helper()
 	var hidden []string
-	s := &secrets{client: c, deployment: "demo", in: secretsInput(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}}
+	s := &secrets{client: c, deployment: "demo", in: secretsInput(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}, declared: want}
 	out, err := s.ensure(t.Context(), want)
 	return out, hidden, err
 }
@@ -209,4 +210,27 @@ func TestNamespacesGetTheirLabels(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out.Created)
 	require.Equal(t, []string{"apps", kube.SystemNamespace}, out.Names)
+}
+
+// TestLiteralsFollowTheRelease: whatever is in the cluster, and so do their copies.
+func TestLiteralsFollowTheRelease(t *testing.T) {
+	c, all := fakeKube(), wanted()
+	_, _, err := ensureSecrets(t, c, all)
+	require.NoError(t, err)
+	password := data(t, c, "db", "reader")["password"]
+	for _, value := range []string{"reader of {deployment}", "{adminEmail}"} {
+		all[1].Keys[0].Value = value
+		o, err := c.Kubernetes.CoreV1().Secrets("db").Get(t.Context(), "reader", metav1.GetOptions{})
+		require.NoError(t, err)
+		o.Data["username"] = []byte("somebody else")
+		_, err = c.Kubernetes.CoreV1().Secrets("db").Update(t.Context(), o, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		_, hidden, err := ensureSecrets(t, c, all)
+		require.NoError(t, err)
+		want := strings.NewReplacer("{deployment}", "demo", "{adminEmail}", "ada@example.org").Replace(value)
+		require.Equal(t, want, string(data(t, c, "db", "reader")["username"]))
+		require.Equal(t, want, string(data(t, c, "web", "reader")["username"]))
+		require.Equal(t, password, data(t, c, "db", "reader")["password"], "it was generated, and stays")
+		require.NotContains(t, hidden, want)
+	}
 }
